@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http fuzz schema lab mutants bench bench-large lint format release-check requirements references pictures notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http test-postgres fuzz schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -21,12 +21,17 @@ test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
 
 test-rest: $(VENV)/dev test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
 	$(BIN)/python -m pytest -n logical --dist loadfile -m rest $(ARGS)
+	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile tests/stories/test_api.py tests/stories/test_branches.py $(ARGS)
 
 test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m driver $(ARGS)
 
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile -m "served and not rest" $(ARGS)
+
+test-postgres: $(VENV)/dev  ## the tests of the public methods over PostgreSQL, and of its failures: two servers on loopback
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m postgres $(ARGS)
+	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile -m "served and not rest" $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MINUTES= (480); prints what was told and compared
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/change/test_change_properties.py
@@ -66,6 +71,9 @@ references: $(VENV)/dev  ## write the reference pages of docs/ anew
 pictures: $(VENV)/dev  ## draw the pictures of README anew
 	$(BIN)/python docs/pictures/make.py
 
+page-pictures: $(VENV)/dev  ## every tab of the page at 1280 and at 390 px, light and dark, of a made-up team, into .pictures/ to be looked at
+	$(BIN)/python tools/page_pictures.py $(ARGS)
+
 notebook: $(VENV)/dev  ## run the example notebook and keep its outputs
 	$(BIN)/python docs/notebook.py
 
@@ -73,7 +81,7 @@ release-check: $(VENV)/dev  ## build the release and use it in an empty environm
 	$(BIN)/python tools/release_check.py
 
 clean:  ## remove what was made here
-	rm -rf $(VENV) .demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .mutants
+	rm -rf $(VENV) .demo .pictures dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .mutants
 	rm -f graphstore/core/read/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -105,7 +113,7 @@ $(VENV)/kernel: $(KERNEL) | $(BIN)/python
 
 $(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 	@echo "installing graphstore …"
-	$(call install,demo,git)
+	$(call install,demo,git$(comma)server)
 
 $(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 	@echo "installing graphstore and the tools of its tests …"

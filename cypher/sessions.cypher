@@ -5,9 +5,18 @@
 // LIST_OF makes rows of a list.
 
 // name: sessions_work
-// What was done on $project (its whole path): each piece of work that began in [$since, $until), the oldest first.
+// What was done on $project (its whole path): each piece of work that began in [$since, $until), the oldest first. What
+// did nothing is left out, and so is what sub-agents did for a session that is listed.
+MATCH (m:Node {kind: 'segment'})
+WHERE $since <= m.valid_from AND m.valid_from < $until
+WITH m, json_extract(m.content, 'content/idle') AS idle, json_extract(m.content, 'source/agent') AS agent,
+  json_extract(m.content, 'source/sessionId') AS session
+WITH collect(CASE WHEN idle = '' AND agent = '' THEN session ELSE '' END) AS own
 MATCH (n:Node {kind: 'segment'})
 WHERE $since <= n.valid_from AND n.valid_from < $until
+WITH n, own, json_extract(n.content, 'content/idle') AS idle, json_extract(n.content, 'source/agent') AS agent,
+  json_extract(n.content, 'source/parentSessionId') AS parent
+WHERE idle = '' AND (agent = '' OR parent = '' OR NOT list_contains(own, parent))
 WITH n, json_extract(n.content, 'classification/project') AS project, json_extract(n.content, 'source/sessionId') AS session,
   json_extract(n.content, 'classification/type') AS type, json_extract(n.content, 'content/outcome') AS outcome,
   json_extract(n.content, 'content/summary') AS summary
@@ -76,9 +85,11 @@ RETURN TEXT_OF(key) AS key, sum(NUMBER_OF(cost)) AS cost, CAST(sum(NUMBER_OF(tok
 ORDER BY cost DESC, tokens DESC, key
 
 // name: sessions_costs_by_session
-// The same of each session.
+// The same of each session, what its sub-agents took included.
 MATCH (n:Node {kind: 'segment'})
-WITH json_extract(n.content, 'source/sessionId') AS key, json_extract(n.content, 'metadata/cost') AS cost,
+WITH n, json_extract(n.content, 'source/sessionId') AS session, json_extract(n.content, 'source/agent') AS agent,
+  json_extract(n.content, 'source/parentSessionId') AS parent
+WITH CASE WHEN agent = '' OR parent = '' THEN session ELSE parent END AS key, json_extract(n.content, 'metadata/cost') AS cost,
   json_extract(n.content, 'metadata/tokensUsed') AS tokens
 RETURN TEXT_OF(key) AS key, sum(NUMBER_OF(cost)) AS cost, CAST(sum(NUMBER_OF(tokens)) AS INT64) AS tokens, count(*) AS pieces
 ORDER BY cost DESC, tokens DESC, key
@@ -103,11 +114,14 @@ RETURN concat(TEXT_OF(provider), '/', TEXT_OF(name)) AS key, sum(NUMBER_OF(cost)
 ORDER BY cost DESC, tokens DESC, key
 
 // macro: TEXT_OF(x)
-// A JSON text without its quotes and escapes: between doubled backslashes, \" \n \t and \r become the characters they mean.
-// The engine has no literal for a new line and a tab, but for bytes.
-list_to_string('\\', list_transform(string_split(substring(x, 2, size(x) - 2), '\\\\'), part -> list_to_string('"', string_split(
-  list_to_string(decode(BLOB('\\x0A')), string_split(list_to_string(decode(BLOB('\\x09')), string_split(
-    list_to_string(decode(BLOB('\\x0D')), string_split(part, '\\r')), '\\t')), '\\n')), '\\"'))))
+// A JSON text without its quotes and escapes; of the control characters those are read that texts have. A doubled backslash is kept
+// aside as a character that no JSON text has. The engine reads a pattern three times, and has no literal for such a character but bytes.
+regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(substring(x, 2, size(x) - 2),
+  '\\\\\\\\\\\\\\\\', decode(BLOB('\\x01')), 'g'), '\\\\\\\\"', '"', 'g'),
+  '\\\\\\\\n', decode(BLOB('\\x0A')), 'g'), '\\\\\\\\t', decode(BLOB('\\x09')), 'g'),
+  '\\\\\\\\r', decode(BLOB('\\x0D')), 'g'), '\\\\\\\\b', decode(BLOB('\\x08')), 'g'),
+  '\\\\\\\\f', decode(BLOB('\\x0C')), 'g'), '\\\\\\\\u001B', decode(BLOB('\\x1B')), 'g'),
+  decode(BLOB('\\x01')), '\\\\', 'g')
 
 // macro: LIST_OF(x)
 // A JSON list as a list of JSON values, to be unwound.

@@ -33,6 +33,15 @@ RETURN n.id AS id, label(n) AS label, coalesce(n.kind, n.type) AS kind, coalesce
 ORDER BY id
 LIMIT 50
 
+// name: kinds_that_begin
+// The kinds of nodes and types of events that begin so.
+MATCH (n:Node:Event)
+WITH DISTINCT coalesce(n.kind, n.type) AS kind
+WHERE kind STARTS WITH $prefix
+RETURN kind
+ORDER BY kind
+LIMIT 50
+
 // name: columns_of
 // The columns of a table, and their types.
 CALL table_info('__TABLE__')

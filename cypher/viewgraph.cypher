@@ -1,7 +1,7 @@
 // The graph of one view, in an engine in memory of its own: what holds at one coordinate and nothing else, so a
 // query over it needs no temporal predicate. Three labels, all with id and standing:
 //   Node     what stands there; content fields are columns, and content is all of it as JSON text
-//   Absent   an id known there that does not stand (retracted, superseded, ended, not yet), with its last content
+//   Absent   an id known there that does not stand (retracted, superseded, ended, not yet), with its last content, its fields as columns
 //   Event    what has happened and is believed; superseded ones too, see standing
 // What holds was said first at told, by author; remainder: the row is a piece of what was said then.
 // Every kind of link is a relationship of its own. An open end is 9999-12-31 23:59:59.999999.
@@ -30,8 +30,8 @@ CREATE NODE TABLE Node(
 )
 
 // name: view_absent
-// What is known and does not stand, with the last that was known of it. Of an event, kind is its type, text its
-// description and content the rest.
+// What is known and does not stand, with the last that was known of it. The fields of the contents of nodes become columns once
+// something reads them. Of an event, kind is its type, text its description and content the rest.
 CREATE NODE TABLE Absent(
   id STRING PRIMARY KEY,
   kind STRING,
@@ -51,6 +51,10 @@ CREATE NODE TABLE Absent(
   tx_from TIMESTAMP,
   content STRING
 )
+
+// name: view_field
+// A field of the contents of what does not stand.
+ALTER TABLE Absent ADD `__FIELD__` __TYPE__
 
 // name: view_event
 // What has happened, and how often by then. occurred_at is first_seen; status is active, resolved or superseded, NULL
@@ -105,3 +109,16 @@ CREATE REL TABLE `__KIND__`(
 // name: view_pair
 // Links of that kind join these labels too.
 ALTER TABLE `__KIND__` ADD IF NOT EXISTS FROM `__SOURCE__` TO `__TARGET__`
+
+// macro: VIEW_BELIEVED(x)
+// BELIEVED in the graph of a view, where nothing is believed no more.
+x.tx_from <= $tx
+
+// macro: VIEW_AS_OF(x)
+// AS_OF in the graph of a view.
+HELD(x) AND VIEW_BELIEVED(x)
+
+// macro: VIEW_MEET(x, y)
+// The period of valid time that two things of the graph share, and since when both are believed; NULL where they share none.
+CASE WHEN OVERLAPS(x, y) THEN {valid_from: greatest(x.valid_from, y.valid_from), valid_to: least(x.valid_to, y.valid_to),
+  tx_from: greatest(x.tx_from, y.tx_from)} ELSE NULL END

@@ -115,7 +115,7 @@ def tools() -> str:
 
     async def listed() -> tuple[list[Any], list[str]]:
         with graphstore.open(":memory:") as store:
-            async with Client(mcp.server(store)) as client:
+            async with Client(mcp.server(store, tools=["all"])) as client:
                 resources = [
                     f"- resource `{one.uri}`: {one.description}"
                     for one in (await client.list_resources()).resources
@@ -148,6 +148,11 @@ _TOOLS = """
 
 - `valid` and `tx` set the coordinate: a date, an instant, `now`, `yesterday`, an age (`7d`) or the name of a snapshot. Every answer states its coordinate in `at`.
 - `budget_tokens` limits an answer. `more` in the answer is the cursor of the next page; pass it as `cursor`.
+- Few calls need some arguments, so the list that agents read leaves them out: `budget_tokens` of every tool that reads; `decay` of `search`;
+  `depth` of `why` and `trace`; `limit` and `timezone` of `events`; `id`, `trace_id`, `span_id` and `parent_span_id` of `record_event`; `source` of `amend`;
+  `strength`, `inferred` and `valid_to` of `link`; `valid_from` and `valid_to` of `unlink`; `valid`, `tx` and `cursor` of `schema`; `cursor` of `what_superseded` and `why`.
+- `--tools` names sets: `memory`, `graph`, `events`, `sessions`, `usual` (without it; all but `sessions` and the tools of what is known for a user:
+  `context`, `layers`, `expertise`, `keep`, `scratchpad`, `observe`, `record_outcome`) or `all`. `forget` is offered with `--allow-erase` alone.
 - `--read-only` offers only the tools that read. `--profile memory` offers the nine tools of the reference memory server instead.
 
 [Agents](semantics/agents.md) describes the corner cases.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +17,9 @@ from graphstore import GraphStore, events
 from tests.support import doors
 from tests.support.wire import Wire
 
+if TYPE_CHECKING:
+    from tests.support.postgres import Pair
+
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # a job in the background: what tests start is to hear Ctrl-C
@@ -22,13 +27,17 @@ if (
 os.environ["COLUMNS"] = "120"  # what commands print is folded alike at every terminal
 pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task that fails says what it got
 
+IN_POSTGRES = os.environ.get("GRAPHSTORE_HOME") == "postgres"
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Through a server some tests cannot hold: see `doors.py`."""
+    """Through a server some tests cannot hold: see `doors.py`. Nor can some in PostgreSQL: take the mark off when they hold."""
     if doors.THROUGH_A_SERVER:
         doors.mark(items)
+    for item in items if IN_POSTGRES else ():
+        if (folder := item.get_closest_marker("in_folder")) is not None:
+            item.add_marker(pytest.mark.xfail(reason=folder.args[0], strict=True))
 
 
 def shared_data(name: str) -> Path:
@@ -79,11 +88,18 @@ def clock() -> Clock:
     return Clock()
 
 
+def home(request: pytest.FixtureRequest) -> str | None:
+    """The address of a new store in PostgreSQL, where the tests run there."""
+    if not IN_POSTGRES:
+        return None
+    return str(request.getfixturevalue("servers").url(uuid.uuid4().hex))
+
+
 @pytest.fixture
 def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
-    """An empty store in memory."""
+    """An empty store in memory; or in PostgreSQL, when GRAPHSTORE_HOME=postgres."""
     doors.check(request)
-    with graphstore.open(":memory:", clock=clock) as opened, doors.reached(opened) as given:
+    with graphstore.open(home(request) or ":memory:", clock=clock) as opened, doors.reached(opened) as given:
         yield given
 
 
@@ -91,8 +107,23 @@ def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
 def disk_store(tmp_path: Path, clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
     """An empty store in a folder, `disk_store.path`."""
     doors.check(request)
-    with graphstore.open(tmp_path / "memory.gs", clock=clock) as opened, doors.reached(opened) as given:
+    with (
+        graphstore.open(tmp_path / "memory.gs", clock=clock) as opened,
+        doors.reached(opened) as given,
+    ):
         yield given
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Pair]:
+    """A PostgreSQL server and the standby that it waits for. Skips the test where Debian's packages of it are not there."""
+    pytest.importorskip("psycopg")
+    from tests.support import postgres
+
+    if not postgres.THERE:
+        pytest.skip("needs PostgreSQL's programs: the package postgresql-15")
+    with postgres.pair() as made:
+        yield made
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from email.parser import Parser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = "git,server,mcp,shell,otel,cloudevents,prov,vectors,pandas,polars"
+EXTRAS = "git,server,mcp,shell,otel,cloudevents,prov,vectors,pandas,polars,langgraph,anthropic,openai-agents,llama-index"
 TESTS = ("api", "bad_input", "properties", "view_query", "git", "slots", "timeline")
 """Tests of the wheel, by the names of their files: the verbs, the graph, the files."""
 
@@ -88,10 +88,14 @@ def look(wheel: Path, archive: Path) -> None:
         facts = Parser().parsestr(opened.read(f"{info}/METADATA").decode())
         scripts = opened.read(f"{info}/entry_points.txt").decode()
     tracked = subprocess.run(
-        ["git", "ls-files", "graphstore", "cypher"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "ls-files", "graphstore", "cypher", "sql"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     ).stdout.split() or [str(path.relative_to(ROOT)) for path in (ROOT / "graphstore").rglob("*.py")]
     expected = {
-        name.replace("cypher/", "graphstore/_cypher/", 1) if name.startswith("cypher/") else name
+        f"graphstore/_{name}" if name.startswith(("cypher/", "sql/")) else name
         for name in tracked
         if not name.endswith(".c")
     }

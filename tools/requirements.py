@@ -18,12 +18,12 @@ from pathlib import Path
 from release_check import interpreter
 
 ROOT = Path(__file__).resolve().parents[1]
-SETS = {"demo": ("git",), "dev": ("dev", "ladybug")}
+SETS = {"demo": ("git", "server"), "dev": ("dev", "ladybug")}
 """What each mark of the Makefile stands for: extras of the package."""
 BUILD = ("hatchling", "editables")
 """What builds the package in an environment without isolation."""
 TOOL = "pip-tools>=7.5,<8"
-OPTIONS = ("--generate-hashes", "--strip-extras", "--upgrade", "--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host", "--no-emit-options")  # fmt: skip
+OPTIONS = ("--generate-hashes", "--allow-unsafe", "--strip-extras", "--upgrade", "--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host", "--no-emit-options")  # fmt: skip
 
 
 def main() -> None:

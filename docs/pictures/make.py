@@ -139,7 +139,9 @@ def chain() -> str:
 
 def _plain(css: str) -> str:
     """The style with its colours written out, since not every viewer of an SVG knows variables."""
-    light, dark = (dict(re.findall(r"--(\w+):(#\w+)", part)) for part in css.split("@media", 1))
+    light, dark = (
+        dict(re.findall(r"--(\w+):(#\w+)", part)) for part in css.partition("[data-")[0].split("@media", 1)
+    )
     rules = "".join(
         f"{selector.strip().replace('.graphstore svg', '.graphstore')}{{{body}}}"
         for selector, body in re.findall(r"(\.graphstore svg[^{}]*|\.graphstore \.[^{}]*)\{([^{}]*)\}", css)

@@ -4,6 +4,7 @@ Only typer is imported here; the store, rich and the engine come in when a comma
 once. For the same reason annotations are plain objects: as text (`from __future__`) typer takes 20 ms more over them.
 """
 
+import os
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Annotated, Any
@@ -20,10 +21,13 @@ from graphstore.cli.commands import FILES, GROUPS, SERVE, SESSIONS, UNLISTED
 BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
     "sessions stats": (file_commands.session_stats, SESSIONS),
     "export": (file_commands.export, FILES),
+    "sql": (file_commands.sql, commands.READ),
     "restore": (file_commands.restore, FILES),
+    "copy": (file_commands.copy, FILES),
     "verify": (file_commands.verify, FILES),
     "demo": (file_commands.demo, FILES),
     "serve": (serve_commands.serve, SERVE),
+    "page": (serve_commands.page, SERVE),
     "mcp": (serve_commands.mcp, SERVE),
     "shell": (serve_commands.shell, SERVE),
     "token add": (serve_commands.token_add, SERVE),
@@ -192,6 +196,11 @@ _offer_all()
 
 def main() -> None:
     """The `graphstore` command."""
+    target = os.environ.get("GRAPHSTORE_SPANS")
+    if target:
+        from graphstore.remote import memory_spans
+
+        memory_spans.instrument(None if target == "global" else memory_spans.to_file(target))
     app(prog_name="graphstore")
 
 

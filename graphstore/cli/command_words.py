@@ -71,6 +71,7 @@ WORDS: dict[str, Word] = {
     "origin": Word("What sort of source."),
     "other": Word("The other.", "OTHER"),
     "parent_span_id": Word("The span around it."),
+    "ended_at": Word("When the span ended.", "TIME"),
     "path": Word("The file to read.", "FILE"),
     "patch": Word("A JSON object: the fields, and what they are to be.", "FIELDS"),
     "pattern": Word("Part of the description."),

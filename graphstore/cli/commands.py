@@ -15,6 +15,7 @@ import typer
 from graphstore.cli import common
 from graphstore.cli.command_words import EMBEDDER, Word
 from graphstore.cli.made import Asked, Command
+from graphstore.cli.shown import echo
 
 Values = Mapping[str, Any]
 READ, WRITE, TIME, SESSIONS, MEMORY, FILES, SERVE = GROUPS = (
@@ -111,14 +112,30 @@ def _path(asked: Asked) -> Any:
 
 
 def _query(asked: Asked) -> Any:
-    cypher, tables, params, form = asked.take("cypher", "tables", "param", "format")
+    cypher, recipe, tables, params, form, file = asked.take(
+        "text", "recipe", "tables", "param", "format", "output"
+    )
     text, given = sys.stdin.read() if cypher == "-" else cypher, common.parameters(params or ())
     from graphstore.core.tables.guard import refuse_limits
 
     refuse_limits(given)
-    found = asked.store.query_tables(text, **given) if tables else asked.view.query(text, **given)
+    if recipe is not None:
+        at = asked.view.at
+        found = asked.store.recipe(recipe, valid=at.valid, tx=at.tx, **given)
+    else:
+        found = (
+            asked.store.query_tables(text, **_coordinate_of(asked, text), **given)
+            if tables
+            else asked.view.query(text, **given)
+        )
     for warning in found.warnings:
         common.say(f"warning: {warning}", err=True)
+    if file is not None:
+        from graphstore.core.tables.result_files import save
+
+        save(found, Path(file))
+        asked.words = f"{len(found):,} rows in {file}"
+        return {"file": str(file), "rows": len(found)}
     columns, rows = found.columns, found.tuples()
     listed = found.legible()
 
@@ -135,8 +152,22 @@ def _query(asked: Asked) -> Any:
 
 
 def _check_query(values: Values) -> None:
-    if "tables" in values:
-        _refuse_time("--tables is the whole history; it takes no --valid and no --tx.")(values)
+    if ("text" in values) == ("recipe" in values):
+        raise typer.BadParameter("give either what to ask in Cypher, or --recipe NAME.")
+
+
+def _coordinate_of(asked: Asked, text: str) -> dict[str, Any]:
+    """What --valid and --tx say of $valid and $tx in a text over the whole history."""
+    from graphstore.core.tables.guard import parse
+    from graphstore.core.tables.macros import reads
+
+    said = {axis for axis in ("valid", "tx") if getattr(asked, axis) is not None}
+    if unread := said - reads(text) - parse(text).params:
+        axis = min(unread)
+        raise typer.BadParameter(
+            f"--tables is the whole history, and the text reads no ${axis}. Write WHERE AS_OF(v) or use ${axis}, or leave --{axis} out."
+        )
+    return {axis: getattr(asked.view.at, axis) for axis in said}
 
 
 def _review(asked: Asked) -> Any:
@@ -164,7 +195,7 @@ def _timeline(asked: Asked) -> Any:
 
     view = asked.view if asked.valid or asked.tx else asked.store
     page = messages(view, **asked.values)
-    return {"events": page.events, "cursor": page.cursor}
+    return {"events": page.events, "cursor": page.cursor, "added": page.added}
 
 
 def _check_cursor(values: Values) -> None:
@@ -173,7 +204,9 @@ def _check_cursor(values: Values) -> None:
 
 
 def _messages(asked: Asked, page: Any) -> None:
-    _tell("timeline")(asked, page["events"])
+    from graphstore.cli import printing
+
+    printing.timeline(page["events"], page["added"])
     if page["cursor"] is not None:
         common.say(f"more: --cursor {page['cursor']}")
 
@@ -190,7 +223,7 @@ def _changes(asked: Asked) -> Any:
     from graphstore.interchange.cloud_events import cloud_events, structured
 
     lines = [structured(event).decode() for event in cloud_events(asked.store, asked.take("since"))]
-    asked.words = lambda: typer.echo("\n".join(lines), nl=bool(lines))
+    asked.words = lambda: echo("\n".join(lines), nl=bool(lines))
     return orjson.loads(f"[{','.join(lines)}]")
 
 
@@ -468,7 +501,7 @@ def _delete_branch(asked: Asked) -> Any:
 
 def _init(asked: Asked) -> Any:
     stats = asked.store.stats()
-    asked.words = f"{common.place_of(asked.path)} is a store, {stats['transactions']} transactions."
+    asked.words = f"{common.shown(asked.path)} is a store, {stats['transactions']} transactions."
     return stats
 
 
@@ -506,6 +539,14 @@ def _trust(asked: Asked) -> Any:
     return asked.store.trust
 
 
+def _prices(asked: Asked) -> Any:
+    if (table := asked.take("table")) is not None:
+        from graphstore.sessions import sessions
+
+        return sessions.set_prices(asked.store, table)
+    return asked.ask("sessions.prices")
+
+
 def _languages(asked: Asked) -> Any:
     if wanted := asked.take("names"):
         asked.store.set_languages(wanted)
@@ -518,20 +559,37 @@ def _import(asked: Asked) -> Any:
         return asked.call(progress=progress)
 
 
-def _ingest(form: str) -> Callable[[Asked], Any]:
+def _ingest(form: str | None) -> Callable[[Asked], Any]:
     def act(asked: Asked) -> Any:
         from graphstore.sessions import sessions
 
         follow, every, path = asked.take("follow", "every", "path")
-        how = {"analyze": sessions.builtin, **asked.values, "format": form}
+        how = {"analyze": sessions.builtin, **_asking_a_model(asked), **asked.values, "format": form}
         if follow:
             following = sessions.Following(asked.store, path, **how)
             with common.exits_on_sigterm():
                 sessions.follow(following, asked.report, every=2.0 if every is None else every)
         with common.progress_bar(f"importing {path}") as progress:
-            return sessions.ingest(asked.store, path, progress=progress, **how)
+            done = sessions.ingest(asked.store, path, progress=progress, **how)
+        asked.is_refused = bool(done.damaged) and len(done.damaged) == len(done.sessions)
+        return done
 
     return act
+
+
+def _asking_a_model(asked: Asked) -> dict[str, Any]:
+    """The analyser that asks the model of a service, where one is named."""
+    url, model, budget = asked.take("analyzer_url", "analyzer_model", "analyzer_budget")
+    if url is None and model is None:
+        return {}
+    if url is None or model is None:
+        raise typer.BadParameter(
+            "an analyser that asks a model needs both --analyzer-url and --analyzer-model."
+        )
+    from graphstore.chat_client import ChatClient, key_in
+    from graphstore.sessions import sessions
+
+    return {"analyze": sessions.ModelAnalyser(ChatClient(url, model, key=key_in()), budget=budget)}
 
 
 def _reanalyze(asked: Asked) -> Any:
@@ -549,6 +607,7 @@ def _index_soul(asked: Asked) -> Any:
 
 _LAST, _WHY = Word("At most so many, the newest."), Word("Why it was decided so.", "WHY")
 _SINCE = Word("1h, 7d, 2w, a time, or A..B.", "WINDOW")
+_SPAN = {"since": Word("Begun then or later.", "TIME"), "until": Word("Begun before.", "TIME")}
 _FORMAT = {"table": "table|json|csv", "changes": "table|cloudevents"}
 _EVERY = Word("Only nodes of this kind.")
 _TOPIC = {"scope": Word("Only nodes of this scope.")}
@@ -557,6 +616,11 @@ _MAPPED = {
     "mapping": Word("", type="file", is_required=True),
 }
 _SESSION_FILES = {
+    "analyzer_url": Word("Ask a language model: a service with OpenAI's chat completions.", "URL"),
+    "analyzer_model": Word(
+        "The name of its model. The key is that of GRAPHSTORE_LLM_KEY or OPENAI_API_KEY.", "NAME"
+    ),
+    "analyzer_budget": Word("Tokens it may take in all.", type="int"),
     "path": Word("A session file, or a folder with such files.", "PATH", type="place"),
     "follow": Word("Go on: print what is written from now on, until interrupted.", type="bool"),
     "every": Word("How often to look. [2]", "SECONDS", type="float"),
@@ -588,10 +652,13 @@ _LISTED = (
         "by": Word("Fewest hops, or earliest arrival.", flag="--by"), "every": Word("Every path, the fewest hops first.", flag="--all", type="bool")}),
     Command("topic", READ, "All statements about a topic: past, current and planned.", "topics.topic", show=_text, words=_TOPIC),
     Command("latest-on", READ, "What stands on a topic, since when, and what was before.", "topics.latest_on", show=_text, old="latest", words=_TOPIC),
-    Command("query", READ, "Ask in Cypher, at a coordinate.", "query", _query, old="cypher", check=_check_query, words={
+    Command("query", READ, "Ask in Cypher, at a coordinate.", "query", _query, old="cypher", check=_check_query, places="text", without="cypher", words={
+        "text": Word("What to ask; - reads standard input.", "CYPHER", type="text"),
+        "recipe": Word("A question that comes with the package, instead; an unknown one lists them.", "NAME", type="text"),
         "tables": Word("The whole history, periods as columns.", type="bool"),
         "param": Word("A parameter (may be repeated).", "NAME=VALUE", type="many"),
-        "format": Word("How to print the rows. [table]", type="table|json|csv")}),
+        "format": Word("How to print the rows. [table]", type="table|json|csv"),
+        "output": Word("Write them to a new .parquet, .csv or .jsonl instead.", "FILE", type="text", flag="-o")}),
     Command("review", READ, "What somebody should look at: doubts, contradictions.", "", _review, _tell("review"), at=True, words={
         "settled": Word("Also what is decided, or over.", type="bool"), "limit": Word("At most so many of each. [100]", type="int")}),
     Command("shaky", READ, "What rests on something that has fallen.", "shaky", show=_or("nothing is shaky."), words={
@@ -640,7 +707,7 @@ _LISTED = (
     Command("evict", WRITE, "Forget what is too old to keep: tombstones stay.", "evict", _evict, check=_check_evict, without="ids reason", words={
         "before": Word("What happened last before then.", "TIME"), "kinds": Word("Only events of this type, nodes of this kind (may be repeated)."),
         "older_than": Word("What is older: 90d, 4w, 12h.", "AGE")}),
-    Command("erase", WRITE, "Remove a content from every file, for good.", "erase", _erase, check=_check_erase, words={
+    Command("erase", WRITE, "Remove a content from every file, for good.", "erase", _erase, without="author", check=_check_erase, words={
         "id": Word("The whole id.", "ID", type="text"), "reason": Word("Why it must not be kept.", "WHY"), "yes": Word("Do not ask.", type="bool")}),
     # time
     Command("history", TIME, "Every version of a node over all valid time.", "history",
@@ -654,7 +721,9 @@ _LISTED = (
         "authorized": Word("Only those that were, or were not.", flag="--authorized/--unauthorized"), "text": Word("Only what says these words.", "WORDS"),
         "cursor": Word("Go on after the page that ended with it.")}),
     Command("events", TIME, "What happened lately, and what keeps coming back.", "events.history_report", show=_tell("report"), words={
-        "since": _SINCE, "timezone": Word("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Word("Only what is linked with it.", "ID", type="id")}),
+        "since": _SINCE, "timezone": Word("Of the hours and days in the report.", "ZONE"), "limit": _LAST, "related_to": Word("Only what is linked with it.", "ID", type="id"),
+        "status": Word("Only those that are active, resolved or superseded."), "every": Word("Messages, spans and outcomes too."),
+        "origin": Word("Only what the system or an agent told."), "agent": Word("Only what this agent told.")}),
     Command("trace", TIME, "The spans of a trace as a tree.", "timeline.trace", _trace, words={
         "trace_id": Word("A trace's id; of 32 hexadecimal digits a unique beginning (6 or more).", "ID")}),
     Command("changes", TIME, "What each transaction did, oldest first.", "changes", _changes, words={
@@ -674,18 +743,28 @@ _LISTED = (
     Command("delete-branch", TIME, "Delete a branch; what was merged of it stays.", "delete_branch", _delete_branch),
     # sessions
     Command("sessions list", SESSIONS, "The sessions that are known, the first first.", "sessions.listed", show=_sessions, words={
-        "project": Word("Only those of this folder.")}),
-    Command("sessions work-on", SESSIONS, "What was done on a project.", "sessions.work_on", show=_text, old="work", words={
-        "project": Word("Its path, or the end of it.", "PROJECT"), "since": Word("Begun then or later.", "TIME"), "until": Word("Begun before.", "TIME")}),
-    Command("sessions decisions", SESSIONS, "Which decisions stand.", "sessions.decisions", show=_text),
+        "project": Word("Only those of this folder."), **_SPAN, "every": Word("Sub-agents and start-ups too.", flag="--all")}),
+    Command("sessions work-on", SESSIONS, "What was done, by day and session.", "sessions.work_on", show=_text, old="work", places="project", words={
+        "project": Word("Its path, or the end of it. [all]", "PROJECT"), **_SPAN}),
+    Command("sessions search", SESSIONS, "Which pieces of work say some words.", "sessions.search", show=_text, words={
+        "text": Word("All these words.", "TEXT"), **_SPAN, "limit": Word("At most so many, the latest.")}),
+    Command("sessions files", SESSIONS, "Who touched a file, when and why.", "sessions.files", show=_text, words={
+        "path": Word("Its path, or the end of it.", "PATH"), **_SPAN}),
+    Command("sessions find-by-entry", SESSIONS, "The segment that holds an entry of a session.", "sessions.find_by_entry", words={
+        "session": Word("The session's own id.", "SESSION"), "entry": Word("The entry's id.", "ENTRY")}),
+    Command("sessions decisions", SESSIONS, "Which decisions stand.", "sessions.decisions", show=_text, words=_SPAN),
     Command("sessions lessons", SESSIONS, "Which lessons apply, the surest first.", "sessions.lessons", show=_text, places="tags", words={
-        "tags": Word("Lessons with any of these. [all]", "TAG...")}),
+        "tags": Word("Lessons with any of these. [all]", "TAG..."), **_SPAN}),
     Command("sessions recurring-errors", SESSIONS, "Which errors recur across sessions.", "sessions.recurring_errors", show=_text, old="errors", words={
-        "at_least": Word("In so many sessions.")}),
+        "at_least": Word("In so many sessions."), **_SPAN}),
     Command("sessions lineage", SESSIONS, "What a session was forked from, and what from it.", "sessions.lineage", show=_text, words={
         "session_or_node": Word("The id of a session or a segment.", "ID", type="id")}),
     Command("sessions costs", SESSIONS, "What sessions took: money and tokens.", "sessions.costs", show=_text, words={
-        "by": Word("What to sum by.", type="project|model|session|day")}),
+        "by": Word("What to sum by.", type="project|model|session|day"), **_SPAN}),
+    Command("sessions correct", SESSIONS, "Correct what an analyser said of a segment.", "sessions.correct", show=_node("corrected"), words={
+        "id": Word("The segment.", "ID", type="id"), "changes": Word('Such as {"content": {"outcome": "failed"}}.', "OBJECT", type="json")}),
+    Command("sessions prices", SESSIONS, "What models cost: shown, or set.", "sessions.prices", _prices, _as_it_is(str), places="table", words={
+        "table": Word('Instead of those set: {"claude-*": {"input": 3, "output": 15}}, dollars a million tokens.', "OBJECT", type="json")}, writes=bool),
     Command("connect", SESSIONS, "Link segments that have to do with each other.", "sessions.connect", show=_text, without="now"),
     Command("reanalyze", SESSIONS, "Describe sessions anew, from their files.", "sessions.reanalyze", _reanalyze, _text),
     # memory
@@ -735,6 +814,8 @@ _LISTED = (
         "folder": Word("One with YYYY/MM/…-v1.json files.", "FOLDER")}),
     Command("import pi", FILES, "Sessions of pi: a node per session and segment.", "sessions.ingest", _ingest("pi"), _text, creates=True,
         without="format", words=_SESSION_FILES),
+    Command("import sessions", FILES, "Sessions of any agent: pi, Claude Code, Codex, Copilot CLI, Gemini CLI, OpenCode.", "sessions.ingest", _ingest(None), _text,
+        creates=True, without="format", words=_SESSION_FILES),
     Command("import claude", FILES, "Sessions of Claude Code, those of sub-agents included.", "sessions.ingest", _ingest("claude"), _text, creates=True,
         without="format", words=_SESSION_FILES),
 )  # fmt: skip

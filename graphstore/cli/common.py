@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphstore.cli.shown import SHOWN, echo
+
 if TYPE_CHECKING:
     from graphstore.core.read.view import View
     from graphstore.store.store import Branch, GraphStore
@@ -80,9 +82,14 @@ def use_embedder(store: Any, name: str) -> None:
 CHOSEN: ContextVar[str | None] = ContextVar("branch", default=None)
 
 
+HERE: ContextVar[Any] = ContextVar("store", default=None)
+"""The open store that a command is asked of, in the process of its server."""
+
+
 def choose_branch(words: list[str]) -> list[str]:
     """The words of a command line without the `--branch NAME` they may begin with, which is noted."""
-    name = os.environ.get("GRAPHSTORE_BRANCH")
+    shown = SHOWN.get()
+    name = (os.environ if shown is None else shown.environment).get("GRAPHSTORE_BRANCH")
     if words[:1] == ["--branch"]:
         if len(words) < 2:
             raise typer.BadParameter("--branch wants a name: graphstore --branch NAME COMMAND …")
@@ -93,25 +100,35 @@ def choose_branch(words: list[str]) -> list[str]:
     return words
 
 
+_SCHEMES = ("http:/", "https:/", "postgresql:/", "postgres:/")  # of addresses
 _PATIENCE, _PAUSE = 2.0, 0.02  # seconds that a lock is waited for, and between two tries
 
 
 @contextmanager
 def open_store(
-    path: Path, *, author: str | None = None, read_only: bool = False, create: bool = False
+    path: Path,
+    *,
+    author: str | None = None,
+    read_only: bool = False,
+    create: bool = False,
+    share: bool = False,
 ) -> Iterator["GraphStore | Branch"]:
-    """The store, or the branch of it that was chosen, closed afterwards; what opening it repaired is printed on standard error."""
-    store = _opened(path, author or os.environ.get("USER"), read_only, create)
+    """The store, or the branch of it that was chosen, closed afterwards; what opening it repaired is printed on standard error. `share`: through its
+    server, started in the background where nobody holds the store."""
+    here, name = HERE.get(), CHOSEN.get()
+    if here is not None:
+        yield here if name is None else here.on(name)
+        return
+    store = _opened(path, author or os.environ.get("USER"), read_only, create, share)
     try:
         with store:
-            name = CHOSEN.get()
             yield store if name is None else store.on(name)
     finally:
         for notice in store.notices:
             say(f"note: {notice}", err=True)
 
 
-def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "GraphStore":
+def _opened(path: Path, author: str | None, read_only: bool, create: bool, share: bool) -> "GraphStore":
     """The store; through its server where it has one on this machine, for reads too: that is quicker than reading the journal. A lock that another command
     holds is about to go: it is waited for."""
     import graphstore
@@ -120,7 +137,11 @@ def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "G
     place = place_of(path)
     if place.startswith(("http://", "https://")):
         return graphstore.open(place, read_only=read_only, author=author)
-    served = opening.served(path, author=author) if read_only else None
+    if place.startswith(_SCHEMES):
+        return graphstore.open(place, read_only=read_only, create=create, author=author)
+    served = opening.shared(path, author=author) if share else None
+    if served is None and read_only:
+        served = opening.served(path, author=author)
     if served is not None:
         return served
     driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
@@ -155,10 +176,18 @@ def exits_on_sigterm() -> Iterator[None]:
 def place_of(store: Path) -> str:
     """Where a store is, as it was typed: a Path has one slash of an address less."""
     place = str(store)
-    if not place.startswith(("http:/", "https:/")):
+    if not place.startswith(_SCHEMES):
         return place
     scheme, _, host = place.partition(":")
     return f"{scheme}://{host.lstrip('/')}"
+
+
+def shown(store: Path) -> str:
+    """Where a store is, without a name or password."""
+    place = place_of(store)
+    scheme, found, rest = place.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{found}{host.rpartition('@')[2]}{slash}{path}" if found else place
 
 
 def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
@@ -193,7 +222,7 @@ def say(text: str, err: bool = False) -> None:
     """Print a line for a person, who may be at a terminal that would obey what is in it."""
     from graphstore.values.text import clean
 
-    typer.echo(clean(text), err=err)
+    echo(clean(text), err=err)
 
 
 def answer(value: object, as_json: bool, words: str | None = None) -> None:

@@ -284,6 +284,11 @@ def _open_next(store: GraphStore, plan: DemoPlan) -> str:
 # ---- printing ----------------------------------------------------------------------------------
 
 
+def look_at(store: str) -> str:
+    """How to see a store."""
+    return f"Look at it: graphstore page {store}"
+
+
 def as_dict(tour: Tour) -> dict[str, Any]:
     """The tour for `--json`."""
     answers = [{one.name: getattr(answer, one.name) for one in fields(answer)} for answer in tour.answers]
@@ -314,6 +319,7 @@ def show(tour: Tour) -> None:
     if tour.kept:
         out.print("Ask it yourself: ", style="bold", end="")
         out.print(f"graphstore history {tour.store} {tour.subject}", soft_wrap=True)
+        out.print(look_at(tour.store), soft_wrap=True)
     out.print()
 
 

@@ -1,5 +1,6 @@
 """Commands about whole stores and files: the demo, dumps, checks, what a session file holds."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,6 @@ from graphstore.cli.common import (
     Valid,
     answer,
     open_store,
-    place_of,
     progress_bar,
     view_at,
 )
@@ -34,11 +34,23 @@ def demo(
         Path | None,
         typer.Option("--folder", help="Keep the store below this folder. [a temporary one]", file_okay=False),
     ] = None,
+    team: Annotated[
+        bool,
+        typer.Option(
+            "--team", help="Instead: two weeks of a made-up team, to look at with `graphstore page`."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Import a repository's history and ask it the five questions."""
     from graphstore.cli import demo as tours
 
+    if team:
+        from graphstore.cli import made_up_team
+
+        place = made_up_team.make(folder or Path("graphstore-demo"))
+        answer({"store": str(place)}, True) if as_json else typer.echo(tours.look_at(str(place)))
+        return
     with progress_bar("reading the history") as progress:
         tour = tours.run(repository, folder, progress)
     if as_json:
@@ -66,7 +78,7 @@ def export(
     """Write the whole store to a dump that `restore` reads; or, with --format, what other tools read."""
     if form is DumpFormat.graphstore and (valid or tx):
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
-    with open_store(store, read_only=True) as opened, progress_bar(f"exporting {place_of(store)}"):
+    with open_store(store, read_only=True) as opened, progress_bar(f"exporting {common.shown(store)}"):
         if form is DumpFormat.pi_brain:
             from graphstore.imports.pi_brain import export_pi_brain
 
@@ -76,14 +88,14 @@ def export(
             answer(
                 {"exported": str(dump), **done.model_dump()},
                 as_json,
-                f"exported {place_of(store)} to {dump}: {done}.",
+                f"exported {common.shown(store)} to {dump}: {done}.",
             )
             return
         lines, what = _exported(opened, dump, form, valid, tx)
     answer(
         {"exported": str(dump), what.replace(" ", "_"): lines},
         as_json,
-        f"exported {place_of(store)} to {dump}, {lines} {what}.",
+        f"exported {common.shown(store)} to {dump}, {lines} {what}.",
     )
 
 
@@ -115,6 +127,38 @@ def _exported(
     return formats.export(opened, dump, format=form.value, tx=known), chosen.counted
 
 
+def sql(
+    store: Store,
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT",
+            help="What is asked of nodes, versions, events, occurrences, links, operations, and of node_as_of(valid, tx), link_as_of, event_as_of, succession_as_of(id, valid, tx) and node_diff; - reads it from standard input.",
+        ),
+    ],
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A parameter, $NAME in the text (may be repeated)."),
+    ] = None,
+    tx: Tx = None,
+    as_json: Json = False,
+) -> None:
+    """Ask the whole history in SQL, as of DuckDB."""
+    from graphstore.cli import printing
+    from graphstore.interchange.sql import ask
+
+    given = common.parameters(param or ())
+    with open_store(store, read_only=True) as opened:
+        found = ask(
+            opened, sys.stdin.read() if text == "-" else text, given, tx=view_at(opened, None, tx).at.tx
+        )
+        columns, rows, listed = found.columns, found.tuples(), found.legible()
+    if as_json:
+        answer(listed, True)
+    else:
+        printing.result_table(columns, rows)
+
+
 def restore(
     store: Store,
     dump: Annotated[Path, typer.Argument(metavar="DUMP", help="What `export` wrote.", exists=True)],
@@ -132,15 +176,38 @@ def restore(
     answer(stats, as_json, f"restored {store}, {stats['transactions']} transactions.")
 
 
+def copy(
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="A store's folder, or its address in PostgreSQL.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", help="Where to: an address in PostgreSQL, or a folder.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Copy every line of a store to PostgreSQL, or from there, and check it. What is there already is gone on from."""
+    import graphstore
+
+    with progress_bar("copying"):
+        done = graphstore.copy(source, target)
+    answer(
+        done._asdict(),
+        as_json,
+        f"copied {done.lines} of {done.total} lines, the last with the digest {done.digest}.",
+    )
+
+
 def verify(store: Store, as_json: Json = False) -> None:
     """Check every line, digest and table of a store. Exit code 1 when something is wrong."""
     import graphstore
 
-    with progress_bar(f"verifying {place_of(store)}"):
+    with progress_bar(f"verifying {common.shown(store)}"):
         try:
             with open_store(store, read_only=True) as opened:
                 found = opened.verify()
         except graphstore.DamageError:
+            if common.shown(store) != str(store):  # an address: there are no files to be read
+                raise
             found = graphstore.verify(store)
     answer(found, as_json)
     if not found.ok:

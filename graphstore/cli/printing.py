@@ -14,9 +14,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import orjson
-import typer
 from pydantic import BaseModel
 
+from graphstore.cli.shown import SHOWN, echo
 from graphstore.sessions.review import Doubt
 from graphstore.store.sweeping import Swept
 from graphstore.values.models import (
@@ -58,12 +58,12 @@ _MARKDOWN = re.compile(r"[\\|`*\[\]~$]|(?<![^\W_])_|_(?![^\W_])")
 
 def as_json(value: object) -> None:
     """`value` as one JSON document: see `json_text`."""
-    typer.echo(json_text(value), nl=False)
+    echo(json_text(value), nl=False)
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Rows with a header line: see `csv_text`."""
-    typer.echo(csv_text(columns, rows), nl=False)
+    echo(csv_text(columns, rows), nl=False)
 
 
 def json_text(value: object) -> bytes:
@@ -138,8 +138,18 @@ def console() -> Console:
         def print(self, *values: Any, **how: Any) -> None:
             super().print(*(clean(one) if isinstance(one, str) else one for one in values), **how)
 
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
-    return Plain(markup=False, emoji=False, highlight=False, width=width)
+    how: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+    shown = SHOWN.get()
+    if shown is None:
+        return Plain(**how, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
+    width = shown.environment.get("COLUMNS", "")
+    return Plain(
+        **how,
+        file=shown.out,
+        force_terminal=shown.is_terminal,
+        width=int(width) if width.isdigit() else shown.columns or 200,
+        _environ=shown.environment,
+    )
 
 
 def label(thing: Node | Event | Version) -> str:
@@ -166,11 +176,10 @@ def table(
 
 
 def result_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """The rows of a query, with every column it asked for."""
+    """The rows of a query, with every column it asked for, and NULL as `null`."""
+    grid(columns, (["null" if value is None else cell(value) for value in row] for row in rows))
     if not rows:
-        console().print("nothing.", style="dim")
-        return
-    grid(columns, ([cell(value) for value in row] for row in rows))
+        console().print("no rows.", style="dim")
 
 
 def grid(
@@ -534,13 +543,19 @@ def report(found: Mapping[str, Any], out: Console | None = None) -> None:
     out.print(found["summary"])
 
 
-def timeline(messages: Iterable[Event], out: Console | None = None) -> None:
-    """Messages under each other, newest first."""
-    rows = [
-        (when(one.occurred_at), one.type, one.sender_name or one.sender, one.thread, label(one) or one.media_path,
-         "" if one.authorized else "not authorized", one.id)
-        for one in messages
-    ]  # fmt: skip
+def timeline(
+    messages: Iterable[Event], added: Mapping[str, Iterable[Event]], out: Console | None = None
+) -> None:
+    """Messages under each other, newest first, each with what was added to it."""
+    rows: list[tuple[Any, ...]] = []
+    for one in messages:
+        rows.append(
+            (when(one.occurred_at), one.type, one.sender_name or one.sender, one.thread, label(one) or one.media_path,
+             "" if one.authorized else "not authorized", one.id)
+        )  # fmt: skip
+        for each in added.get(one.id, ()):
+            what = each.type.partition("_")[2]
+            rows.append((when(each.occurred_at), f"  {what}", each.agent, "", label(each), "", each.id))
     table(("when", "type", "from", "thread", "says", "", "id"), rows, out)
 
 

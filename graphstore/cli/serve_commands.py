@@ -2,7 +2,10 @@
 
 import os
 import sys
+from contextlib import suppress
 from enum import StrEnum
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,6 +74,14 @@ ReadOnly = Annotated[
         help="Only follow the store; another process may be writing it.",
     ),
 ]
+NoShare = Annotated[
+    bool,
+    typer.Option(
+        "--no-share",
+        envvar="GRAPHSTORE_NO_SHARE",
+        help="Hold the store alone, instead of starting or joining its server.",
+    ),
+]
 NoTicks = Annotated[
     bool,
     typer.Option(
@@ -97,6 +108,42 @@ Souls = Annotated[
         help="Index the files an agent lives by (may be repeated).",
     ),
 ]
+Follows = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--follow",
+        envvar="GRAPHSTORE_FOLLOW",
+        metavar="FOLDER",
+        help="Ingest the session files there while they are written (may be repeated).",
+    ),
+]
+Compress = Annotated[
+    str | None,
+    typer.Option(
+        "--compress",
+        envvar="GRAPHSTORE_COMPRESS",
+        metavar="MODULE:NAME",
+        help="Says what is worth knowing of the messages that wait to be observed. [they wait]",
+    ),
+]
+CompressUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--compress-url",
+        envvar="GRAPHSTORE_COMPRESS_URL",
+        metavar="URL",
+        help="The same by a service such as OpenAI's, with the key in GRAPHSTORE_LLM_KEY or OPENAI_API_KEY.",
+    ),
+]
+CompressModel = Annotated[
+    str | None,
+    typer.Option(
+        "--compress-model",
+        envvar="GRAPHSTORE_COMPRESS_MODEL",
+        metavar="NAME",
+        help="The model of that service.",
+    ),
+]
 Files = Annotated[
     Path | None,
     typer.Option(
@@ -115,6 +162,15 @@ TransactionSeconds = Annotated[
         envvar="GRAPHSTORE_TRANSACTION_SECONDS",
         min=0.1,
         help="How long a transaction that a client holds open may wait for its next call. Others wait for it.",
+    ),
+]
+Idle = Annotated[
+    float | None,
+    typer.Option(
+        "--idle",
+        metavar="SECONDS",
+        min=0.1,
+        help="End once nobody has been connected for so long. [never]",
     ),
 ]
 Cache = Annotated[
@@ -162,9 +218,14 @@ def serve(
     no_ticks: NoTicks = False,
     sync: Syncs = None,
     soul: Souls = None,
+    follow: Follows = None,
+    compress: Compress = None,
+    compress_url: CompressUrl = None,
+    compress_model: CompressModel = None,
     embed: Embed = None,
     files: Files = None,
     transaction_seconds: TransactionSeconds = 10.0,
+    idle: Idle = None,
     cache: Cache = 1024,
     log_level: LogLevel = Level.warning,
     log_format: LogFormat = Form.text,
@@ -173,26 +234,22 @@ def serve(
     show_token: ShowToken = False,
 ) -> None:
     """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
+    folder, address = _folder_of(store)
     if print_config or show_token:
-        from graphstore.core.folder.access_tokens import shown
-
-        for line in server_settings.shown(ctx) if print_config else shown(store):
-            typer.echo(line)
+        _show(ctx, folder if show_token and not print_config else None)
         return
+    from graphstore.cli import at_server
+
     run = _server()
-    if not run.is_loopback(host):
-        typer.echo(
-            f"warning: on {host} others than this machine can reach the store, and nothing is encrypted. "
-            "Keep the tokens secret, or put a proxy with TLS before it.",
-            err=True,
-        )
+    _warn_of_others(host, run)
+    compressor = _compressor(compress, compress_url, compress_model)
 
-    def prepared(opened: Any) -> Any:
-        return _prepared(opened, embed, None if no_ticks else (sync or (), soul or ()))
-
+    due = None if no_ticks else (compressor, sync or (), soul or (), follow or ())
+    prepared = partial(_prepared, embed=embed, due=due)
     with common.exits_on_sigterm():
         run.serve(
-            store,
+            folder,
+            address=address,
             listening=run.Listening(
                 host,
                 port,
@@ -201,24 +258,136 @@ def serve(
                 patience=run.Patience(idle=transaction_seconds),
                 limits=run.Limits(cache=cache << 20),
                 files=files,
+                commands=at_server.answered,
             ),
             read_only=read_only,
             prepared=prepared,
             report=common.say,
             lines=(log_level.value, log_format.value),
             driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
+            idle=idle,
         )
 
 
-def _prepared(opened: Any, embed: Any, due: tuple[Any, Any] | None) -> Any:
-    """A store made ready to be served: its embedder, and what is done beside the answers, with these services and folders; None: nothing."""
-    from graphstore.context import scheduler
+def _folder_of(store: Path) -> tuple[Path, str | None]:
+    """The folder for the tokens of a server, and the address of its store where that is in PostgreSQL."""
+    from graphstore.core.journal import cluster
+    from graphstore.errors import InvalidError
 
+    place = common.place_of(store)
+    if not cluster.is_cluster(place):
+        return store, None
+    where = cluster.address(place)
+    if where.cache is None:
+        raise InvalidError(
+            f"a server of {where.shown} needs a folder of its own, for its tokens and its copy. Add it to the address: &cache=FOLDER"
+        )
+    return Path(where.cache), place
+
+
+def page(
+    store: Store,
+    read_only: Annotated[
+        bool,
+        typer.Option("--read-only", help="Sign in with the token for reading: nothing can be decided there."),
+    ] = False,
+    show: Annotated[
+        bool,
+        typer.Option("--print", help="Print the address, which signs in who opens it, and open no browser."),
+    ] = False,
+) -> None:
+    """Look at a store in the browser, signed in: its server is joined, or started while somebody looks."""
+    import webbrowser
+
+    from graphstore.core.folder import server_file
+    from graphstore.errors import InvalidError, LockedError
+    from graphstore.remote import sharing
+
+    place = _place(store)
+    _server()
+    found = sharing.joined(place)
+    if found is None:
+        pid = server_file.holder(place)
+        raise LockedError(
+            f"process {pid} holds the store and does not serve it. End it, or start it as graphstore serve."
+            if pid is not None
+            else f"no server could be started for {place}; {place / server_file.LOG} says why."
+        )
+    url, token = found
+    if read_only:
+        token = server_file.token_in(place, server_file.READ_TOKEN) or ""
+        if not token:
+            raise InvalidError(f"{place} has no token for reading. Leave --read-only out.")
+    address = f"{url}/#token={token}"
+    if show:
+        typer.echo(address)
+    elif webbrowser.open(address):
+        typer.echo(f"opened {url}/ in the browser")
+    else:
+        typer.echo(
+            f"there is no browser here. Ask for the address with --print, and open it: graphstore page {store} --print"
+        )
+
+
+def _show(ctx: typer.Context, tokens_of: Path | None) -> None:
+    """Print the tokens of a store; None: the options."""
+    from graphstore.core.folder.access_tokens import shown
+
+    for line in server_settings.shown(ctx) if tokens_of is None else shown(tokens_of):
+        typer.echo(line)
+
+
+def _warn_of_others(host: str, run: Any) -> None:
+    if not run.is_loopback(host):
+        typer.echo(
+            f"warning: on {host} others than this machine can reach the store, and nothing is encrypted. "
+            "Keep the tokens secret, or put a proxy with TLS before it.",
+            err=True,
+        )
+
+
+def _compressor(name: str | None, url: str | None, model: str | None) -> Any:
+    """What compresses messages: the function or object of that name, or the model of a service; None: nothing."""
+    if name is not None and (url or model):
+        raise typer.BadParameter(
+            "--compress is one, --compress-url and --compress-model another. Give one of them."
+        )
+    if name is not None:
+        found = function(name)
+        return found() if isinstance(found, type) else found
+    if url is None and model is None:
+        return None
+    if url is None or model is None:
+        raise typer.BadParameter(
+            "a service has an address and a model. Give --compress-url and --compress-model."
+        )
+    from graphstore.chat_client import ChatClient, key_in
+    from graphstore.context.compressor import ChatCompressor
+
+    return ChatCompressor(ChatClient(url, model, key=key_in()))
+
+
+def _prepared(opened: Any, embed: Any, due: tuple[Any, Any, Any, Any] | None) -> Any:
+    """A store made ready to be served: its embedder, and what is done beside the answers, with this compressor, these services and folders of files
+    and of sessions; None: nothing."""
     if embed is not None:
         common.use_embedder(opened, embed)
     if due is None:
         return None
-    return scheduler.usual(opened, sources=[function(name)() for name in due[0]], souls=due[1])
+    from datetime import timedelta
+    from functools import partial
+
+    from graphstore.context import scheduler
+    from graphstore.context.observer import Observer
+    from graphstore.sessions.watch import Following
+
+    compressor, sources, souls, follows = due
+    often, most = timedelta(seconds=10), 1.0  # others write after each second of it
+    more = [(f"sessions {each}", partial(Following(opened, each).look, most), often) for each in follows]
+    watching = Observer(opened, compressor, reflect=getattr(compressor, "reflect", None))
+    return scheduler.usual(
+        opened, observer=watching, sources=[function(name)() for name in sources], souls=souls, more=more
+    )
 
 
 def _server() -> Any:
@@ -233,14 +402,34 @@ def _server() -> Any:
     return server_run
 
 
+ToolSets = Annotated[
+    str,
+    typer.Option("--tools", metavar="SETS", help="Only the sets named: memory,graph,events,sessions or all."),
+]
+AllowErase = Annotated[
+    bool, typer.Option("--allow-erase", help="Agents may erase for ever what must not be kept.")
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        exists=True,
+        dir_okay=False,
+        help="The bearer token clients must show. [GRAPHSTORE_TOKEN]",
+    ),
+]
+
+
 def mcp(
     store: Store,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="No tool that writes; another process may hold the store.")
     ] = False,
     profile: Annotated[
-        Profile, typer.Option("--profile", help="All 16 tools, or the nine of the reference memory server.")
+        Profile, typer.Option("--profile", help="All tools, or the nine of the reference memory server.")
     ] = Profile.full,
+    tools: ToolSets = "usual",
+    allow_erase: AllowErase = False,
     branch: Annotated[
         str | None, typer.Option("--branch", metavar="NAME", help="Read and write on this branch.")
     ] = None,
@@ -250,47 +439,76 @@ def mcp(
             "--http", metavar="HOST:PORT", help="Streamable HTTP instead of standard input and output."
         ),
     ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--token-file",
-            exists=True,
-            dir_okay=False,
-            help="The bearer token clients must show. [GRAPHSTORE_TOKEN]",
-        ),
-    ] = None,
+    token_file: TokenFile = None,
     embed: Embed = None,
     query_seconds: Annotated[
         float, typer.Option("--query-seconds", min=0.1, help="How long a Cypher text may run.")
     ] = 10.0,
+    no_share: NoShare = False,
 ) -> None:
     """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
-    try:
-        from graphstore.mcp.transport import address, over_http, over_stdio
-    except ModuleNotFoundError as error:
-        from graphstore.errors import InvalidError
-
-        if (error.name or "").startswith("graphstore"):
-            raise
-        raise InvalidError("agents need mcp. Install it: pip install 'graphstore[mcp]'") from None
+    share = not (no_share or read_only or _is_own(embed))
+    if share:
+        _start_early(store)
+    transport = _agents()
     if branch is not None:
         CHOSEN.set(branch)
-    where = None if http is None else address(http)
+    where = None if http is None else transport.address(http)
     token = (
         token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get("GRAPHSTORE_TOKEN")
     )
-    with common.exits_on_sigterm(), open_store(store, read_only=read_only, create=not read_only) as opened:
+    with (
+        common.exits_on_sigterm(),
+        open_store(store, read_only=read_only, create=not read_only, share=share) as opened,
+    ):
         if embed is not None:
             common.use_embedder(opened, embed)
         how: dict[str, Any] = {
             "read_only": read_only,
             "profile": profile.value,
             "query_seconds": query_seconds,
+            "tools": [each.strip() for each in tools.split(",")],
+            "allow_erase": allow_erase,
         }
         if where is None:
-            over_stdio(opened, **how)
+            transport.over_stdio(opened, **how)
         else:
-            over_http(opened, *where, token=token or None, **how)
+            transport.over_http(opened, *where, token=token or None, **how)
+
+
+def _is_own(embed: str | None) -> bool:
+    """Whether an embedder is a function, which serves in this process alone."""
+    if embed is None:
+        return False
+    from graphstore.memory.embedders import NAMES
+
+    return embed.partition(":")[0] not in NAMES
+
+
+def _start_early(store: Path) -> None:
+    """Have the store's server start while what agents need is imported. What goes wrong is told when the store is opened."""
+    from threading import Thread
+
+    from graphstore.core.folder import server_file
+    from graphstore.remote import sharing
+
+    def start() -> None:
+        with suppress(OSError):
+            sharing.joined(store)
+
+    if (store / "journal").is_dir() and server_file.holder(store) is None:
+        Thread(target=start, name="graphstore-starting", daemon=True).start()
+
+
+def _agents() -> Any:
+    try:
+        return import_module("graphstore.mcp.transport")
+    except ModuleNotFoundError as error:
+        from graphstore.errors import InvalidError
+
+        if (error.name or "").startswith("graphstore"):
+            raise
+        raise InvalidError("agents need mcp. Install it: pip install 'graphstore[mcp]'") from None
 
 
 def shell(
@@ -345,7 +563,7 @@ def token_add(
         typer.Option("--scope", metavar="PATH", help="It sees what is of this scope or below. [everything]"),
     ] = None,
     rights: Annotated[
-        str, typer.Option("--rights", metavar="read|admin", help="With scopes: read.")
+        str, typer.Option("--rights", metavar="read|write|admin", help="With scopes: read or write.")
     ] = "read",
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="DAYS", help="After how many days, such as 90d.")

@@ -1,4 +1,4 @@
-"""The room of what fills memory by itself: conversations in pairs, the files an agent lives by, and services that know more.
+"""The room of what fills memory by itself: conversations in pairs, what tools gave, the files an agent lives by, and services that know more.
 
 Each writes only what is new or changed, and none loses what it was given: what cannot be written now waits, what need not be written is counted.
 """
@@ -6,6 +6,7 @@ Each writes only what is new or changed, and none loses what it was given: what 
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,9 +14,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, ParamSpec, Protocol, Self, TypeVar
+from weakref import WeakKeyDictionary
 
-from graphstore.context.smalltalk import LEAST, Reason, why_skipped
+import orjson
+
+from graphstore.context import failures
+from graphstore.context.smalltalk import LEAST, why_skipped
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
@@ -24,17 +29,21 @@ from graphstore.memory.memory import Memory
 from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.store.upsert import Place, clear, keep, kept_in, let_go
-from graphstore.values.inputs import at_least_one, json_object, optional_text, tags_of, text_of
+from graphstore.values.inputs import at_least_one, json_object, json_read, optional_text, tags_of, text_of
 from graphstore.values.layers import CHUNK
 from graphstore.values.models import Json, Node, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment
 
-__all__ = ["FILES", "AutoIndexer", "SoulFileIndexer", "SoulIndexed", "Sync", "SyncSource", "Synced", "sections", "why_skipped"]  # fmt: skip
+__all__ = ["FILES", "AutoIndexer", "Indexed", "SoulFileIndexer", "SoulIndexed", "Sync", "SyncSource", "Synced", "sections", "why_skipped"]  # fmt: skip
 
 BATCH = 5
 INTERVAL = timedelta(seconds=30)
 PATIENCE = timedelta(minutes=10)
 EVERY = timedelta(minutes=5)
+_SECOND = timedelta(seconds=1)
+_OUTPUT = 8_000  # characters of what a tool gave that are kept
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 # ---- conversations ----------------------------------------------------------------------------
@@ -42,13 +51,16 @@ EVERY = timedelta(minutes=5)
 
 @dataclass(slots=True)
 class _Exchange:
-    """A question and its answer, as far as they have come."""
+    """A question and its answer, as far as they have come; or what a tool gave."""
 
     user: str | None
     thread: str | None
     at: Instant
     question: str | None = None
     answer: str | None = None
+    tool: str | None = None
+    asked: str | None = None
+    """What the tool was asked."""
 
     @property
     def parts(self) -> list[tuple[str, str]]:
@@ -56,12 +68,53 @@ class _Exchange:
         return [(letter, text) for letter, text in parts if text is not None]
 
 
+class Indexed(Value):
+    """What an indexer did: chunks that wait, questions without an answer included; chunks written; and how much was skipped, by reason."""
+
+    waiting: int
+    indexed: int
+    skipped: dict[str, int]
+
+
+_SETTINGS = {"own": "str | None"}
+_SHARED: WeakKeyDictionary[Store, dict[str | None, AutoIndexer]] = WeakKeyDictionary()
+
+
+def _shared(store: Store, own: str | None = None) -> AutoIndexer:
+    """The indexer of this process that calls go to; `own`: that of one client, by its name and settings as JSON."""
+    there = _SHARED.setdefault(store, {})
+    if own not in there:
+        given = json_object("own", json_read("own", own)) if own is not None else {}
+        chosen: Json = {name: given[name] for name in ("batch", "least") if name in given}
+        for name in ("interval", "patience"):
+            if name in given:
+                chosen[name] = timedelta(seconds=given[name])
+        there[own] = AutoIndexer(Memory(store), **chosen)
+    return there[own]
+
+
+def tick_shared(store: Store, *, end: bool = False) -> None:
+    """Write what has waited long enough in the indexers that calls of clients go to, of all branches; with `end` all of it."""
+    for line, there in list(_SHARED.items()):
+        if line._trunk is not store._trunk:
+            continue
+        for key, indexer in list(there.items()):
+            indexer.close() if end else indexer.tick()
+            if key is not None and not indexer.waiting:
+                del there[key]  # its client comes again, or has gone
+
+
+def _indexing(method: Callable[P, R]) -> Callable[P, R]:
+    return registry.of("indexer", "write", _shared, _SETTINGS)(method)
+
+
 class AutoIndexer:
-    """Remembers conversations: a question and its answer are one chunk of the layer `conversation`.
+    """Remembers conversations: a question and its answer are one chunk of the layer `conversation`, what a tool gave is one of the layer `tool`.
 
     Chunks are written together, in one transaction, when `batch` of them wait or the first has waited for `interval`; the host of the agent calls `tick` now
     and then. What is not worth it is skipped, and counted in `skipped` by reason. `close` writes what waits; a block (`with`) closes it. When writing
     fails the error is raised, and what waits goes on waiting. Any thread may talk or tick. `clock`: the time, by default that of the store.
+    Of a store elsewhere it waits in the server, which ticks by itself (`graphstore serve`), and writes what waits when it ends.
     """
 
     def __init__(
@@ -74,24 +127,50 @@ class AutoIndexer:
         least: int = LEAST,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        self._memory = memory
+        self._memory, self._store = memory, memory._store
         self._batch, self._least = at_least_one("batch", batch), least
         self._interval = microseconds(interval, "interval")
         self._patience = microseconds(patience, "patience")
         self._clock = clock
+        given = {
+            "batch": batch,
+            "interval": interval / _SECOND,
+            "patience": patience / _SECOND,
+            "least": least,
+        }
+        self._settings = {"own": orjson.dumps({"name": secrets.token_hex(8), **given}).decode()}
+        if clock is not None:
+            registry.only_here(self._store, "clock=", "Leave it out: the server has the time.")
         self._open: dict[tuple[str | None, str | None], _Exchange] = {}  # questions that wait for an answer
         self._waiting: list[_Exchange] = []
         self._since: Instant = 0  # when the first of those that wait came
         self._lock = threading.Lock()  # for what waits; never held while it is written
-        self.skipped: Counter[Reason] = Counter()
-        self.indexed = 0
-        """Chunks written."""
+        self._skipped: Counter[str] = Counter()
+        self._indexed = 0
 
     @property
     def waiting(self) -> int:
         """Chunks that are not written yet, questions without an answer included."""
-        return len(self._waiting) + len(self._open)
+        return self.counts().waiting
 
+    @property
+    def indexed(self) -> int:
+        """Chunks written."""
+        return self.counts().indexed
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """How much was skipped, by reason."""
+        return Counter(self.counts().skipped)
+
+    @_indexing
+    def counts(self) -> Indexed:
+        """What it did so far."""
+        return Indexed(
+            waiting=len(self._waiting) + len(self._open), indexed=self._indexed, skipped=dict(self._skipped)
+        )
+
+    @_indexing
     def question(
         self, text: str, *, user: str | None = None, thread: str | None = None, at: TimeLike | None = None
     ) -> None:
@@ -104,6 +183,7 @@ class AutoIndexer:
         if before is not None:
             self._take(before)
 
+    @_indexing
     def answer(
         self, text: str, *, user: str | None = None, thread: str | None = None, at: TimeLike | None = None
     ) -> None:
@@ -114,6 +194,7 @@ class AutoIndexer:
         exchange.answer = answered
         self._take(exchange)
 
+    @_indexing
     def add(
         self,
         question: str,
@@ -129,6 +210,25 @@ class AutoIndexer:
         exchange.answer = text_of("answer", answer, empty=True)
         self._take(exchange)
 
+    @_indexing
+    def tool(
+        self,
+        name: str,
+        output: str,
+        *,
+        asked: str | None = None,
+        user: str | None = None,
+        thread: str | None = None,
+        at: TimeLike | None = None,
+    ) -> None:
+        """Hear what a tool of that name gave, and what it was `asked`. Of a very long output the beginning and the end are kept."""
+        exchange = self._exchange(user, thread, at)
+        exchange.tool = text_of("the name of a tool", name)
+        exchange.asked = optional_text("asked", asked)
+        exchange.answer = text_of("output", output, empty=True)
+        self._take(exchange)
+
+    @_indexing
     def tick(self, now: TimeLike | None = None) -> int:
         """Write what has waited long enough by `now` (default: the clock's). Gives how many chunks were written."""
         at = self._now() if now is None else instant(now, "now")
@@ -139,6 +239,7 @@ class AutoIndexer:
             self._take(exchange, at)
         return self.flush() if self._waiting and at - self._since >= self._interval else 0
 
+    @_indexing
     def flush(self) -> int:
         """Write what waits, all or nothing. Gives how many chunks were written. Raises what the store raises; then all of it waits still."""
         with self._lock:
@@ -150,9 +251,10 @@ class AutoIndexer:
                 self._waiting[:0] = taken
             raise
         with self._lock:
-            self.indexed += len(written)
+            self._indexed += len(written)
         return len(written)
 
+    @_indexing
     def close(self) -> int:
         """Write all that waits, questions without an answer too. Gives how many chunks were written."""
         with self._lock:
@@ -186,11 +288,13 @@ class AutoIndexer:
     def _keep(self, exchange: _Exchange, now: Instant) -> None:
         """Let it wait, if it is worth it. Calls and errors are left out of a pair; what is merely short stays where the other part is worth it."""
         reasons = {letter: why_skipped(text, self._least) for letter, text in exchange.parts}
+        if exchange.tool is not None and reasons["A"] in ("tool_call", "error"):
+            reasons["A"] = None  # what a tool gave is one, and what failed is worth knowing
         worthless = None not in reasons.values()
         for letter, reason in reasons.items():
             if reason and (worthless or reason in ("blank", "tool_call", "error")):
                 with self._lock:
-                    self.skipped[reason] += 1
+                    self._skipped[reason] += 1
                 if letter == "Q":
                     exchange.question = None
                 else:
@@ -204,6 +308,8 @@ class AutoIndexer:
 
 
 def _chunk(exchange: _Exchange) -> Json:
+    if exchange.tool is not None:
+        return _of_tool(exchange, exchange.tool)
     return {
         "text": "\n".join(f"{letter}: {text}" for letter, text in exchange.parts),
         "layer": "conversation",
@@ -211,6 +317,23 @@ def _chunk(exchange: _Exchange) -> Json:
         "user": exchange.user,
         "thread": exchange.thread,
         "valid_from": moment(exchange.at),
+    }
+
+
+def _of_tool(exchange: _Exchange, tool: str) -> Json:
+    output = exchange.answer or ""
+    if len(output) > _OUTPUT:
+        left = f"\n… ({len(output) - _OUTPUT:,} characters left out) …\n"
+        output = output[: _OUTPUT // 2] + left + output[-_OUTPUT // 2 :]
+    asked = {"asked": exchange.asked} if exchange.asked else {}
+    return {
+        "text": output,
+        "layer": "tool",
+        "source": tool,
+        "user": exchange.user,
+        "thread": exchange.thread,
+        "valid_from": moment(exchange.at),
+        "metadata": {"tool": tool, **asked},
     }
 
 
@@ -350,15 +473,19 @@ def _sections_of(view: Reader, place: Place) -> list[str]:
 @registry.read("memory")
 def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
     """The files as they stand at the view's coordinate, each with its sections in order: those of no user, then the user's own."""
-    found: dict[str, list[Node]] = {}
-    with view.reading() as sight:
+
+    def look(sight: Sight) -> dict[str, list[Node]]:
+        found: dict[str, list[Node]] = {}
+        here = view._pinned(sight.valid, sight.tx)
         for name in FILES:
             owners = ("", user) if user else ("",)
-            ids = [id for owner in owners for id in _sections_of(view, Place(_FILE, (owner, name)))]
+            ids = [id for owner in owners for id in _sections_of(here, Place(_FILE, (owner, name)))]
             nodes = [_standing(sight, sight.entity(id)) for id in ids]
             if shown := [node for node in nodes if node is not None]:
                 found[name] = shown
-    return found
+        return found
+
+    return view._looked(look)
 
 
 def _standing(sight: Sight, ent: int) -> Node | None:
@@ -466,6 +593,7 @@ class Sync:
             if not items or further == cursor:
                 break
         self.failures = self.failures + 1 if error else 0
+        failures.note(self._store, f"sync {self._name}", error)
         done = {how: tuple(ids) for how, ids in run.done.items()}
         return Synced(**done, refused=tuple(run.refused), error=error, cursor=self.cursor)
 

@@ -5,37 +5,72 @@ Each tick has its time by the store's clock. Nothing here sleeps or starts a thr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
-from graphstore.context.feeders import SoulFileIndexer, Sync, SyncSource
+from graphstore.context.feeders import SoulFileIndexer, Sync, SyncSource, tick_shared
 from graphstore.context.observer import Observer
+from graphstore.errors import InvalidError
+from graphstore.events import recorder
 from graphstore.memory import lifecycle
+from graphstore.values.models import Value
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
 
-DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
+DAY, MINUTE, INDEXING = timedelta(days=1), timedelta(minutes=1), timedelta(seconds=30)
+
+
+class Staged(NamedTuple):
+    """Work in two halves: `ask` may take its time and writes nothing, `write` writes what it gave."""
+
+    ask: Callable[[], Any]
+    write: Callable[[Any], Any]
+
+    def __call__(self) -> Any:
+        """Both, one after the other."""
+        return self.write(self.ask())
+
+
+Work = Callable[[], Any] | Staged
 
 
 @dataclass(slots=True)
 class _Tick:
-    work: Callable[[], Any]
+    work: Work
     every: timedelta
     last: datetime | None = None
+    ended: datetime | None = None
+    """When it went well last."""
+    failures: int = 0
+    error: str | None = None
+
+
+class TickState(Value):
+    """How a tick is: when it was begun last and is due next, when it went well last, how often in a row it failed, and with what last."""
+
+    name: str
+    every: timedelta
+    last: datetime | None
+    next: datetime | None
+    ended: datetime | None
+    failures: int
+    error: str | None
 
 
 class Ticking:
     """The ticks of a store, each by its name."""
 
-    def __init__(
-        self, store: GraphStore, ticks: Iterable[tuple[str, Callable[[], Any], timedelta]] = ()
-    ) -> None:
+    def __init__(self, store: GraphStore, ticks: Iterable[tuple[str, Work, timedelta]] = ()) -> None:
         self._store = store
         self._ticks = {name: _Tick(work, every) for name, work, every in ticks}
+        _OF_STORES[store] = self
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,12 +79,79 @@ class Ticking:
 
     def do(self, name: str) -> bool:
         """Do a tick when it is due: at once, and then every so often after it was begun last, failed or not. Raises what it raises."""
+        if not self.begin(name):
+            return False
+        self.finish(name, self._ticks[name].work)
+        return True
+
+    def begin(self, name: str) -> bool:
+        """Whether a tick is due, which is begun now. Who begins it goes on with `ask` and `finish`."""
         tick, now = self._ticks[name], self._store.at.valid
         if tick.last is not None and timedelta(0) <= now - tick.last < tick.every:
             return False
         tick.last = now
-        tick.work()
         return True
+
+    def ask(self, name: str) -> Work:
+        """Do the half of a tick that writes nothing, if it has one. Gives what is left to do. Raises what it raises."""
+        tick = self._ticks[name]
+        if not isinstance(tick.work, Staged):
+            return tick.work
+        with self._failing(tick):
+            return partial(tick.work.write, tick.work.ask())
+
+    def finish(self, name: str, work: Work) -> None:
+        """Do the rest of a tick that was begun. Raises what it raises."""
+        self._work(self._ticks[name], work)
+
+    def now(self, name: str) -> None:
+        """Do a tick whether it is due or not. Raises what it raises; InvalidError for an unknown one."""
+        if name not in self._ticks:
+            raise InvalidError.choice("tick", name, self._ticks)
+        tick = self._ticks[name]
+        tick.last = self._store.at.valid
+        self._work(tick, tick.work)
+
+    def _work(self, tick: _Tick, work: Work) -> None:
+        with self._failing(tick):
+            work()
+        tick.failures, tick.error, tick.ended = 0, None, self._store.at.valid
+
+    @contextmanager
+    def _failing(self, tick: _Tick) -> Iterator[None]:
+        """Count what fails in the block."""
+        try:
+            yield
+        except Exception as error:
+            tick.failures, tick.error = tick.failures + 1, f"{type(error).__name__}: {error}"
+            raise
+
+    def end(self) -> None:
+        """Write what clients gave to be indexed, before the store is closed."""
+        tick_shared(self._store, end=True)
+
+    def states(self) -> list[TickState]:
+        """How each tick is."""
+        return [
+            TickState(
+                name=name,
+                every=tick.every,
+                last=tick.last,
+                next=None if tick.last is None else tick.last + tick.every,
+                ended=tick.ended,
+                failures=tick.failures,
+                error=tick.error,
+            )
+            for name, tick in self._ticks.items()
+        ]
+
+
+_OF_STORES: WeakKeyDictionary[GraphStore, Ticking] = WeakKeyDictionary()
+
+
+def of(store: object) -> Ticking | None:
+    """The ticks of a store that is open in this process, if it has any."""
+    return _OF_STORES.get(store) if isinstance(store, Hashable) else None  # type: ignore[call-overload, no-any-return]
 
 
 def usual(
@@ -58,12 +160,18 @@ def usual(
     observer: Observer | None = None,
     sources: Iterable[SyncSource] = (),
     souls: Iterable[Path] = (),
+    more: Iterable[tuple[str, Work, timedelta]] = (),
 ) -> Ticking:
-    """What a served store does: `lifecycle` once a day, the observer's queues every minute, services every ten, the files an agent lives by every minute."""
+    """What a served store does: `lifecycle` once a day, the observer's queues every minute, services every ten, the files an agent lives by every
+    minute; and `more`, each a name, what is done, and how often."""
     watching = observer or Observer(store)
-    ticks: list[tuple[str, Callable[[], Any], timedelta]] = [
+    if watching._compress is not None:
+        watching.lend()
+    ticks: list[tuple[str, Work, timedelta]] = [
         ("lifecycle", lambda: lifecycle.run(store), DAY),
-        ("observer", watching.tick, MINUTE),
+        ("observer", Staged(watching.ask, watching.write), MINUTE),
+        ("indexer", lambda: tick_shared(store), INDEXING),
+        ("events", lambda: recorder.look_again(store), MINUTE),
         ("accesses", store.flush_accesses, 15 * MINUTE),
     ]
     for source in sources:
@@ -72,7 +180,7 @@ def usual(
     for soul in souls:
         indexer = SoulFileIndexer(store)
         ticks.append((f"soul {soul}", lambda indexer=indexer, soul=soul: indexer.index(soul), MINUTE))  # type: ignore[misc]
-    return Ticking(store, ticks)
+    return Ticking(store, [*ticks, *more])
 
 
 def _synced(sync: Sync) -> None:

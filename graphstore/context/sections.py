@@ -1,16 +1,20 @@
 """The context of an agent before it answers: seven sections, of which the first four stay the same, byte for byte, until their content changes.
 
-A prompt cache keeps these four. Nothing in them depends on the clock or the question; every fact says since when it holds; and where there is no
-room for all of it, the last sections give way first, and the answer says what was left out.
+A prompt cache keeps these four. Nothing in them depends on the question, nor on the clock but for the day; every fact says since when it holds; and where
+there is no room for all of it, each section has its share, and the answer says what was left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple
 
-from graphstore.context import feeders, observer, working
+from graphstore.context import budget, feeders, observer, working
+from graphstore.context.budget import FADED, LASTING, PLAIN, STABLE, Name, Part, Share
 from graphstore.context.observations import PRIORITIES
 from graphstore.context.observer import Message
 from graphstore.core.read.view import Reader
@@ -20,22 +24,14 @@ from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, optional_text, text_of
 from graphstore.values.models import Event, Node, Value
-from graphstore.values.period import during, when
+from graphstore.values.period import during, moment, when
 from graphstore.values.text import described
 
 __all__ = ["Context", "LeftOut", "Section", "context", "estimate"]
 
-Name = Literal["identity", "bootstrap", "working", "observations", "skills", "memory", "conversation"]
-_TITLES: dict[Name, str] = {
-    "identity": "Identity",
-    "bootstrap": "Bootstrap files",
-    "working": "Working memory",
-    "observations": "Observations",
-    "skills": "Skills",
-    "memory": "Retrieved memory",
-    "conversation": "Conversation",
-}
-_STABLE = tuple(_TITLES)[:4]  # the sections that make the stable prefix
+OLD = timedelta(days=7)
+"""After so long an observation of LOW priority is the first to go."""
+_SPOKEN = re.compile(r"^[QA]: ", re.MULTILINE)  # how an exchange is written in a chunk
 Texts = str | Mapping[str, Any] | Iterable[str]
 Messages = Iterable[Message | Event | str | tuple[str, str]]
 
@@ -79,17 +75,6 @@ class Context(Value):
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What is included or left out as a whole. `under`: the heading it stands below; `weight`: the lower is left out first, in its section."""
-
-    section: Name
-    text: str
-    id: str | None
-    weight: tuple[Any, ...]
-    under: str | None = None
-
-
 @registry.read("context")
 def context(
     view: Reader,
@@ -98,7 +83,7 @@ def context(
     query: str = "",
     budget_tokens: int | None = None,
     *,
-    identity: Texts = (),
+    identity: Texts | None = None,
     skills: Texts = (),
     memory: Memory | None = None,
     conversation: Messages | None = None,
@@ -108,11 +93,13 @@ def context(
 ) -> Context:
     """What an agent that answers `user` in `thread` should know at the view's coordinate, in at most `budget_tokens` (None: all of it).
 
-    The sections, in this order: `identity` (the caller's words), the bootstrap files, working memory, observations by date, `skills` (the caller's words),
-    the `k` chunks of all layers that `query` calls to mind and that are not in the sections above (by meaning too when `memory` has an embedder), and the `recent` latest
-    messages (`conversation`, else those of the timeline in that thread, and those that the observer got). Parts are left out whole, from the last section on: of a conversation the oldest
-    first, of memory the worst match, of observations the least important and of these the oldest. `tokens` counts; it must count no less for a longer text.
-    Raises InvalidError for a budget or a number out of range.
+    The sections, in this order: `identity` (the caller's words; None: the date of the coordinate and what runs here), the bootstrap files, working memory,
+    observations by date, `skills` (the caller's words), the `k` chunks of all layers that `query` calls to mind and that say what is not in the other sections
+    (by meaning too when `memory` has an embedder), and the `recent` latest messages (`conversation`, else those of the timeline in that thread, and those that
+    the observer got). Where there is no room for all, each section has the share of the budget that `shares` tells. Parts are left out whole: first
+    observations of LOW priority that are older than a week, then of a conversation the oldest, of memory the worst match, of observations the least
+    important and of these the oldest. The last message and the exchange before it stay, cut in their middle where they are very long.
+    `tokens` counts; it must count no less for a longer text. Raises InvalidError for a budget or a number out of range.
     """
     text_of("user", user), optional_text("thread", thread), text_of("query", query, empty=True)
     most = None if budget_tokens is None else at_least_one("budget_tokens", budget_tokens)
@@ -120,33 +107,122 @@ def context(
     if memory is not None and not memory._store._reads_as(view):
         raise InvalidError("memory is that of another store. Give one of the store that is read.")
     here = view.as_of() if isinstance(view, Store) else view  # all sections at one coordinate
-    parts = [
-        *_words("identity", identity),
+    first = [
+        *_words("identity", _runtime(here) if identity is None else identity),
         *_files(here, user),
         *_pad(here, user, thread),
         *_observations(here, user),
-        *_words("skills", skills),
     ]
-    included = {part.id for part in parts if part.id}
-    hits, note = _recalled(here, query, user, k, included, memory)
     latest = observer.messages(here, user, thread, recent) if conversation is None else conversation
-    parts += [*hits, *_conversation(latest, recent)]
-    kept, text = _fitting(parts, most, tokens)
-    sections = tuple(_sections(kept))
+    said = list(_conversation(latest, recent))
+    told = _Told(first, list(_words("skills", skills)), said, k)
+    told.hits, note = _recalled(here, query, user, k, told.most_left_out(), memory)
+    parts, kept = told.fitting(most, _checked(tokens), budget.shares(here))
+    return _composed(parts, kept, most, tokens, note)
+
+
+def _composed(
+    parts: list[Part], kept: list[Part], most: int | None, tokens: Callable[[str], int], note: str
+) -> Context:
+    """The context of the parts that are kept. Where there is no room for the line that says what is not, it is left out too."""
+    gone = budget.missing(parts, kept)
+    sections = tuple(
+        Section(
+            name=name, text=budget.section_text(name, mine), ids=tuple(part.id for part in mine if part.id)
+        )
+        for name, mine in budget.parts_of(kept)
+    )
+    text = budget.text_of(kept, {name: len(some) for name, some in gone.items()})
+    if most is not None and tokens(text) > most:
+        text = budget.text_of(kept)
     return Context(
         text=text,
         sections=sections,
-        stable_prefix=_joined(sections[: len(_STABLE)]),
-        left_out=tuple(_left_out(parts, kept)),
-        tokens=_counted(text, tokens),
+        stable_prefix="".join(section.text for section in sections[: len(STABLE)]),
+        left_out=tuple(
+            LeftOut(section=name, count=len(some), ids=tuple(part.id for part in some if part.id))
+            for name, some in gone.items()
+        ),
+        tokens=tokens(text),
         note=note,
     )
+
+
+class _Told:
+    """What may be told: the first sections, skills, the conversation, and what was recalled, of which nothing is told twice."""
+
+    def __init__(self, first: list[Part], skills: list[Part], said: list[Part], k: int) -> None:
+        self._first, self._skills, self._said, self._k = first, skills, said, k
+        self.hits: list[Part] = []
+
+    def most_left_out(self) -> int:
+        """How many hits at most may be told elsewhere."""
+        return min(sum(1 for part in self._first if part.id), 2 * self._k) + len(self._said)
+
+    def _with(self, first: Iterable[Part], said: Iterable[Part]) -> list[Part]:
+        """All parts, with the hits that say what is in none of these."""
+        there = {part.id for part in first if part.id}
+        lines = {_plain(part.says) for part in said}
+        hits = [hit for hit in self.hits if hit.id not in there and not _repeats(hit.says, lines)]
+        return [*self._first, *self._skills, *hits[: self._k], *self._said]
+
+    def fitting(
+        self, most: int | None, tokens: Callable[[str], int], shares: Mapping[str, Share]
+    ) -> tuple[list[Part], list[Part]]:
+        """All parts, and those there is room for. What there is no room for in another section may be recalled instead."""
+        parts = self._with(self._first, self._said)
+        if most is None:
+            return parts, parts
+        kept = budget.fitting(parts, most, tokens, shares)
+        if len(kept) < len(parts):
+            parts = self._with(*(
+                [part for part in kept if part.section in STABLE],
+                [part for part in kept if part.section == "conversation"],
+            ))  # fmt: skip
+            kept = budget.fitting(parts, most, tokens, shares)
+        return parts, kept
+
+
+def _repeats(text: str, lines: set[str]) -> bool:
+    """Whether a chunk says only what messages say that are told too."""
+    pieces = [piece for piece in map(_plain, _SPOKEN.split(text)) if piece]
+    return _plain(text) in lines or (bool(pieces) and all(piece in lines for piece in pieces))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _runtime(view: Reader) -> tuple[str, ...]:
+    """The day of the coordinate with those beside it, and what runs here."""
+    valid, _ = view._coordinate()
+    today = moment(valid)
+    days = [f"{today + timedelta(days=by):%Y-%m-%d}" for by in (-1, 0, 1)]
+    version = getattr(sys.modules.get("graphstore"), "__version__", "")
+    return (
+        f"Today is {today:%A}, {days[1]} (UTC), yesterday was {days[0]}, tomorrow is {days[2]}.",
+        f"graphstore {version} on Python {platform.python_version()}, {platform.system()}".replace("  ", " "),
+    )
+
+
+def _checked(tokens: Callable[[str], int]) -> Callable[[str], int]:
+    """A count that is one. Raises InvalidError otherwise."""
+
+    def counted(text: str) -> int:
+        count = tokens(text)
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise InvalidError(
+                f"tokens gave {count!r}. Give a function of a text that gives how many it has."
+            )
+        return count
+
+    return counted
 
 
 # ---- the parts --------------------------------------------------------------------------------
 
 
-def _words(section: Name, texts: Texts) -> Iterator[_Part]:
+def _words(section: Name, texts: Texts) -> Iterator[Part]:
     """What the caller says: a text, several, or names with what they mean."""
     if isinstance(texts, str):
         texts = (texts,)
@@ -154,68 +230,87 @@ def _words(section: Name, texts: Texts) -> Iterator[_Part]:
         texts = [f"- {name}: {meaning}" for name, meaning in texts.items()]
     for place, text in enumerate(texts):
         if text_of(section, text, empty=True).strip():
-            yield _Part(section, text.strip("\n"), None, (-place,))
+            yield Part(section, text.strip("\n"), None, (-place,))
 
 
-def _files(view: Reader, user: str) -> Iterator[_Part]:
+def _files(view: Reader, user: str) -> Iterator[Part]:
     place = 0
     for name, nodes in feeders.soul(view, user).items():
         for node in nodes:
             first, *rest = (node.text or "").split("\n")
-            yield _Part("bootstrap", "\n".join([f"{first} [{_validity(node)}]", *rest]), node.id, (-place,), name)  # fmt: skip
+            held = f"[{_validity(node)}]"
+            begin = (
+                [first, held] if first.lstrip().startswith("#") else [f"{first} {held}"]
+            )  # a heading stays as it is
+            yield Part("bootstrap", "\n".join([*begin, *rest]), node.id, (-place,), name)
             place += 1
 
 
-def _pad(view: Reader, user: str, thread: str | None) -> Iterator[_Part]:
+def _pad(view: Reader, user: str, thread: str | None) -> Iterator[Part]:
     pad = working.get(view, user, thread)
     if pad is not None:
-        yield _Part("working", f"[{_validity(pad)}]\n{pad.text}", pad.id, ())
+        yield Part("working", f"[{_validity(pad)}]\n{pad.text}", pad.id, ())
 
 
-def _observations(view: Reader, user: str) -> Iterator[_Part]:
+def _observations(view: Reader, user: str) -> Iterator[Part]:
+    faded = moment(view._coordinate()[0]).date() - OLD
     for place, node in enumerate(observer.observations(view, user)):
         priority = node.content.get("metadata", {}).get("priority")
         first, *rest = _set_in(node.text or "").split("\n")
         says = f"- [{priority}] {first}" if priority else f"- {first}"
         weight = (-PRIORITIES.index(priority) if priority else -len(PRIORITIES), place)
-        yield _Part(
-            "observations", "\n".join([f"{says} [{_validity(node)}]", *rest]), node.id, weight, node.valid_from.date().isoformat(),
-        )  # fmt: skip
+        day = node.valid_from.date()
+        tier = LASTING if priority == "HIGH" else FADED if priority == "LOW" and day < faded else PLAIN
+        whole = "\n".join([f"{says} [{_validity(node)}]", *rest])
+        yield Part("observations", whole, node.id, weight, day.isoformat(), tier)
 
 
 def _recalled(
-    view: Reader, query: str, user: str, k: int, included: set[str], memory: Memory | None
-) -> tuple[list[_Part], str]:
+    view: Reader, query: str, user: str, k: int, more: int, memory: Memory | None
+) -> tuple[list[Part], str]:
+    """The best matches, so many more than `k` as may be told elsewhere."""
     if not query.strip():
         return [], "nothing was asked, so memory was not searched"
     # one question, for an embedder may take its time: what is above may be among the best
-    found = recollect(view, query, k + min(len(included), 2 * k), user=user, memory=memory)
-    hits = [hit for hit in found.hits if hit.node.id not in included][:k]
-    return [_hit(place, hit) for place, hit in enumerate(hits)], found.note
+    found = recollect(view, query, k + more, user=user, memory=memory)
+    return [_hit(place, hit) for place, hit in enumerate(found.hits)], found.note
 
 
-def _hit(place: int, hit: MemoryHit) -> _Part:
+def _hit(place: int, hit: MemoryHit) -> Part:
     node = hit.node
     says = "\n  ".join(described(node.content, node.text).splitlines())
     where = node.source or hit.layer
     text = f"- {says} [{_validity(node)}; {where}]"
-    return _Part("memory", text, node.id, (-place,))
+    return Part("memory", text, node.id, (-place,), says=node.text or "")
 
 
-def _conversation(messages: Messages, recent: int) -> list[_Part]:
-    parts = []
-    for place, message in enumerate(list(messages)[-recent:]):
-        name: str | None = None
-        if isinstance(message, Message):
-            text, name = _set_in(str(message)), message.id
-        elif isinstance(message, Event):
-            text, name = _set_in(str(observer.message_of(message))), message.id
-        elif isinstance(message, tuple):
-            text = f"{message[0]}: {message[1]}"
-        else:
-            text = text_of("a message", message, empty=True)
-        parts.append(_Part("conversation", text, name, (place,)))
-    return parts
+def _conversation(messages: Messages, recent: int) -> Iterator[Part]:
+    allowed = [each for each in messages if not isinstance(each, Event) or each.authorized is not False]
+    spoken = [_spoken(each) for each in allowed[-recent:]]
+    tiers = budget.said_last([each.sender for each in spoken])
+    for place, each in enumerate(spoken):
+        tier = tiers.get(place, PLAIN)
+        yield Part("conversation", each.text, each.id, (place,), tier=tier, says=each.says)
+
+
+class _Spoken(NamedTuple):
+    """A message: how it is told, its id, who said it and what."""
+
+    text: str
+    id: str | None
+    sender: str | None
+    says: str
+
+
+def _spoken(message: Message | Event | str | tuple[str, str]) -> _Spoken:
+    if isinstance(message, Event):
+        message = observer.message_of(message)
+    if isinstance(message, Message):
+        return _Spoken(_set_in(str(message)), message.id, message.sender, message.text)
+    if isinstance(message, tuple):
+        return _Spoken(f"{message[0]}: {message[1]}", None, message[0], message[1])
+    text = text_of("a message", message, empty=True)
+    return _Spoken(text, None, None, text)
 
 
 def _set_in(text: str) -> str:
@@ -228,88 +323,3 @@ def _validity(node: Node) -> str:
     """Since when it holds, until when where that is known, and whether what it rests on has fallen."""
     held = f"since {when(node.valid_from)}" if node.valid_to is None else during(node.valid_from, node.valid_to)  # fmt: skip
     return f"{held}, shaky" if node.standing == "shaky" else held
-
-
-# ---- what fits --------------------------------------------------------------------------------
-
-
-def _fitting(
-    parts: Sequence[_Part], most: int | None, tokens: Callable[[str], int]
-) -> tuple[list[_Part], str]:
-    """The parts there is room for, and their text: the fewest are left out with which all fits, and the text ends by saying how many.
-
-    What is kept of the first four sections depends on them and the room alone. Where there is none for the last line either, it is not in the text.
-    """
-    whole = _text(parts, parts)
-    if most is None or _counted(whole, tokens) <= most:
-        return list(parts), whole
-    first = [part for part in parts if part.section in _STABLE]
-    kept = _fewest_out(first, lambda some: _counted(_joined(tuple(_sections(some))), tokens) <= most)
-    if len(kept) == len(first):
-        rest = [part for part in parts if part.section not in _STABLE]
-        kept += _fewest_out(rest, lambda some: _counted(_text(parts, first + some), tokens) <= most)
-    text = _text(parts, kept)
-    return kept, text if _counted(text, tokens) <= most else _joined(tuple(_sections(kept)))
-
-
-def _fewest_out(parts: list[_Part], fits: Callable[[list[_Part]], bool]) -> list[_Part]:
-    """The most of the parts that fit: left out is from the last section on, and in a section what weighs least. None fit always."""
-    if fits(parts):
-        return parts
-    place = {name: -at for at, name in enumerate(_TITLES)}
-    least_first = sorted(range(len(parts)), key=lambda at: (place[parts[at].section], parts[at].weight))
-
-    def after(count: int) -> list[_Part]:
-        gone = set(least_first[:count])
-        return [part for at, part in enumerate(parts) if at not in gone]
-
-    low, high = 0, len(parts)  # leaving out `low` does not fit
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(after(middle)) else (middle, high)
-    return after(high)
-
-
-def _counted(text: str, tokens: Callable[[str], int]) -> int:
-    count = tokens(text)
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise InvalidError(f"tokens gave {count!r}. Give a function of a text that gives how many it has.")
-    return count
-
-
-def _text(parts: Sequence[_Part], kept: Sequence[_Part]) -> str:
-    """The sections, and at the end what is missing in them."""
-    missing = ", ".join(f"{_TITLES[one.section]} {one.count:,}" for one in _left_out(parts, kept))
-    joined = _joined(tuple(_sections(kept)))
-    return f"{joined}(Left out for want of room: {missing}.)\n" if missing else joined
-
-
-def _sections(parts: Sequence[_Part]) -> Iterator[Section]:
-    for name, title in _TITLES.items():
-        mine = [part for part in parts if part.section == name]
-        lines = [f"# {title}"]
-        under: str | None = None
-        for part in mine:
-            if part.under != under:
-                lines.append(f"## {part.under}")
-                under = part.under
-            lines.append(part.text)
-        yield Section(
-            name=name,
-            text="\n".join(lines) + "\n\n" if mine else "",
-            ids=tuple(part.id for part in mine if part.id),
-        )
-
-
-def _joined(sections: Sequence[Section]) -> str:
-    return "".join(section.text for section in sections)
-
-
-def _left_out(parts: Sequence[_Part], kept: Sequence[_Part]) -> Iterator[LeftOut]:
-    if len(kept) == len(parts):
-        return
-    there = set(map(id, kept))
-    for name in _TITLES:
-        gone = [part for part in parts if part.section == name and id(part) not in there]
-        if gone:
-            yield LeftOut(section=name, count=len(gone), ids=tuple(part.id for part in gone if part.id))

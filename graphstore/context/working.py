@@ -5,9 +5,10 @@ A scratchpad is a node described anew each time it changes, an outcome is an eve
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.events.correlation import microseconds
@@ -34,6 +35,7 @@ DOUBT = 2.0
 WINDOW = timedelta(days=30)
 STEADY = 0.05
 """A score that moved less than that within the window is steady."""
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 # ---- scratchpads ------------------------------------------------------------------------------
@@ -182,7 +184,8 @@ class ExpertiseTracker:
         at = view.at.valid
         outcomes = self._outcomes(view, name)
         now, weight = self._scored(outcomes, at)
-        trend = now - self._scored(outcomes, at - self.window)[0]
+        before = max(timedelta(0), min(self.window, at - _FIRST))  # no longer than time itself
+        trend = now - self._scored(outcomes, at - before)[0]
         direction: Literal["rising", "falling", "steady"] = "steady"
         if abs(trend) >= STEADY:
             direction = "rising" if trend > 0 else "falling"
@@ -199,11 +202,15 @@ class ExpertiseTracker:
         return sorted((one for one in found if one.outcomes), key=lambda one: (-one.score, one.domain))
 
     def _outcomes(self, view: Reader, domain: str) -> list[Event]:
-        with view.reading() as sight:
+
+        def look(sight: Sight) -> list[Event]:
             ent = entity(sight, Place(DOMAIN, (domain,)))
-            if ent < 0 or not view.knows(sight.id(ent)):
+            if ent < 0 or sight.entity(sight.id(ent)) < 0:
                 return []
-            found = view.events(OUTCOME, related_to=sight.id(ent))
+            here = view._pinned(sight.valid, sight.tx)
+            return here.events(OUTCOME, related_to=sight.id(ent))
+
+        found = view._looked(look)
         return [
             event
             for event in found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError
 from graphstore.values.period import BEGINNING, MICROSECOND, OPEN, Instant
@@ -45,8 +45,8 @@ def correlate(
     """The inferred links among events: a regression soon after a deploy, an error that went with one.
 
     A regression at most `correlation` after a deploy (a change of resources is one): `caused_by`. An error whose last occurrence lies at
-    most `reload` from a deploy, before or after, when both have been quiet for `reload`: `resolved_by`, from the later of the two on. Both
-    windows are closed. A pair in `linked` is joined already, however, and gets nothing.
+    most `reload` from a deploy, before or after, when both have been quiet for `reload`: `resolved_by`, from the later of the two on. One that
+    was seen several times, and after the deploy alone, began with it: no link. Both windows are closed. A pair in `linked` is joined already, however, and gets nothing.
     """
     known = list(happenings)
     deploys = [each for each in known if each.type == "deploy"]
@@ -77,6 +77,8 @@ def _ended(deploy: Happening, error: Happening, away: int) -> Proposal | None:
     if min(error.quiet, deploy.quiet) < away:
         return None
     last = error.seen[-1]
+    if len(error.seen) > 1 and error.seen[0] >= max(deploy.seen):
+        return None  # it began with that deploy
     reloaded = min(deploy.seen, key=lambda at: abs(at - last))
     if abs(reloaded - last) > away:
         return None
@@ -101,22 +103,24 @@ def microseconds(window: timedelta, what: str) -> int:
 class Activity:
     """When a user was browsing, by the instants that are noted: the time between two of them counts, unless `active` is false."""
 
-    def __init__(self) -> None:
-        self._stretches: list[list[Instant]] = []
-        self._latest: Instant | None = None
+    def __init__(self, latest: Instant | None = None, stretches: Iterable[Iterable[Instant]] = ()) -> None:
+        self._stretches = [list(each) for each in stretches]
+        self._latest = latest
+        self.seen: Instant = BEGINNING
+        """The latest instant there was, though nobody knows whether a user was browsing."""
 
     @property
     def latest(self) -> Instant:
         """The latest instant noted."""
-        return BEGINNING if self._latest is None else self._latest
+        return max(self.seen, BEGINNING if self._latest is None else self._latest)
 
-    def note(self, at: Instant, active: bool = True) -> None:
-        """It is `at`. An instant earlier than the latest adds nothing."""
+    def note(self, at: Instant, active: bool = True, gap: int | None = None) -> None:
+        """It is `at`. An instant earlier than the latest adds nothing, and neither does one more than `gap` microseconds later."""
         before = self._latest
         if before is not None and at <= before:
             return
         self._latest = at
-        if before is None or not active:
+        if before is None or not active or (gap is not None and at - before > gap):
             return
         if self._stretches and self._stretches[-1][1] == before:
             self._stretches[-1][1] = at
@@ -131,3 +135,13 @@ class Activity:
                 break
             length += stop - max(start, begin)
         return length
+
+    def kept(self, least: int) -> list[Any]:
+        """The latest instant and the last stretches, of at least so many microseconds together: from these one like it is made."""
+        found: list[list[Instant]] = []
+        for stretch in reversed(self._stretches):
+            if least <= 0:
+                break
+            found.insert(0, stretch)
+            least -= stretch[1] - stretch[0]
+        return [self._latest, found]

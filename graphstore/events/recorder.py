@@ -6,27 +6,35 @@ the pure functions of `regressions` and `correlation`; it only writes their resu
 
 from __future__ import annotations
 
-import re
+import math
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
-from secrets import token_hex
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reading
-from graphstore.errors import InvalidError
+from graphstore.core.write.recording import occur
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.events.correlation import (
     CORRELATION,
     RELOAD,
     Activity,
     Happening,
     Pair,
+    Proposal,
     correlate,
     microseconds,
+)
+from graphstore.events.deploys import (
+    Delivery,
+    bundles,
+    changed_resources,
+    delivery,
+    deploy_description,
+    is_code,
+    look,
 )
 from graphstore.events.recurrences import name_of
 from graphstore.events.regressions import (
@@ -46,39 +54,31 @@ from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, json_object, text_of
 from graphstore.values.models import Event, Json, Recorded
-from graphstore.values.period import EPOCH, Instant, TimeLike, instant, moment
+from graphstore.values.period import Instant, TimeLike, moment
 
-CODE = (".js", ".mjs", ".css")
-_NAMED = 3
-_WENT_WELL = ("success", "succeeded", "ok", "deployed")
+SETTING = "recorder"
+"""What the settings begin with in which a store keeps what its recorders know."""
+_CLOCK, _WATCHED, _CREDITS, _VERSIONS, _DEPLOYS = (
+    f"{SETTING} {what}" for what in ("clock", "errors", "credits", "bundles", "deploys")
+)
 
 
-class _Knowledge(NamedTuple):
-    """What the recorder knows between two observations, besides what is in the store."""
+class _Deploy(NamedTuple):
+    """A deploy of the last minutes, with which further signs of it are one."""
 
-    metrics: dict[tuple[str, str | None], Metric]
-    resources: frozenset[str] | None
-    """Scripts and stylesheets seen last; None before the first list."""
-    watched: dict[str, None]
-    """Errors that may be active, in the order they were first seen."""
+    id: str
+    at: Instant
+    is_told: bool
+    """A service reported it."""
+    pages: list[str | None]
+    """Those whose bundles changed."""
+    environment: str = ""
 
 
 _SETTINGS = {
-    "name": "str", "agent": "str | None", "correlation": "timedelta", "reload": "timedelta", "quiet": "timedelta", "ratio": "float", "margin_ms": "float",
-    "settle": "int",
+    "agent": "str | None", "correlation": "timedelta", "reload": "timedelta", "quiet": "timedelta", "ratio": "float", "margin_ms": "float",
+    "settle": "int", "idle": "timedelta", "rollout": "timedelta",
 }  # fmt: skip
-_KEPT = 64  # recorders of one store by name; one used again after so many others resumes from the store
-_recorders: WeakKeyDictionary[Store, OrderedDict[str, Recorder]] = WeakKeyDictionary()
-
-
-def _named(store: Store, name: str = "", **settings: Any) -> Recorder:
-    """The recorder that goes by a name where its store is."""
-    named = _recorders.setdefault(store, OrderedDict())
-    found = named.pop(name, None) or Recorder(store, **settings)
-    named[name] = found
-    while len(named) > _KEPT:
-        named.popitem(last=False)
-    return found
 
 
 class Recorder:
@@ -86,10 +86,11 @@ class Recorder:
 
     `correlation`, `reload`: how near a deploy must be to be the suspected cause of a regression, or end of an error. `quiet`: after so much
     active browsing without it an error is taken to be resolved. `ratio` (0.5: half as much again) and `margin_ms`: how far over its baseline a
-    metric has regressed. `settle`: of how many values a baseline is the median. `agent`: the author of what is written.
+    metric has regressed. `settle`: of how many values a baseline is the median. `idle`: time between two observations that are further apart is
+    no browsing. `rollout`: what is seen and reported of one build within so long is one deploy. `agent`: the author of what is written.
 
-    A new one on the same store takes up where the last left off. Inside `store.transaction()` it writes into that block; when such a block
-    fails, make a new one.
+    What it knows between two observations is in the settings of the store, so all recorders of a store know the same, after a restart too. Inside
+    `store.transaction()` it writes into that block.
     """
 
     def __init__(
@@ -103,6 +104,8 @@ class Recorder:
         ratio: float = 0.5,
         margin_ms: float = 200,
         settle: int = 5,
+        idle: timedelta = timedelta(seconds=60),
+        rollout: timedelta = timedelta(minutes=10),
     ) -> None:
         settle = at_least_one("settle", settle)
         microseconds(correlation, "correlation"), microseconds(reload, "reload")
@@ -113,20 +116,17 @@ class Recorder:
         self._ratio = number_of("ratio", ratio, least=0)
         self._margin = number_of("margin_ms", margin_ms, least=0)
         self._settle = settle
+        self._idle, self._rollout = microseconds(idle, "idle"), microseconds(rollout, "rollout")
         self._activity = Activity()
-        if isinstance(
-            store, registry.Elsewhere
-        ):  # what is known between two observations is known there, under a name of its own
-            self._settings = {
-                "name": token_hex(8), "agent": agent, "correlation": correlation, "reload": reload, "quiet": quiet, "ratio": ratio,
-                "margin_ms": margin_ms, "settle": settle,
-            }  # fmt: skip
-            return
-        self._known = self._take_up()
+        self._found: dict[str, Any] = {}  # what this observation has changed, by its setting
+        self._settings = {
+            "agent": agent, "correlation": correlation, "reload": reload, "quiet": quiet, "ratio": ratio, "margin_ms": margin_ms, "settle": settle,
+            "idle": idle, "rollout": rollout,
+        }  # fmt: skip
 
     # ------------------------------------------------------------------ observations
 
-    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
+    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
     def observe_error(
         self,
         message: str,
@@ -138,10 +138,10 @@ class Recorder:
         """An error was seen: a new event, or one more occurrence of the event with its fingerprint."""
         with self._observing(at) as when:
             seen = self._record("error", message, when, source=source, metadata=metadata)
-            self._known.watched[seen.event.id] = None
-            return seen
+            self._watch([*(id for id in self._watched() if id != seen.event.id), seen.event.id])
+            return self._now(seen) if self._take_back(seen.event.id, when) else seen
 
-    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
+    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
     def observe_metric(
         self,
         name: str,
@@ -172,7 +172,7 @@ class Recorder:
             self._settle,
         )
         with self._observing(at) as when:
-            before = self._known.metrics.get((name, page), Metric(name, page))
+            before = self._metric(name, page)
             metric, findings = measure(before, value, thresholds, baseline)
             recorded = None
             for finding in findings:
@@ -184,48 +184,97 @@ class Recorder:
                     metric = metric._replace(shift=recorded.event.id)
                 elif before.regression is not None:
                     recorded = self._recovered(before.regression, metric, finding, when, unit) or recorded
-            self._known.metrics[name, page] = metric
+            self._keep(_of_metric(name, page), _plain(metric))
             return recorded
 
-    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
-    def observe_resources(self, urls: Iterable[str], *, at: TimeLike | None = None) -> Recorded | None:
-        """A page has loaded these. Other scripts or stylesheets than the last time imply a deploy; the first list is where it starts from."""
+    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
+    def observe_resources(
+        self,
+        urls: Iterable[str],
+        *,
+        at: TimeLike | None = None,
+        page: str | None = None,
+        entries: bool = True,
+        share: float = 0.0,
+    ) -> Recorded | None:
+        """A page has loaded these. Another version of a bundle it had before implies a deploy; the first list is where it starts from.
+
+        Names are compared without the hash or number of a build, of the page's own hosts alone; with `entries` without what is loaded lazily, by
+        its name. `share`: how many of the bundles must be other, from 0 (one) to 1. Versions that another page had before are no further deploy.
+        Within `rollout` of a deploy that was reported, or seen on another page, it is that one.
+        """
         if isinstance(urls, str) or not isinstance(urls, Iterable):
             raise InvalidError(f"urls {urls!r} is no list. Give a list of URLs.")
-        code = frozenset(url.split("#")[0] for url in urls if is_code(text_of("url", url, empty=True)))
+        code = sorted({url.split("#")[0] for url in urls if is_code(text_of("url", url, empty=True))})
+        page, share = None if page is None else text_of("page", page), number_of("share", share, least=0)
         with self._observing(at) as when:
-            before = self._known.resources
-            self._known = self._known._replace(resources=code)
-            if before is None or before == code:
+            before, known = self._page(page), self._setting(_VERSIONS) or {}
+            now = bundles(code, page, entries)
+            seen = look(
+                before[0] if before else None,
+                now,
+                known,
+                when,
+                same=page is not None,
+                share=share,
+                settled=self._rollout,
+            )
+            had = before[1] if before else []
+            if code and (code != had or before is None):
+                self._keep(_of_page(page), [seen.page, code])
+            self._keep(_VERSIONS, seen.versions)
+            if not seen.is_deploy:
                 return None
-            added, removed = sorted(code - before), sorted(before - code)
-            metadata = {"implied": True, "added": added, "removed": removed, "resources": sorted(code)}
-            recorded = self._record("deploy", changed_resources(added, removed), when, metadata=metadata)
+            added, removed = sorted({*code} - {*had}), sorted({*had} - {*code})
+            metadata = {"implied": True, "added": added, "removed": removed, "resources": code}
+            if page is not None:
+                metadata["page"] = page
+            description = changed_resources(added, removed)
+            part_of = next((each for each in self._recent(when) if page not in each.pages), None)
+            if part_of is not None:
+                recorded = self._once_more(part_of.id, description, metadata, when)
+                self._note(part_of._replace(pages=[*part_of.pages, page]), when)
+            else:
+                recorded = self._record("deploy", description, when, metadata=metadata)
+                self._note(_Deploy(recorded.event.id, when, False, [page]), when)
             self._correlate(when)
             return self._now(recorded)
 
-    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
-    def observe_deploy(self, payload: Mapping[str, Any], *, at: TimeLike | None = None) -> Recorded:
-        """A CI webhook reported a deploy. `payload` has any of sha or commit, ref or branch, environment, actor, status, id, timestamp, and more.
+    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
+    def observe_deploy(self, payload: Mapping[str, Any], *, at: TimeLike | None = None) -> Recorded | None:
+        """A service reported a deploy: as GitHub (`deployment`, `deployment_status`) or GitLab (`deployment`) sends it, or in a plain form with any of
+        sha or commit, ref or branch, environment, actor, status, id, timestamp, and more.
 
-        It happened at `at`, else at the payload's timestamp. A payload with an id that was delivered before is the same event.
+        It happened at `at`, else at the payload's instant. A deploy with an id that was reported before is the same event. One that failed is none,
+        and one that was announced is taken back when it fails; None for these, for one under way and for another kind of payload. Within
+        `rollout` of a deploy that the bundles of a page implied, it is that one.
         """
-        body = json_object("payload", payload)
-        if at is None and body.get("timestamp") is not None:
-            at = _timestamp(body["timestamp"])
-        name = body.get("id")
-        id = None if name is None or name == "" else f"deploy_{name}"
+        told = delivery(json_object("payload", payload))
+        at = told.at if at is None else at
+        id = None if told.id is None else f"deploy_{told.id}"
         with self._observing(at) as when:
-            if id is not None and self._store.knows(id):
-                return Recorded(event=self._event(id), is_new=False)
-            recorded = self._record("deploy", deploy_description(body), when, metadata=body, id=id)
+            if id is not None and (known := self._reported(id)) is not None:
+                return self._told_again(known, told, when)
+            if told.state in ("failed", "none"):
+                return None
+            description = deploy_description(told.fields)
+            part_of = next((each for each in self._recent(when) if not each.is_told), None)
+            environment = str(told.fields.get("environment") or "")
+            if part_of is not None:
+                metadata = {**self._event(part_of.id).metadata, **told.fields}
+                recorded = self._once_more(part_of.id, description, metadata, when)
+                self._note(part_of._replace(is_told=True, environment=environment), when, told.id)
+            else:
+                new = id if id is not None and not self._store.knows(id) else None
+                recorded = self._record("deploy", description, when, metadata=told.fields, id=new)
+                self._note(_Deploy(recorded.event.id, when, True, [], environment), when, told.id)
             self._correlate(when)
             return self._now(recorded)
 
-    @registry.of("events", "write", lambda store, **settings: _named(store, **settings), _SETTINGS)
-    def tick(self, now: TimeLike | None = None, active: bool = True) -> list[Recorded]:
-        """Time has passed until `now`; `active`: a user was browsing meanwhile. Gives the resolutions of errors that have stopped."""
-        with self._observing(now, active):
+    @registry.of("events", "write", lambda store, **settings: Recorder(store, **settings), _SETTINGS)
+    def tick(self, now: TimeLike | None = None, active: bool | None = True) -> list[Recorded]:
+        """Time has passed until `now`; `active`: a user was browsing all the while; None: nobody knows. Gives the resolutions of errors that have stopped."""
+        with self._observing(now, active, None):
             return self._reloaded() + self._quieted()
 
     # ------------------------------------------------------------------ what follows from them
@@ -296,53 +345,179 @@ class Recorder:
         if not active:
             return []
         away = microseconds(self._reload, "reload")
-        errors = [Happening(id, "error", (last,), self._activity.since(last)) for id, last in active.items()]
+        errors = [
+            Happening(id, "error", (began, last), self._activity.since(last))
+            for id, (began, last) in active.items()
+        ]
         with self._looking() as sight:
             deploys = self._happenings(
-                sight, ("deploy",), min(active.values()) - away, max(active.values()) + away
+                sight,
+                ("deploy",),
+                min(last for _, last in active.values()) - away,
+                max(last for _, last in active.values()) + away,
             )
             linked = _pairs_of(sight, errors)
         resolved: dict[str, Recorded] = {}
-        for proposal in correlate(
+        proposals = correlate(
             [*deploys, *errors], linked=linked, correlation=self._correlation, reload=self._reload
-        ):
+        )
+        at = {each.id: each.seen[-1] for each in deploys}
+        for proposal in _likeliest(proposals, at, {id: last for id, (_, last) in active.items()}):
             if proposal.source not in resolved:
                 description = f"Possibly resolved by a deploy: {self._name(proposal.source)}"
                 resolved[proposal.source] = self._resolve(
-                    proposal.source, active[proposal.source], description, proposal.reason
+                    proposal.source, active[proposal.source][1], description, proposal.reason
                 )
-                self._known.watched.pop(proposal.source, None)
-            self._infer(*proposal)
+                self._watch(id for id in self._watched() if id != proposal.source)
+            resolution = resolved[proposal.source]
+            link = self._infer(*proposal)
+            self._credit(proposal.source, active[proposal.source][1], link, resolution)
         return list(resolved.values())
+
+    def _credit(self, error: str, last: Instant, link: str, resolution: Recorded) -> None:
+        """Remember that an error went with a deploy, until it has been gone for long enough."""
+        young = {
+            id: each for id, each in self._credits().items() if self._activity.since(each[0]) < self._quiet
+        }
+        young[error] = [last, link, resolution.event.id if resolution.is_new else None]
+        self._keep(_CREDITS, young)
+
+    def _credits(self) -> dict[str, list[Any]]:
+        return dict(self._setting(_CREDITS) or {})
+
+    def _take_back(self, error: str, when: Instant) -> bool:
+        """An error is seen that seemed to be gone with a deploy: when it was gone for less than the quiet time, it had nothing to do with that."""
+        credits = self._credits()
+        if error not in credits or when <= credits[error][0]:
+            return False
+        last, link, resolution = credits.pop(error)
+        self._keep(_CREDITS, credits)
+        if self._activity.since(last) >= self._quiet:
+            return False
+        reason = "it was seen again soon after"
+        with suppress(NotFoundError):
+            self._store.unlink(link, reason=reason)
+        if resolution is not None and self._stands(resolution):
+            self._store.retract(resolution, reason=reason)
+        return True
 
     def _quieted(self) -> list[Recorded]:
         """Resolve the active errors that have not been seen for long enough."""
         resolved = []
-        for id, last in self._active_errors().items():
+        for id, (_, last) in self._active_errors().items():
             if self._activity.since(last) >= self._quiet:
                 reason = f"not seen for {self._quiet / 1_000_000:g} s of active browsing"
                 resolved.append(self._resolve(id, last, f"Possibly resolved: {self._name(id)}", reason))
-                self._known.watched.pop(id, None)
+                self._watch(other for other in self._watched() if other != id)
         return resolved
 
     # ------------------------------------------------------------------ writing
 
     @contextmanager
-    def _observing(self, at: TimeLike | None, active: bool = True) -> Iterator[Instant]:
-        """One observation: a transaction, or a part of the caller's, and the instant it is about. One that raises teaches nothing."""
+    def _observing(
+        self, at: TimeLike | None, active: bool | None = True, gap: int | None = -1
+    ) -> Iterator[Instant]:
+        """One observation: a transaction, or a part of the caller's, and the instant it is about. One that raises teaches nothing. `gap`: the longest
+        time since the last observation that counts as browsing, -1 for `idle`; None for any."""
         store = self._store
         inside = store._open is not None and store._owner == threading.get_ident()
-        with store._writer:
-            metrics, resources, watched = self._known
-            kept = _Knowledge(dict(metrics), resources, dict(watched))
-            try:
-                with nullcontext() if inside else store.transaction(author=self._agent):
-                    when = store._time(store.at.valid if at is None else at, "at")
-                    self._activity.note(when, active)
-                    yield when
-            except BaseException:
-                self._known = kept
-                raise
+        with store._writer, nullcontext() if inside else store.transaction(author=self._agent):
+            when = store._time(store.at.valid if at is None else at, "at")
+            clock = self._setting(_CLOCK)
+            self._activity, self._found = Activity(*clock or ()), {}
+            if active is not None:
+                self._activity.note(when, active, self._idle if gap == -1 else gap)
+            elif when > self._activity.latest:
+                self._activity.seen = when
+            yield when
+            kept = self._activity.kept(max(self._quiet, microseconds(self._reload, "reload")))
+            written = store._holds_more() if not inside else True
+            if self._found or written or self._watched():
+                if kept != clock:
+                    self._found[_CLOCK] = kept
+                if self._found:
+                    store._keep_all("observe", self._found)
+
+    # ------------------------------------------------------------------ what is known between two observations
+
+    def _setting(self, name: str) -> Any:
+        return self._found[name] if name in self._found else self._store._setting(name)
+
+    def _keep(self, name: str, value: Any) -> None:
+        if self._setting(name) != value:
+            self._found[name] = value
+
+    def _watched(self) -> list[str]:
+        """The errors that may be active, by when they were seen last."""
+        known: list[str] | None = self._setting(_WATCHED)
+        return self._taken_up(_WATCHED, []) if known is None else known
+
+    def _watch(self, ids: Iterable[str]) -> None:
+        self._keep(_WATCHED, list(ids))
+
+    def _metric(self, name: str, page: str | None) -> Metric:
+        known = self._setting(_of_metric(name, page))
+        if known is None:
+            known = self._taken_up(_of_metric(name, page), None)
+        if known is None:
+            return Metric(name, page)
+        values, limit = tuple(known.get("values", ())), known.get("limit")
+        return Metric(
+            name, page, **{**known, "values": values, "limit": math.inf if limit is None else limit}
+        )
+
+    def _page(self, page: str | None) -> tuple[dict[str, str], list[str]] | None:
+        """The bundles and the code a page had last."""
+        known: tuple[dict[str, str], list[str]] | None = self._setting(_of_page(page))
+        return known if known is not None or page is not None else self._taken_up(_of_page(None), None)
+
+    def _taken_up(self, name: str, absent: Any) -> Any:
+        """What the events of a store say that was written before its recorders kept what they know. It is read once."""
+        if self._store._setting(_CLOCK) is not None:
+            return absent
+        known = self._take_up()
+        self._found = {**known, **self._found}
+        return known.get(name, absent)
+
+    # ------------------------------------------------------------------ one deploy and its signs
+
+    def _recent(self, at: Instant) -> list[_Deploy]:
+        """The deploys of the last minutes: those to production, and the nearest, first."""
+        known = [_Deploy(*each) for each in self._setting(_DEPLOYS) or ()]
+        near = [each for each in known if abs(each.at - at) <= self._rollout and self._stands(each.id)]
+        return sorted(near, key=lambda each: (not each.environment.startswith("prod"), abs(each.at - at)))
+
+    def _note(self, deploy: _Deploy, at: Instant, id: str | None = None) -> None:
+        known = [_Deploy(*each) for each in self._setting(_DEPLOYS) or ()]
+        others = [each for each in known if each.id != deploy.id and each.at >= at - 2 * self._rollout]
+        self._keep(_DEPLOYS, [list(each) for each in (*others, deploy)])
+        if id is not None and deploy.id != f"deploy_{id}":
+            self._keep(f"{SETTING} deploy {id}", deploy.id)
+
+    def _reported(self, id: str) -> Event | None:
+        """The event of a deploy that was reported under that id and stands."""
+        known = self._setting(f"{SETTING} deploy {id.removeprefix('deploy_')}") or id
+        return self._event(known) if self._store.knows(known) and self._stands(known) else None
+
+    def _told_again(self, known: Event, told: Delivery, when: Instant) -> Recorded | None:
+        """A deploy is reported that is known: what was announced has been done, or has failed."""
+        if known.metadata.get("state") == "created":
+            if told.state == "failed":
+                self._store.retract(known.id, reason=f"the deployment ended with {told.fields.get('state')}")
+                return None
+            if told.state == "done":
+                metadata = {**known.metadata, **told.fields}
+                recorded = self._once_more(known.id, deploy_description(told.fields), metadata, when)
+                self._correlate(when)
+                return self._now(recorded)
+        return Recorded(event=known, is_new=False)
+
+    def _once_more(self, id: str, description: str, metadata: Json, at: Instant) -> Recorded:
+        """One more sign of a deploy: an occurrence of its event."""
+        metadata = {**self._event(id).metadata, **metadata}
+        with self._store._verb() as work:
+            occur(work, id, at, {"description": description, "metadata": metadata})
+        return Recorded(event=self._event(id), is_new=False)
 
     def _record(
         self,
@@ -366,8 +541,8 @@ class Recorder:
             fingerprint=fingerprint,
         )
 
-    def _infer(self, source: str, kind: str, target: str, valid_from: Instant, reason: str) -> None:
-        self._store.link(
+    def _infer(self, source: str, kind: str, target: str, valid_from: Instant, reason: str) -> str:
+        return self._store.link(
             source,
             kind,
             target,
@@ -375,7 +550,7 @@ class Recorder:
             confidence="inferred",
             created_by="store",
             valid_from=moment(valid_from),
-        )
+        ).id
 
     # ------------------------------------------------------------------ looking
 
@@ -399,17 +574,16 @@ class Recorder:
                     found.append(Happening(sight.id(ent), sight.kind(ent), seen, quiet))
         return found
 
-    def _active_errors(self) -> dict[str, Instant]:
-        """The errors watched that are active, with when each was seen last. The others are watched no more."""
+    def _active_errors(self) -> dict[str, tuple[Instant, Instant]]:
+        """The errors watched that are active, with since when each is and when it was seen last. The others are watched no more."""
         active = {}
         with self._looking() as sight:
             happened = sight.happened
-            for id in list(self._known.watched):
+            for id in self._watched():
                 ent = sight.entity(id)
                 if ent >= 0 and sight.find(ent) >= 0 and happened.status(ent) == "active":
-                    active[id] = happened.seen(ent)[1]
-                else:
-                    del self._known.watched[id]
+                    active[id] = (happened.episodes(ent)[-1][0], happened.seen(ent)[1])
+        self._watch(active)
         return active
 
     def _now(self, recorded: Recorded) -> Recorded:
@@ -441,9 +615,9 @@ class Recorder:
 
     # ------------------------------------------------------------------ where the last one left off
 
-    def _take_up(self) -> _Knowledge:
-        """What the store's own events say of the state another recorder was in."""
-        known = _Knowledge({}, None, {})
+    def _take_up(self) -> dict[str, Any]:
+        """The settings that the store's own events amount to."""
+        known: dict[str, Any] = {_WATCHED: []}
         with self._store.reading() as sight:
             for ent in sight.entities(events=True):
                 type = sight.kind(ent)
@@ -452,8 +626,14 @@ class Recorder:
                 body = sight.body(ent, b'"origin":"system"')
                 if body.get("origin") == "system":
                     active = sight.happened.status(ent) == "active"
-                    known = _recalled(known, sight.id(ent), type, body.get("metadata", {}), active)
+                    metadata = sight.happened.latest(ent, body).get("metadata", {})
+                    _recall(known, sight.id(ent), type, metadata, active)
         return known
+
+
+def look_again(store: Store) -> list[Recorded]:
+    """Resolve what has stopped by the store's now, where a recorder has been at work: what a server does from time to time."""
+    return Recorder(store).tick(active=None) if store._setting(_WATCHED) else []
 
 
 def _pairs_of(sight: Sight, happenings: Iterable[Happening]) -> set[Pair]:
@@ -465,31 +645,61 @@ def _pairs_of(sight: Sight, happenings: Iterable[Happening]) -> set[Pair]:
     }
 
 
-def _recalled(known: _Knowledge, id: str, type: str, metadata: Json, active: bool) -> _Knowledge:
-    """What is known after one more event, in the order of recording."""
+def _likeliest(
+    proposals: Iterable[Proposal], deployed: Mapping[str, Instant], last: Mapping[str, Instant]
+) -> list[Proposal]:
+    """Of the deploys that an error may have gone with the likeliest: the first after it was seen last, else the last before."""
+    best: dict[str, tuple[tuple[bool, int], Proposal]] = {}
+    for each in proposals:
+        apart = deployed[each.target] - last[each.source]
+        rank = (apart < 0, abs(apart))
+        if each.source not in best or rank < best[each.source][0]:
+            best[each.source] = (rank, each)
+    return [each for _, each in best.values()]
+
+
+def _recall(known: dict[str, Any], id: str, type: str, metadata: Json, active: bool) -> None:
+    """Note what one more event says, in the order of recording."""
     if type == "error":
-        if active:
-            known.watched[id] = None
-        return known
+        known[_WATCHED] += [id] * active
+        return
     if type == "deploy":
         code = metadata.get("resources")
         if metadata.get("implied") is True and isinstance(code, list):
-            return known._replace(resources=frozenset(filter(is_code, map(str, code))))
-        return known
+            urls = sorted(filter(is_code, map(str, code)))
+            known[_of_page(None)] = [bundles(urls), urls]
+        return
     name, page = metadata.get("metric"), metadata.get("page")
     level = metadata.get("baseline" if type == "regression" else "new")
     if not isinstance(name, str) or not (page is None or isinstance(page, str)) or not _is_number(level):
-        return known
-    metric = known.metrics.get((name, page), Metric(name, page))._replace(
-        baseline=level, given=metadata.get("given")
-    )
-    limit: Any = metadata.get("limit")
+        return
+    before = known.get(_of_metric(name, page), {})
+    metric = {**before, "baseline": level, "given": metadata.get("given")}
     if type == "baseline_shift":
-        metric = metric._replace(armed=True, shift=id)
-    elif active and _is_number(limit):
-        metric = metric._replace(armed=False, regression=id, limit=limit)
-    known.metrics[name, page] = metric
-    return known
+        metric |= {"armed": True, "shift": id}
+    elif active and _is_number(metadata.get("limit")):
+        metric |= {"armed": False, "regression": id, "limit": metadata["limit"]}
+    known[_of_metric(name, page)] = metric
+
+
+def _of_metric(name: str, page: str | None) -> str:
+    return f"{SETTING} metric {name}" if page is None else f"{SETTING} metric {name} on {page}"
+
+
+def _of_page(page: str | None) -> str:
+    return f"{SETTING} resources" if page is None else f"{SETTING} resources of {page}"
+
+
+def _plain(metric: Metric) -> Json:
+    """What a setting keeps of a metric: all that says something."""
+    fields = {name: value for name, value in metric._asdict().items() if name not in ("name", "page")}
+    fields["values"] = list(metric.values)
+    usual = Metric("")._asdict()
+    return {
+        name: value
+        for name, value in fields.items()
+        if value != usual[name] and not (name == "limit" and not math.isfinite(value))
+    }
 
 
 def _is_number(value: Any) -> bool:
@@ -506,57 +716,3 @@ def _of(metric: Metric, unit: str) -> Json:
     if metric.given is not None:
         fields["given"] = metric.given
     return fields
-
-
-def is_code(url: str) -> bool:
-    """Whether a URL is that of a script or a stylesheet, by its path."""
-    return re.split("[?#]", url, maxsplit=1)[0].lower().endswith(CODE)
-
-
-def changed_resources(added: list[str], removed: list[str]) -> str:
-    """The sentence of a deploy that the resources of a page imply."""
-    parts = []
-    for word, urls in (("added", added), ("removed", removed)):
-        if urls:
-            names = [re.split("[?#]", url, maxsplit=1)[0].rsplit("/", 1)[-1] for url in urls]
-            more = ", …" if len(names) > _NAMED else ""
-            parts.append(f"{len(urls)} {word} ({', '.join(names[:_NAMED])}{more})")
-    return f"Resources changed: {', '.join(parts)}"
-
-
-def deploy_description(payload: Json) -> str:
-    """The description of a deploy that a webhook reported: `Deployed 1a2b3c4 (main) to production by ana`."""
-    status = _text(payload, "status")
-    parts = ["Deployed" if not status or status.lower() in _WENT_WELL else f"Deploy {status}:"]
-    sha, ref = (
-        _text(payload, "sha") or _text(payload, "commit"),
-        _text(payload, "ref") or _text(payload, "branch"),
-    )
-    if sha:
-        parts.append(sha[:7] if re.fullmatch("[0-9a-fA-F]{8,64}", sha) else sha)
-    if ref:
-        parts.append(f"({ref.removeprefix('refs/heads/').removeprefix('refs/tags/')})")
-    for word, name in (("to", "environment"), ("by", "actor")):
-        if value := _text(payload, name):
-            parts.append(f"{word} {value}")
-    return " ".join(parts).removesuffix(":")
-
-
-def _text(payload: Json, name: str) -> str:
-    """A field in words, empty when it says nothing. What is an object is known by its own sha, name or id."""
-    value = payload.get(name)
-    if isinstance(value, dict):
-        value = next((value[key] for key in ("sha", "name", "login", "id") if value.get(key)), None)
-    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-
-
-def _timestamp(value: Any) -> TimeLike:
-    """The instant in a payload: ISO text, or seconds since 1970."""
-    if _is_number(value):
-        try:
-            return EPOCH + timedelta(seconds=value)
-        except (OverflowError, ValueError):
-            raise InvalidError(
-                f"timestamp {value!r} is no time. Give ISO 8601 text, or seconds since 1970."
-            ) from None
-    return moment(instant(value, "timestamp"))

@@ -179,15 +179,15 @@ def _clock_time(minute: int) -> str:
 class Criteria(NamedTuple):
     """What is looked for; the thresholds are those of `patterns`, `correlation` in microseconds."""
 
-    type: str | None
-    recurrences: int
-    deploys: int
-    share: float
-    correlation: int
-    occurrences: int
-    days: int
-    in_hour: float
-    timezone: str
+    type: str | None = None
+    recurrences: int = 2
+    deploys: int = 3
+    share: float = 0.5
+    correlation: int = microseconds(CORRELATION, "correlation")
+    occurrences: int = 3
+    days: int = 3
+    in_hour: float = 0.8
+    timezone: str = "UTC"
 
 
 @registry.read("events")
@@ -213,8 +213,13 @@ def patterns(
     within = microseconds(correlation, "correlation")
     criteria = Criteria(type, recurrences, deploys, share, within, occurrences, days, in_hour, timezone)
     zone = zone_of(timezone)
-    with view.reading() as sight:
-        found = _remembered(sight, isinstance(view, View), since, criteria, zone)
+    pinned = isinstance(view, View)
+    return view._looked(lambda sight: patterns_at(sight, pinned, since, criteria, zone))
+
+
+def patterns_at(sight: Sight, pinned: bool, since: Any, criteria: Criteria, zone: ZoneInfo) -> list[Json]:
+    """As `patterns`, of a sight. `pinned`: of a view, not of a store whose now moves."""
+    found = _remembered(sight, pinned, since, criteria, zone)
     return [{**each, "events": list(each["events"])} for each in found]
 
 
@@ -231,7 +236,7 @@ def zone_of(name: str) -> ZoneInfo:
 def _remembered(sight: Sight, pinned: bool, since: Any, criteria: Criteria, zone: ZoneInfo) -> list[Json]:
     """The patterns as found before, when nothing was written since and they are fresh enough; else as found now."""
     within, memo = window(since, sight.valid, sight.snapshots), sight.memo()
-    if memo is None:
+    if memo is None or not (pinned or sight.sees_all()):  # another thread writes: this is not the latest now
         return _Search(sight, within, criteria, zone).found()
     key = (within, sight.valid, sight.tx, criteria) if pinned else (window_text(since), criteria)
     known = memo.get(key)
@@ -324,9 +329,16 @@ class _Search:
         criteria = self.criteria
         if criteria.type not in (None, "regression", "deploy"):
             return []
-        broken = [at for at, _ in self.regressions]
+        broken = sorted(at for at, _ in self.regressions)
+        signs: dict[int, Instant] = {}  # of a deploy the first sign that a regression follows, else the first
+        for at, ent in self.deploys:
+            next_ = bisect_left(broken, at)
+            followed_by = next_ < len(broken) and broken[next_] <= at + criteria.correlation
+            if followed_by or ent not in signs:
+                signs[ent] = at
+        self.deploys = [(at, ent) for ent, at in signs.items()]
         come = deploy_correlated(
-            [at for at, _ in self.deploys], broken, criteria.correlation, criteria.deploys, criteria.share
+            signs.values(), broken, criteria.correlation, criteria.deploys, criteria.share
         )
         if come is None:
             return []

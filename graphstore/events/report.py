@@ -10,24 +10,31 @@ from typing import Any, NamedTuple
 import orjson
 
 from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
+from graphstore.core.read.view import Reader, View
+from graphstore.errors import InvalidError
 from graphstore.events.correlation import Activity, Happening, Proposal, correlate
+from graphstore.events.grouped import occurrences, tell_apart
 from graphstore.events.recorder import Recorder
-from graphstore.events.recurrences import patterns, shortened
+from graphstore.events.recurrences import Criteria, patterns, patterns_at, shortened, zone_of
 from graphstore.store import registry
 from graphstore.store.links import Kind
-from graphstore.values.fingerprints import NEVER_OPEN, fingerprint
-from graphstore.values.inputs import optional_text, whole_number
+from graphstore.values.event_fields import OF_AN_OCCURRENCE
+from graphstore.values.fingerprints import CONFIRMATION, MESSAGES, NEVER_OPEN, fingerprint
+from graphstore.values.inputs import ORIGINS, optional_text, text_of, whole_number
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, iso
 from graphstore.values.time_range import Window, plural, window, window_sentence, window_text
 
 __all__ = [
-    "TYPES", "Activity", "Happening", "Proposal", "Recorder", "correlate", "fingerprint", "history_report", "patterns", "window",
+    "TYPES", "Activity", "Happening", "Proposal", "Recorder", "correlate", "fingerprint", "history_report", "occurrences", "patterns", "tell_apart", "window",
 ]  # fmt: skip
 
 TYPES = ("error", "regression", "resolution", "baseline_shift", "deploy", "fix")
 """The types the log knows; others are kept and reported all the same."""
+
+STATUSES = ("active", "resolved", "superseded")
+OF_ROOMS = frozenset({CONFIRMATION, "outcome"})
+"""Types of what other rooms note: told when they are asked for."""
 
 MOST_BYTES = 500_000
 """A report is smaller than this, as compact JSON."""
@@ -42,6 +49,41 @@ _CAUSED = frozenset({"caused_by"})
 _FORGOTTEN = ("evicted", "erased")
 
 
+class _Asked(NamedTuple):
+    """Which events are asked for; None: any."""
+
+    types: frozenset[str] | None
+    statuses: frozenset[str] | None
+    origins: frozenset[str] | None
+    agents: frozenset[str] | None
+    every: bool
+
+    @property
+    def narrows(self) -> bool:
+        return any(each is not None for each in self[:4])
+
+    def fits(self, body: Json) -> bool:
+        """Whether the body of an event is asked for by its origin and agent."""
+        if self.origins is not None and body["origin"] not in self.origins:
+            return False
+        return self.agents is None or body.get("agent") in self.agents
+
+
+def _several(what: str, given: str | Iterable[str] | None) -> frozenset[str] | None:
+    if given is None:
+        return None
+    if not isinstance(given, str) and not isinstance(given, Iterable):
+        raise InvalidError(f"{what} {given!r} is no text. Give a str, or a list of them.")
+    return frozenset(text_of(what, each) for each in ([given] if isinstance(given, str) else given))
+
+
+def _chosen(what: str, given: frozenset[str] | None, known: Iterable[str]) -> frozenset[str] | None:
+    for each in given or ():
+        if each not in known:
+            raise InvalidError.choice(what, each, tuple(known))
+    return given
+
+
 class _Match(NamedTuple):
     first: Instant
     last: Instant
@@ -52,39 +94,59 @@ class _Match(NamedTuple):
 @registry.read("events")
 def history_report(
     view: Reader,
-    type: str | None = None,
+    type: str | Iterable[str] | None = None,
     since: Any = "7d",
     related_to: str | None = None,
     pattern: str | None = None,
     limit: int | None = None,
     *,
     timezone: str = "UTC",
+    skip: int | None = None,
+    status: str | Iterable[str] | None = None,
+    origin: str | None = None,
+    agent: str | Iterable[str] | None = None,
+    every: bool = False,
 ) -> Json:
-    """What happened, newest first: `{"events", "total_events", "time_range", "patterns", "summary"}`, under 500 KB as compact JSON.
+    """What happened, newest first by the last occurrence: `{"events", "total_events", "time_range", "patterns", "summary"}`, under 500 KB as compact JSON.
 
     Filters are ANDed. `since` as in `window`: an occurrence lies in it. `related_to`: linked with that id either way, and the event itself,
     marked `asked`. `pattern`: part of the description, whatever the case. `total_events` counts all that match, `limit` or not.
-    Raises InvalidError for a window or limit that is none, NotFoundError for an unknown `related_to`.
+    `skip`: the newest so many are left out, so a further call goes on where a report had no more room. `type`, `status` and `agent` may be several,
+    any of which fits: `status="active"` is what is broken now. Messages, spans and what other rooms note are told with `every`, or when their type,
+    or something they are related to, is asked for. Raises InvalidError for a window, status, origin or limit that is none, NotFoundError for an unknown `related_to`.
     """
     limit = whole_number("limit", limit)
-    optional_text("type", type), optional_text("pattern", pattern)
-    with view.reading() as sight:
+    skip = whole_number("skip", skip) or 0
+    optional_text("pattern", pattern)
+    asked = _Asked(
+        _several("type", type),
+        _chosen("status", _several("status", status), STATUSES),
+        _chosen("origin", _several("origin", origin), ORIGINS),
+        _several("agent", agent),
+        every,
+    )
+    only = next(iter(asked.types)) if asked.types is not None and len(asked.types) == 1 else None
+    pinned, zone = isinstance(view, View), zone_of(timezone)
+
+    def look(sight: Sight) -> Json:
         within = window(since, sight.valid, sight.snapshots)
         history = _History(sight, view.vocabulary.kinds)
         related = -1 if related_to is None else sight.resolve(related_to)[0]
-        matches = history.matching(type, within, related, pattern)
-        found = _bounded_patterns(
-            patterns(view, since=_no_shorter(since, within, sight.valid), type=type, timezone=timezone)
-        )
-        events = history.shown(matches[:limit], related)
-        summary = history.summary(matches, window_sentence(since), len(events), type or related_to or pattern)
-    return {
-        "events": events,
-        "total_events": len(matches),
-        "time_range": window_text(since),
-        "patterns": found,
-        "summary": summary,
-    }
+        matches = history.matching(asked, within, related, pattern)
+        longer = _no_shorter(since, within, sight.valid)
+        found = patterns_at(sight, pinned, longer, Criteria(only, timezone=timezone), zone)
+        events = history.shown(matches[:limit][skip:], related)
+        return {
+            "events": events,
+            "total_events": len(matches),
+            "time_range": window_text(since),
+            "patterns": _bounded_patterns(found),
+            "summary": history.summary(
+                matches, window_sentence(since), len(events), asked.narrows or related_to or pattern
+            ),
+        }
+
+    return view._looked(look)
 
 
 def _no_shorter(since: Any, within: Window, now: Instant) -> Any:
@@ -114,7 +176,7 @@ class _History:
 
     # ------------------------------------------------------------------ which
 
-    def matching(self, type: str | None, within: Window, related: int, pattern: str | None) -> list[_Match]:
+    def matching(self, asked: _Asked, within: Window, related: int, pattern: str | None) -> list[_Match]:
         """The events that match every filter, newest first. `related` is the entity they are linked with, -1 for any."""
         sight, seen = self.sight, self.sight.happened.seen
         begin, end = within
@@ -124,15 +186,39 @@ class _History:
             near = filter(sight.is_event, {*sight.neighbours(related), related})
         found = []
         for ent in near:
-            if (type is not None and sight.kind(ent) != type) or sight.find(ent) < 0:
+            if (asked.types is not None and sight.kind(ent) not in asked.types) or sight.find(ent) < 0:
+                continue
+            if asked.types is None and related < 0 and not asked.every and self._is_apart(ent):
                 continue
             match = _Match(*seen(ent), ent)
-            if self._within(match, begin, end) and (
-                wanted is None or wanted in sight.body(ent)["description"].lower()
+            if (
+                self._within(match, begin, end)
+                and (wanted is None or self._says(ent, wanted))
+                and (asked.statuses is None or sight.happened.status(ent) in asked.statuses)
+                and (asked[2:4] == (None, None) or asked.fits(sight.body(ent)))
             ):
                 found.append(match)
-        found.sort(key=lambda match: (-match.first, sight.id(match.ent)))
+        found.sort(key=lambda match: (-match.last, -match.first, sight.id(match.ent)))
         return found
+
+    def _is_apart(self, ent: int) -> bool:
+        """Whether an event is no part of the log: a message, a span, or what another room notes."""
+        sight = self.sight
+        type = sight.kind(ent)
+        if type in TYPES:
+            return False
+        if type in MESSAGES or type in OF_ROOMS:
+            return True
+        return "authorized" in sight.body(ent, b'"authorized":') or "span_id" in sight.body(
+            ent, b'"span_id":'
+        )
+
+    def _says(self, ent: int, wanted: str) -> bool:
+        """Whether the description of an event, or of its latest occurrence, holds those words in lower case."""
+        body = self.sight.body(ent)
+        if wanted in body["description"].lower():
+            return True
+        return wanted in self.sight.happened.latest(ent, body)["description"].lower()
 
     def _within(self, match: _Match, begin: Instant, end: Instant) -> bool:
         if match.last < begin or match.first > end:
@@ -163,7 +249,8 @@ class _History:
 
     def _event(self, match: _Match, related: int) -> Json:
         sight, ent = self.sight, match.ent
-        body, type = sight.body(ent), sight.kind(ent)
+        reported, type = sight.body(ent), sight.kind(ent)
+        body = sight.happened.latest(ent, reported)
         first = iso(match.first)
         event: Json = {
             "id": sight.id(ent),
@@ -182,6 +269,10 @@ class _History:
         event["links"] = self._links(ent)
         if match.times > 1:
             event |= {"count": match.times, "first_seen": first, "last_seen": iso(match.last)}
+            if body != reported:
+                own = sight.happened.told(ent)[0][1]
+                was = {**reported, **own}
+                event["first"] = {name: was[name] for name in OF_AN_OCCURRENCE if was.get(name)}
         event["origin"] = body["origin"]
         if "agent" in body:
             event["agent"] = body["agent"]
@@ -255,7 +346,7 @@ class _History:
 
 def _squeezed(event: Json, room: int) -> Json:
     """A huge event, shortened until it is not larger than `room` bytes: its texts and metadata, then how many links it shows."""
-    short = dict(event)
+    short = {name: value for name, value in event.items() if name != "first"}
     for most in (20_000, 2_000, 200):
         texts = ("type", "description", "source", "metric", "agent")
         short |= _shortened_values({name: event[name] for name in texts if name in event}, most)

@@ -10,8 +10,10 @@ import base64
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from heapq import merge
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +30,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.show.scenes import Bar, Scene
 from graphstore.store import registry
 from graphstore.values import file_access, spans
+from graphstore.values.event_fields import ENDED_AT
 from graphstore.values.inputs import at_least_one, text_of
 from graphstore.values.models import Event, Recorded, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment, when
@@ -37,7 +40,22 @@ from graphstore.values.text import line
 if TYPE_CHECKING:
     from graphstore.store.store import Store
 
-__all__ = ["Page", "Span", "Trace", "messages", "record_message", "trace", "whole_trace_id"]
+__all__ = [
+    "Page",
+    "Span",
+    "Trace",
+    "Traced",
+    "Voice",
+    "added",
+    "annotate",
+    "messages",
+    "record_message",
+    "senders",
+    "threads",
+    "trace",
+    "traces",
+    "whole_trace_id",
+]
 
 SPAN = "span"
 """The type of an event that is a span as a tracer reports it."""
@@ -74,13 +92,17 @@ def record_message(
     id: str | None = None,
     related_to: str | Iterable[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    role: str | None = None,
 ) -> Recorded:
     """Record a message: TEXT, AUDIO, IMAGE, SYSTEM, or any other type. Without text it needs a medium.
 
+    `role` says who spoke: `user`, `agent`, or another word of the caller's; it is kept as `role` of the metadata.
     `media_hash` is computed (SHA-256) where `media_path` names a file that is there. The same id with the same content is the same message.
     Raises InvalidError for a hash that is not the file's, a file that cannot be read, and as `record_event`; ConflictError for an id that is known with other content.
     """
     path = None if media_path is None else os.fspath(media_path)
+    if role is not None:
+        metadata = _with_role(metadata, text_of("role", role))
     if not isinstance(text, str) or not (text.strip() or path or media_hash):
         raise InvalidError(
             f"a message of type {type!r} with text {text!r} says nothing. Give text= or media_path=."
@@ -104,6 +126,13 @@ def record_message(
         media_path=path,
         media_hash=_media_hash(store, id, path, media_hash),
     )
+
+
+def _with_role(metadata: Mapping[str, Any] | None, role: str) -> dict[str, Any]:
+    kept = dict(metadata or {})
+    if kept.setdefault("role", role) != role:
+        raise InvalidError(f"role {role!r} is not that of the metadata, {kept['role']!r}. Give one of them.")
+    return kept
 
 
 def _media_hash(store: Store, id: str | None, path: str | None, given: str | None) -> str | None:
@@ -137,11 +166,98 @@ def _known_hash(store: Store, id: str | None, path: str) -> str | None:
     return known.media_hash if isinstance(known, Event) and same else None
 
 
+TRANSCRIPT, CLASSIFICATION = "message_transcript", "message_classification"
+"""The types of events that say something of a message that is there already."""
+_ABOUT = frozenset({"related_to"})
+
+
+@registry.write("timeline")
+def annotate(
+    store: Store,
+    id: str,
+    *,
+    transcript: str | None = None,
+    classification: str | None = None,
+    occurred_at: TimeLike | None = None,
+) -> list[Event]:
+    """Add what a message was found to say, or be, after it was recorded. Each is an event of its own, shown with the message; the latest counts.
+
+    Of a message that was not authorized they are not authorized either. Raises NotFoundError for an unknown id, InvalidError for what is no message,
+    and where nothing is given.
+    """
+    given = ((TRANSCRIPT, transcript), (CLASSIFICATION, classification))
+    said = [(type, text_of(type.partition("_")[2], text)) for type, text in given if text is not None]
+    if not said:
+        raise InvalidError("nothing is added. Give transcript= or classification=.")
+    message = store.event(id)
+    if message.authorized is None or message.type in (TRANSCRIPT, CLASSIFICATION):
+        raise InvalidError(f"{id!r} is no message, but an event of type {message.type!r}.")
+    with store._verb():
+        return [
+            store.record_event(
+                type,
+                text,
+                occurred_at=occurred_at,
+                related_to=message.id,
+                authorized=message.authorized,
+            ).event
+            for type, text in said
+        ]
+
+
+@registry.read("timeline")
+def added(view: Reader, id: str) -> list[Event]:
+    """What was added to a message by the view's coordinate, the latest first."""
+    text_of("id", id)
+
+    def look(sight: Sight) -> list[Event]:
+        ent = sight.entity(id)
+        return [] if ent < 0 else _added(sight, ent)
+
+    return view._looked(look)
+
+
+def _added(sight: Sight, ent: int) -> list[Event]:
+    """The events that were added to a message, the latest first."""
+    found = []
+    for link in sight.links_around(ent, "into", _ABOUT):
+        other = sight.edge(link).source
+        row = sight.find(other)
+        if row >= 0 and sight.kind(other) in (TRANSCRIPT, CLASSIFICATION) and sight.is_event(other):
+            found.append((sight.since(row), other, row))
+    return [sight.shown_event(row) for *_, row in sorted(found, reverse=True)]
+
+
+def _added_to(sight: Sight, events: Iterable[Event]) -> dict[str, tuple[Event, ...]]:
+    found = {event.id: tuple(_added(sight, sight.entity(event.id))) for event in events}
+    return {id: some for id, some in found.items() if some}
+
+
+def transcript_of(sight: Sight, ent: int) -> str | None:
+    """The latest transcript of a message."""
+    return next((each.description for each in _added(sight, ent) if each.type == TRANSCRIPT), None)
+
+
+def _classified(sight: Sight) -> dict[int, str]:
+    """The messages that were classified after they were recorded, each with the latest."""
+    found: dict[int, tuple[Instant, int, str]] = {}
+    for ent in sight.entities(True, CLASSIFICATION):
+        row = sight.find(ent)
+        if row < 0:
+            continue
+        said = str(sight.body_of(row).get("description") or "")
+        for link in sight.links_around(ent, "out", _ABOUT):
+            target = sight.edge(link).target
+            found[target] = max(found.get(target, (-OPEN, -1, "")), (sight.since(row), ent, said))
+    return {target: said for target, (*_, said) in found.items()}
+
+
 class Page(Value):
-    """Some messages, newest first. `cursor` goes on after them; None when there are no more."""
+    """Some messages, newest first. `cursor` goes on after them; None when there are no more. `added`: what was said of them later, by their ids, the latest first."""
 
     events: tuple[Event, ...]
     cursor: str | None
+    added: dict[str, tuple[Event, ...]] = {}
 
     def __iter__(self) -> Iterator[Event]:  # type: ignore[override]
         return iter(self.events)
@@ -163,12 +279,14 @@ def messages(
     until: TimeLike | None = None,
     authorized: bool | None = None,
     text: str | None = None,
+    recorded_since: TimeLike | None = None,
     limit: int | None = 50,
     cursor: str | None = None,
 ) -> Page:
     """The messages that have happened by the view's coordinate, newest first, at most `limit` (None: all). Filters are ANDed.
 
-    `text`: only those that say each of its words, in any form, as `recall` finds them: a phrase in quotes, `-word`, and `field:value` too. `since` and `until`: it happened in [since, until). The `cursor` of a page goes on after it, at the coordinate of the first page: what is
+    `text`: only those that say each of its words, in any form, as `recall` finds them: a phrase in quotes, `-word`, and `field:value` too; what was
+    not authorized is found only with `authorized=False`. `since` and `until`: it happened in [since, until); `recorded_since`: it was recorded after that tx, whenever it happened. The `cursor` of a page goes on after it, at the coordinate of the first page: what is
     recorded meanwhile is in no later page. A store answers at that coordinate itself, a view must be at it. Raises InvalidError for a filter
     that is none, and for a cursor of another question or view.
     """
@@ -179,6 +297,65 @@ def messages(
         "type": type,
         "classification": classification,
     }
+    wanted = _wanted(texts, True if authorized is None and text is not None else authorized)
+    if text is not None and not words(text_of("text", text)):
+        raise InvalidError(f"text {text!r} has no word. Give what the messages are to say, or leave it out.")
+    begin = -OPEN if since is None else view._time(since, "since")
+    end = OPEN if until is None else view._time(until, "until")
+    most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
+    known = None if recorded_since is None else view._time(recorded_since, "recorded_since", "tx")
+    more_filters = [*([] if text is None else [text]), *([] if known is None else [["recorded", known]])]
+    filters = _digest([wanted, begin, end, *more_filters])
+    here, before = _going_on(view, cursor, filters)
+    filtered = None if text is None else Filters.of(here, {}, {}, asked_fields(text))
+
+    def look(sight: Sight) -> Page:
+        among = None if filtered is None else filtered.saying(sight, text or "")
+        if known is not None:
+            fresh = sight.written_after(known)
+            among = fresh if among is None else among & fresh
+        found = _listed(sight, wanted, begin, end, before, among)
+        rows = list(islice(found, None if most is None else min(most, sys.maxsize - 1) + 1))
+        shown = rows[:most]
+        events = tuple(sight.shown_event(row) for row in shown)
+        more = len(rows) > len(shown)
+        last = (sight.since(shown[-1]), events[-1].id) if more else None
+        return Page(
+            events=events,
+            cursor=None if last is None else _cursor(sight.valid, sight.tx, last, filters),
+            added=_added_to(sight, events),
+        )
+
+    return here._looked(look)
+
+
+def _listed(
+    sight: Sight,
+    wanted: Mapping[str, Any],
+    begin: Instant,
+    end: Instant,
+    before: tuple[Instant, str] | None,
+    among: set[int] | None,
+) -> Iterator[int]:
+    """The rows of messages that have these values, newest first: no row of what was added to one, and of a classification the latest."""
+    kind, ent_of = sight.kind, sight.entity_of
+    found = sight.messages(wanted, begin, end, before, among)
+    name = wanted.get("classification")
+    later = {} if name is None else _classified(sight)
+    if later:
+        others = {field: value for field, value in wanted.items() if field != "classification"}
+        fitting = {ent for ent, said in later.items() if said == name and (among is None or ent in among)}
+        found = merge(
+            (row for row in found if ent_of(row) not in later),
+            sight.messages(others, begin, end, before, fitting) if fitting else (),
+            key=lambda row: (sight.since(row), sight.id(ent_of(row))),
+            reverse=True,
+        )
+    return (row for row in found if kind(ent_of(row)) not in (TRANSCRIPT, CLASSIFICATION))
+
+
+def _wanted(texts: Mapping[str, str | None], authorized: bool | None) -> dict[str, Any]:
+    """The values that messages are to have."""
     wanted: dict[str, Any] = {
         name: text_of(name, value, empty=True) for name, value in texts.items() if value is not None
     }
@@ -188,22 +365,7 @@ def messages(
                 f"authorized {authorized!r} is neither true nor false. Give True, False, or None for both."
             )
         wanted["authorized"] = authorized
-    if text is not None and not words(text_of("text", text)):
-        raise InvalidError(f"text {text!r} has no word. Give what the messages are to say, or leave it out.")
-    begin = -OPEN if since is None else view._time(since, "since")
-    end = OPEN if until is None else view._time(until, "until")
-    most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
-    filters = _digest([wanted, begin, end, *([] if text is None else [text])])
-    here, before = _going_on(view, cursor, filters)
-    with here.reading() as sight:
-        among = None if text is None else Filters.of(here, {}, {}, asked_fields(text)).saying(sight, text)
-        found = sight.messages(wanted, begin, end, before, among)
-        rows = list(islice(found, None if most is None else most + 1))
-        shown = rows[:most]
-        events = tuple(sight.shown_event(row) for row in shown)
-        more = len(rows) > len(shown)
-        last = (sight.since(shown[-1]), events[-1].id) if more else None
-    return Page(events=events, cursor=None if last is None else _cursor(sight.valid, sight.tx, last, filters))
+    return wanted
 
 
 def _digest(filters: Any) -> str:
@@ -246,7 +408,93 @@ def _decoded(cursor: str) -> tuple[Instant, Instant, Instant, str, str]:
     raise InvalidError(f"{cursor!r} is no cursor. Give the cursor of a page, or none to begin.")
 
 
+class Voice(Value):
+    """Somebody who sent messages, or a thread of them: how many, and when the last one happened. `name` and `role` are those of the last one."""
+
+    id: str
+    name: str | None
+    role: str | None
+    messages: int
+    last_seen: datetime
+
+
+@registry.read("timeline")
+def senders(view: Reader, limit: int = 100) -> list[Voice]:
+    """Who sent messages by the view's coordinate, whoever spoke last first."""
+    return _voices(view, "sender", limit)
+
+
+@registry.read("timeline")
+def threads(view: Reader, limit: int = 100) -> list[Voice]:
+    """The threads of messages by the view's coordinate, the one that was spoken in last first. `name` and `role` are of who spoke last."""
+    return _voices(view, "thread", limit)
+
+
+def _voices(view: Reader, field: str, limit: int) -> list[Voice]:
+    most = at_least_one("limit", limit)
+
+    def look(sight: Sight) -> list[Voice]:
+        found = []
+        for name, rows in islice(sight.voices(field), most):
+            last = sight.shown_event(rows[0])
+            role = last.metadata.get("role")
+            found.append(
+                Voice(
+                    id=name,
+                    name=last.sender_name or last.sender,
+                    role=role if isinstance(role, str) else None,
+                    messages=len(rows),
+                    last_seen=last.last_seen,
+                )
+            )
+        return found
+
+    return view._looked(look)
+
+
 # ---------------------------------------------------------------- traces
+
+
+class Traced(Value):
+    """A trace in a list: how many events, from when to when, and what its first event says; `errors`: how many of its events name an error."""
+
+    trace_id: str
+    name: str
+    events: int
+    errors: int
+    start: datetime
+    end: datetime
+
+
+@registry.read("timeline")
+def traces(view: Reader, limit: int = 50) -> list[Traced]:
+    """The traces there is something of by the view's coordinate, those recorded last first."""
+    most = at_least_one("limit", limit)
+
+    def look(sight: Sight) -> list[Traced]:
+        found: list[Traced] = []
+        for name in reversed(sight.traces()):
+            if len(found) == most:
+                break
+            events = [sight.event_and_links(ent) for ent in sight.trace(name)[:1_000]]
+            if events:
+                found.append(_traced(name, events))
+        return found
+
+    return view._looked(look)
+
+
+def _traced(name: str, events: list[Event]) -> Traced:
+    first = min(events, key=lambda each: (each.parent_span_id is not None, each.occurred_at))
+    reported = [each.ended_at for each in events if each.ended_at is not None]
+    return Traced(
+        trace_id=name,
+        name=line(first.description or first.type, _LABEL),
+        events=len(events),
+        errors=sum(each.type == "error" or bool(each.metadata.get("error")) for each in events),
+        start=min(each.occurred_at for each in events),
+        end=max([*reported, *(each.occurred_at for each in events)]),
+    )
 
 
 class Span(Value):
@@ -324,14 +572,17 @@ def trace(view: Reader, trace_id: str) -> Trace:
 
     Raises NotFoundError for an unknown one.
     """
-    with view.reading() as sight:
-        name = text_of("trace_id", trace_id)
+    name = text_of("trace_id", trace_id)
+
+    def look(sight: Sight) -> tuple[list[_TraceEvent], list[str]]:
         ents = sight.trace(name)
         if not ents:
             known = (each for each in sight.traces() if sight.trace(each))
             raise NotFoundError.nearest("trace", name, lambda: known)
-        notes: list[str] = []
-        entries = _merged([_entry(sight, ent, notes) for ent in ents], notes)
+        said: list[str] = []
+        return _merged([_entry(sight, ent, said) for ent in ents], said), said
+
+    entries, notes = view._looked(look)
     events = {entry.leaf.id: entry.event for entry in entries}
     tree = spans.tree(entry.leaf for entry in entries)
     twigs = {twig.span: twig for twig in tree.walk()}
@@ -360,11 +611,16 @@ def whole_trace_id(view: Reader, text: str) -> str:
     text is given back. Raises NotFoundError where several traces begin so."""
     if not _TRACE_BEGUN.fullmatch(text_of("trace_id", text)):
         return text
-    with view.reading() as sight:
+
+    def look(sight: Sight) -> list[str]:
+        if sight.trace(text):
+            return []
         begun = [name for name in sight.traces() if name.startswith(text) and len(name) == _TRACE_ID]
-        found = [name for name in begun if sight.trace(name)]
-        if not found or sight.trace(text):
-            return text
+        return [name for name in begun if sight.trace(name)]
+
+    found = view._looked(look)
+    if not found:
+        return text
     if len(found) > 1:
         raise NotFoundError(f"trace {text!r} is ambiguous: {', '.join(found[:3])}. Give more of the id.")
     return found[0]
@@ -374,9 +630,9 @@ def _entry(sight: Sight, ent: int, notes: list[str]) -> _TraceEvent:
     event = sight.event_and_links(ent)
     metadata: Mapping[str, Any] = event.metadata or sight.kept_place(ent)
     end = None
-    if event.span_id is not None and spans.ENDED_AT in metadata:
+    if event.span_id is not None and ENDED_AT in metadata:
         try:
-            end = instant(metadata[spans.ENDED_AT], spans.ENDED_AT)
+            end = instant(metadata[ENDED_AT], ENDED_AT)
         except InvalidError as error:
             notes.append(f"event {event.id}: {error}")
     return _TraceEvent(

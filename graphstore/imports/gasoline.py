@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from graphstore.core.journal.files import new_file
+from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.write.recording import occur
 from graphstore.core.write.writer import Writer
@@ -25,9 +26,9 @@ from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.imports.row_files import Row, json_rows
 from graphstore.store import registry
-from graphstore.values.event_fields import EVENT_TEXTS
+from graphstore.values.event_fields import EVENT_TEXTS, differing
 from graphstore.values.fingerprints import MENDING, NEVER_OPEN, fingerprint
-from graphstore.values.models import Event, Link
+from graphstore.values.models import Event, Json, Link
 from graphstore.values.period import OPEN, Instant, instant, iso, moment
 from graphstore.values.vocabulary import Kind
 
@@ -255,11 +256,12 @@ class _Import:
         if known is not None:
             self._again(record, known)
             return
-        first, *again = record.instants
+        first = record.reported
+        again = (Counter(record.instants) - Counter([first])).elements()
         self.store.record_event(
             record.type, record.description, id=record.id, occurred_at=moment(first), **record.fields
         )
-        self._occur(record.id, again)
+        self._occur(record, again)
         self.counts["events"] += 1
         self.fresh.add(record.id)
         if record.status is not None:
@@ -270,24 +272,28 @@ class _Import:
         if known.standing in FORGOTTEN:
             self.forgotten.append(record.id)
             return
-        there = Counter(self._instants(record.id) if isinstance(known, Event) else ())
-        if not there.keys() & set(record.instants) or not is_same(record, known):
+        told, first = self._told(record.id) if isinstance(known, Event) else ([], {})
+        there = Counter(at for at, _ in told)
+        if not there.keys() & set(record.instants) or not is_same(record, known, first):
             raise ConflictError(f"{record.id!r} is known with other content. An event is never revised.")
         self.counts["known"] += 1
         if known.standing == "retracted":
             return
-        self._occur(record.id, (Counter(record.instants) - there).elements())
+        self._occur(record, (Counter(record.instants) - there).elements())
         if record.status == "resolved":
             self.statuses[record.id] = (record.line, record.status, record.instants[-1])
 
-    def _instants(self, id: str) -> list[Instant]:
+    def _told(self, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
         with self.store.reading(ahead=OPEN) as sight:
-            return sight.happened.instants(sight.entity(id))
+            return _told(sight, id)
 
-    def _occur(self, id: str, instants: Iterable[Instant]) -> None:
+    def _occur(self, record: Record, instants: Iterable[Instant]) -> None:
+        fields = {**record.fields, "metadata": record.metadata or None, "description": record.description}
+        first: Json = {}
         for at in instants:
+            first = first or self._told(record.id)[1]
             with self.store._verb() as work:
-                occur(work, id, at)
+                occur(work, record.id, at, differing(first, {**fields, **record.said.get(at, {})}))
             self.counts["occurrences"] += 1
 
     def _superseded(self, record: Record, linked: bool) -> None:
@@ -469,7 +475,7 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     """Write the events that have happened in a view as a log, the newest last. Gives their number.
 
     A line has the fields of the document, and beside them what only this store knows: `fingerprint`, `occurrences` after the first,
-    `recorded`, and of a link what an import would not conclude. Links are those between events, the forgotten among them.
+    what each `said` otherwise, when the first was `reported`, `recorded`, and of a link what an import would not conclude. Links are those between events, the forgotten among them.
     Raises ConflictError when the file is there already.
     """
     pinned = view.as_of() if isinstance(view, Writer) else view
@@ -480,15 +486,21 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     return len(export.began)
 
 
+def _told(sight: Sight, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
+    """The occurrences of an event in order, each with its description, source and metadata; and these of its first report."""
+    ent = sight.entity(id)
+    first = sight.body(ent)
+    return [(at, {**first, **own}) for at, own in sight.happened.told(ent)], first
+
+
 class _Export:
     """The events of a view as lines of a log."""
 
     def __init__(self, view: Reader) -> None:
         self.view = view
         self.vocabulary = view.vocabulary
-        with view.reading() as sight:
-            self.events = set(map(sight.id, sight.entities(events=True)))
-            self.began = {row.id: row.valid_from for row in sight.scan(events=True)}
+        self.events = view._looked(lambda sight: set(map(sight.id, sight.entities(events=True))))
+        self.began = {row.id: row.valid_from for row in view.scan(events=True)}
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Each event as an object, by when it happened and its id."""
@@ -496,7 +508,10 @@ class _Export:
             yield self._line(self.view.event(id))
 
     def _line(self, event: Event) -> dict[str, Any]:
-        metadata = dict(event.metadata)
+        told, first = self.view._looked(lambda sight: _told(sight, event.id))
+        metadata = dict(first.get("metadata") or {})
+        said = {iso(at): own for at, body in told if (own := differing(first, body))}
+        reported = next((at for at, body in told if not differing(first, body)), told[0][0])
         recorded = _iso(event.tx_from)
         if isinstance(metadata.get(APART), dict) and isinstance(metadata[APART].get("recorded"), str):
             apart = dict(metadata.pop(APART))
@@ -514,7 +529,9 @@ class _Export:
             "metadata": metadata or None,
             "links": self._links(event) or None,
             "fingerprint": event.fingerprint,
-            "occurrences": self._occurrences(event) or None,
+            "occurrences": [iso(at) for at, _ in told[1:]] or None,
+            "said": said or None,
+            "reported": iso(reported) if reported != told[0][0] else None,
             "recorded": recorded,
             "authorized": event.authorized,
             **{
@@ -524,12 +541,6 @@ class _Export:
             },
         }
         return {name: value for name, value in line.items() if value is not None}
-
-    def _occurrences(self, event: Event) -> list[str]:
-        if event.count == 1:
-            return []
-        with self.view.reading() as sight:
-            return [iso(at) for at in sight.happened.instants(sight.entity(event.id))[1:]]
 
     def _links(self, event: Event) -> list[dict[str, Any]]:
         def place(

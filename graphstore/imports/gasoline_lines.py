@@ -18,7 +18,19 @@ from graphstore.values.period import Instant, instant, moment
 
 REQUIRED = ("type", "timestamp", "description")
 TEXTS = tuple(name for name in EVENT_TEXTS if name not in MESSAGE_TEXTS)
-FIELDS = {"id", *REQUIRED, *TEXTS, "origin", "status", "metadata", "links", "occurrences", "recorded"}
+FIELDS = {
+    "id",
+    *REQUIRED,
+    *TEXTS,
+    "origin",
+    "status",
+    "metadata",
+    "links",
+    "occurrences",
+    "said",
+    "reported",
+    "recorded",
+}
 LINK_FIELDS = {"target", "relationship", "confidence", "reason", "strength", "created_by", "metadata", "valid_from", "valid_to"}  # fmt: skip
 STATUSES = ("active", "resolved", "superseded")
 APART = "gasoline"
@@ -48,6 +60,15 @@ class Record:
     instants: tuple[Instant, ...]
     fields: Mapping[str, Any]
     status: str | None
+    said: Mapping[Instant, dict[str, Any]] = field(default_factory=dict)
+    """What an occurrence says otherwise than the line: a description, a source, metadata (None: it gave none)."""
+    first: Instant | None = None
+    """The instant of which the line's description is, where that is not the earliest."""
+
+    @property
+    def reported(self) -> Instant:
+        """The instant of which the line's description is."""
+        return self.instants[0] if self.first not in self.instants else self.first
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -70,7 +91,7 @@ def record_of(line: int, row: Row) -> Record:
     origin = row.get("origin")
     fields = {name: row[name] for name in texts if isinstance(row.get(name), str)}
     if texts is EVENT_TEXTS:
-        fields["authorized"] = row["authorized"]
+        fields["authorized"] = bool(row["authorized"])
     if origin not in ORIGINS:
         origin = "agent" if row.get("agent") else "system"
     status = row.get("status") if row.get("status") in STATUSES else None
@@ -82,12 +103,31 @@ def record_of(line: int, row: Row) -> Record:
         instants=tuple(sorted([first, *(instant(at, "occurrence") for at in again)])),
         fields={**fields, "origin": origin, "metadata": _metadata_of(row)},
         status=status,
+        said=_said_of(row.get("said")),
+        first=instant(row["reported"], "reported") if isinstance(row.get("reported"), str) else None,
+    )
+
+
+def _said_of(given: Any) -> dict[Instant, dict[str, Any]]:
+    """What each occurrence says otherwise, as an export writes it; empty for anything else."""
+    if not _is_said(given):
+        return {}
+    return {instant(at, "occurrence"): own for at, own in given.items()}
+
+
+def _is_said(given: Any) -> bool:
+    return isinstance(given, dict) and all(
+        isinstance(own, dict)
+        and all(isinstance(own.get(name), str | None) for name in ("description", "source"))
+        and isinstance(own.get("metadata"), dict | None)
+        and own.keys() <= {"description", "source", "metadata"}
+        for own in given.values()
     )
 
 
 def _texts_of(row: Row) -> tuple[str, ...]:
-    """The texts that are fields in this line: those of a message where `authorized` is there, as an export writes it."""
-    return EVENT_TEXTS if isinstance(row.get("authorized"), bool) else TEXTS
+    """The texts that are fields in this line: those of a message where `authorized` is there, as an export writes it, or as 0 and 1."""
+    return EVENT_TEXTS if row.get("authorized") in (True, False) else TEXTS
 
 
 def _id_of(row: Row, at: Instant) -> str:
@@ -104,12 +144,13 @@ def _metadata_of(row: Row) -> dict[str, Any]:
     kept = dict(given) if isinstance(given, dict) else {}
     apart = {} if given is None or isinstance(given, dict) else {"metadata": given}
     texts = _texts_of(row)
-    for name in (*texts, "origin", "status", "occurrences", "recorded"):
+    for name in (*texts, "origin", "status", "occurrences", "said", "reported", "recorded"):
         value = row.get(name)
         taken = {
             "origin": value in ORIGINS,
             "status": value in STATUSES,
             "occurrences": isinstance(value, list),
+            "said": _is_said(value),
             "recorded": False,
         }
         if value is not None and not taken.get(name, isinstance(value, str)):
@@ -161,7 +202,8 @@ def stated_of(line: int, source: str, entry: Any) -> Stated:
     return Stated(line, source, name, target, confidence, fields)
 
 
-def is_same(record: Record, known: Event) -> bool:
+def is_same(record: Record, known: Event, first: Mapping[str, Any]) -> bool:
+    """Whether a line is about a known event. `first`: the body of its first report."""
     fields = record.fields
     here = (
         record.type,
@@ -179,4 +221,4 @@ def is_same(record: Record, known: Event) -> bool:
     )
     if here != there or fields.get("fingerprint", known.fingerprint) != known.fingerprint:
         return False
-    return _comparable(fields["metadata"]) == _comparable(known.metadata)
+    return _comparable(fields["metadata"]) == _comparable(first.get("metadata") or {})

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from graphstore.core.journal.files import new_file
+from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.write.writer import Writer
 from graphstore.errors import ConflictError, InvalidError
@@ -23,10 +24,9 @@ from graphstore.events.timeline import SPAN
 from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.store import registry
-from graphstore.values.event_fields import MESSAGE_TEXTS
+from graphstore.values.event_fields import ENDED_AT, MESSAGE_TEXTS
 from graphstore.values.models import Event, Json
 from graphstore.values.period import instant, iso, moment
-from graphstore.values.spans import ENDED_AT
 
 try:
     from google.protobuf.message import DecodeError
@@ -332,11 +332,14 @@ def traces_data(view: Reader) -> TracesData:
     """Every trace of which a view has an event. Imported spans are exported unchanged, in their order; equal resources and scopes are one."""
     pinned = view.as_of() if isinstance(view, Writer) else view
     export = _Export()
-    with pinned.reading() as sight:
+
+    def look(sight: Sight) -> list[Event]:
         events: dict[int, Event] = {}
         for name in sight.traces():
             events |= {ent: sight.event_and_links(ent) for ent in sight.trace(name)}
-        ordered = [events[ent] for ent in sorted(events)]
+        return [events[ent] for ent in sorted(events)]
+
+    ordered = pinned._looked(look)
     rest = [event for event in ordered if not export.imported(event)]
     for trace_id in dict.fromkeys(event.trace_id for event in rest if event.trace_id is not None):
         export.grown(timeline.trace(pinned, trace_id))

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import orjson
 
 from graphstore.core.journal.files import new_folder
+from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.write.writer import Writer
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
@@ -104,9 +105,12 @@ class _Export:
         self.elsewhere = 0  # links with an end that is no node of a session
         self.past = 0  # links that are known and do not hold here
         self.began: dict[str, Instant] = {}  # when each node that was written began, as it was first recorded
-        with view.reading() as sight:
+
+        def look(sight: Sight) -> list[str]:
             known = (ent for ent in sight.entities(events=False) if sight.kind(ent) in (SEGMENT, SESSION))
-            self.names = list(map(sight.id, known))
+            return list(map(sight.id, known))
+
+        self.names = view._looked(look)
 
     def files(self) -> Iterator[tuple[str, Any]]:
         """Each file by its path: the nodes in the order they were first known, then the edges."""
@@ -163,7 +167,8 @@ class _Export:
 
     def _links(self) -> list[Link]:
         """The links that hold at one of the nodes or at both, each once and as it is stored."""
-        with self.view.reading() as sight:
+
+        def look(sight: Sight) -> list[Link]:
             there = {
                 edge.link: None
                 for ent in map(sight.entity, self.began)
@@ -172,6 +177,8 @@ class _Export:
             held = {link: sight.held(link) for link in there}
             self.past = sum(row < 0 and sight.was_made(link) for link, row in held.items())
             return [sight.link(row) for row in held.values() if row >= 0]
+
+        return self.view._looked(look)
 
     def _edge(self, link: Link) -> Json:
         metadata, type = dict(link.metadata), link.kind

@@ -10,8 +10,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 import orjson
+from pydantic import Field
 
 from graphstore.core.read.view import View
+from graphstore.mcp.shapes import RARE
 from graphstore.values.models import (
     UPRIGHT,
     Chain,
@@ -150,7 +152,16 @@ class VersionLine(Value):
     def __str__(self) -> str:
         by = f" by {self.who}" if self.who else ""
         until = f", believed until {when(self.believed_until)}" if self.believed_until else ""
-        gone = f" ({self.unsaid_because})" if self.unsaid_because else ""
+        unsaid = " ".join(
+            filter(
+                None,
+                (
+                    self.unsaid_by and f"by {self.unsaid_by}",
+                    self.unsaid_because and f"({self.unsaid_because})",
+                ),
+            )
+        )
+        gone = f" {unsaid}" if self.believed_until and unsaid else ""
         return f"{self.ref} {self.statement} ({during(self.valid_from, self.valid_to)}; recorded {when(self.recorded_at)}{by}{until}{gone}){because(self.reason)}"
 
 
@@ -220,7 +231,8 @@ class Found(Answer):
 
 
 class Got(Answer):
-    """One thing in full. `links` begin at it, `backlinks` end at it; `history` is what is believed of it over all valid time.
+    """One thing in full. `links` begin at it, `backlinks` end at it; `history` is what is believed of it over all valid time; `occurrences`
+    are of an event that came again, newest first.
 
     A content too long for one page comes as `content_pieces` of its JSON text, to be put together over the pages.
     """
@@ -234,6 +246,7 @@ class Got(Answer):
     links: tuple[LinkLine, ...] = ()
     backlinks: tuple[LinkLine, ...] = ()
     history: tuple[VersionLine, ...] = ()
+    occurrences: tuple[Json, ...] = ()
 
     def _lines(self) -> Iterable[str]:
         version = f", version {self.version}" if self.version else ""
@@ -246,16 +259,18 @@ class Got(Answer):
         yield from (f"link: {each}" for each in self.links)
         yield from (f"backlink: {each}" for each in self.backlinks)
         yield from (f"version: {each}" for each in self.history)
+        yield from (f"occurrence: {_compact(each)}" for each in self.occurrences)
 
 
 class Superseded(Answer):
-    """What became of a thing. `answer` is a paragraph to quote; `chain` the steps away from the subject in order; `current` what stands now at their
-    ends, several when it `forked`.
+    """What became of a thing, in a sentence (`answer`); `chain` the steps away from the subject in order; `current` what stands now at their
+    ends, several when it `forked`. As text it is a paragraph to quote.
 
     Without a subject the text fits several: ask again with an id of `candidates`. With one, `candidates` are what the text might have meant instead.
     """
 
     answer: str
+    paragraph: str = Field("", exclude=True, json_schema_extra=RARE)
     subject: Thing | None = None
     standing: Standing | None = None
     retracted: bool = False
@@ -265,9 +280,13 @@ class Superseded(Answer):
     candidates: tuple[Thing, ...] = ()
 
     def _lines(self) -> Iterable[str]:
-        yield self.answer
-        yield from (f"stands: {each}" for each in self.current)
-        yield from (f"step: {each}" for each in self.chain)
+        yield self.paragraph
+        yield from (f"stands: {each}" for each in self.current if f"({each.id})" not in self.paragraph)
+        yield from (
+            f"step: {each}"
+            for each in self.chain
+            if not _told(self.paragraph, each.id or each.replaced, each)
+        )
         other = "may also be meant" if self.subject else "may be meant"
         yield from (f"{other}: {each}" for each in self.candidates)
 
@@ -286,10 +305,11 @@ class Versions(Answer):
 
 
 class Why(Answer):
-    """Why a thing is as it is: `said`, who did what to it, when and why; `causes`, what led to it; `rests_on`, what it is built on and which of that
+    """Why a thing is as it is, in a sentence how it stands (`answer`): `said`, who did what to it, when and why; `causes`, what led to it; `rests_on`, what it is built on and which of that
     has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it."""
 
     answer: str
+    paragraph: str = Field("", exclude=True, json_schema_extra=RARE)
     subject: Thing
     shaky: str | None = None
     said: tuple[Done, ...] = ()
@@ -298,11 +318,31 @@ class Why(Answer):
     replaces: tuple[LinkLine, ...] = ()
 
     def _lines(self) -> Iterable[str]:
-        yield self.answer
-        for name in ("said", "causes", "rests_on", "replaces"):
-            if found := getattr(self, name):
-                yield f"{name.replace('_', ' ')}:"
+        yield self.paragraph
+        said = [
+            each for each in self.said if f"{when(each.recorded_at)}{_by_whom(each)}" not in self.paragraph
+        ]
+        named = (
+            ("said", said),
+            ("causes", self.causes),
+            ("rests on", self.rests_on),
+            ("replaces", self.replaces),
+        )
+        for name, found in named:
+            if found:
+                yield f"{name}:"
                 yield from (f"  {each}" for each in found)
+
+
+def _by_whom(done: Done) -> str:
+    who = f" by {done.who}" if done.who else ""
+    return who + (f", because: {done.reason.rstrip('.')}" if done.reason else "")
+
+
+def _told(answer: str, id: str | None, step: StepLine) -> bool:
+    """Whether a paragraph has a step already: what it is of, when it was recorded, and why."""
+    why = (step.reason or "").rstrip(".")
+    return f"({id})" in answer and f"(recorded {when(step.recorded_at)}" in answer and why in answer
 
 
 class Entry(Value):
@@ -325,7 +365,8 @@ class Entry(Value):
         how = (
             f" ({self.standing.replace('_', ' ')})" if self.standing and self.standing not in UPRIGHT else ""
         )
-        return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}"
+        by = f" → {', '.join(self.replaced_by)}" if self.replaced_by else ""
+        return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}{by}"
 
 
 class Timeline(Answer):
@@ -502,11 +543,30 @@ class Remembered(Written):
     thing: Thing
     closed: tuple[Thing, ...] = ()
     conflicts: tuple[Thing, ...] = ()
+    now_shaky: tuple[Thing, ...] = ()
 
     def _lines(self) -> Iterable[str]:
         yield f"{self.outcome}: {self.thing}"
         yield from (f"  took the place of {each}" for each in self.closed)
         yield from (f"  seems to disagree with {each}" for each in self.conflicts)
+        yield from (f"  rests on what changed and is shaky now: {each}" for each in self.now_shaky)
+
+
+class RememberedMany(Written):
+    """What `remember_many` did: the things in the order given, and the ids of those that were `confirmed`; the rest as of `remember`."""
+
+    things: tuple[Thing, ...]
+    confirmed: tuple[str, ...] = ()
+    closed: tuple[Thing, ...] = ()
+    conflicts: tuple[Thing, ...] = ()
+    now_shaky: tuple[Thing, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        for each in self.things:
+            yield f"{'confirmed' if each.id in self.confirmed else 'new'}: {each}"
+        yield from (f"  took the place of {each}" for each in self.closed)
+        yield from (f"  seems to disagree with {each}" for each in self.conflicts)
+        yield from (f"  rests on what changed and is shaky now: {each}" for each in self.now_shaky)
 
 
 class Happened(Written):
@@ -516,10 +576,12 @@ class Happened(Written):
     is_new: bool
     count: int
     status: str | None = None
+    resolved: tuple[Thing, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def _lines(self) -> Iterable[str]:
         yield f"{'recorded' if self.is_new else f'happened again ({self.count} times now)'}: {self.event}"
+        yield from (f"  resolved by it: {each}" for each in self.resolved)
         yield from self.warnings
 
 
@@ -543,9 +605,11 @@ class TakenBack(Written):
     how: Literal["retracted", "ended"]
     thing: Thing
     now_shaky: tuple[Thing, ...] = ()
+    holds_again: tuple[Thing, ...] = ()
 
     def _lines(self) -> Iterable[str]:
         yield f"{self.how}: {self.thing}"
+        yield from (f"  holds again: {each}" for each in self.holds_again)
         yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
 
 
@@ -570,6 +634,41 @@ class Linked(Written):
 
     def _lines(self) -> Iterable[str]:
         yield f"{'linked' if self.is_new else 'linked before'}: {self.link}"
+
+
+class Unlinked(Written):
+    """What `unlink` did: how the two ends of the link stand now."""
+
+    kind: str
+    source: Thing
+    target: Thing
+
+    def _lines(self) -> Iterable[str]:
+        yield f"no longer: {self.source.id} {self.kind} {self.target.id}"
+        yield f"  now: {self.source}"
+        yield f"  now: {self.target}"
+
+
+class Decided(Written):
+    """What `resolve` did: how the two stand now, `both` where both were kept, and what rests on the one that fell and is shaky now."""
+
+    kept: str
+    things: tuple[Thing, ...]
+    now_shaky: tuple[Thing, ...] = ()
+
+    def _lines(self) -> Iterable[str]:
+        yield f"kept: {self.kept}"
+        yield from (f"  now: {each}" for each in self.things)
+        yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
+
+
+class Forgotten(Written):
+    """What `forget` did: nothing but this line is left of it."""
+
+    thing: Thing
+
+    def _lines(self) -> Iterable[str]:
+        yield f"erased: {self.thing}"
 
 
 def _compact(value: Any) -> str:

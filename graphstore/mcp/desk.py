@@ -10,15 +10,17 @@ import base64
 import hashlib
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial, wraps
+from time import monotonic
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import orjson
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, create_task_group, sleep, to_thread
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
@@ -26,8 +28,9 @@ from pydantic import BaseModel, Field
 from graphstore.context.sections import estimate
 from graphstore.core.read.view import View
 from graphstore.core.tables.engine import stopped_by
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.mcp.answers import Answer, At, at
+from graphstore.mcp.shapes import RARE
 from graphstore.store.store import Store
 from graphstore.values import generated_ids
 from graphstore.values.period import Instant, instant, moment, when
@@ -41,25 +44,16 @@ BUDGET = 2_000
 """Tokens of an answer by default: about four bytes each."""
 LEAST_BUDGET = 100
 QUERY_SECONDS = 10.0
+_TRIES = 3  # of a tool
+_PROGRESS = 1.0  # seconds
 _FOR_THE_CURSOR = 60  # tokens
 _WIRE: dict[str, Any] = {"mode": "json", "exclude_none": True, "by_alias": True}
 
-Valid = Annotated[
-    str | None,
-    Field(description="As it was in the world then: a date, an instant, a snapshot's name. [now]"),
-]  # fmt: skip
-Tx = Annotated[
-    str | None,
-    Field(description="As we knew it then: a date, an instant, a snapshot's name. [now]"),
-]  # fmt: skip
-Budget = Annotated[
-    int,
-    Field(ge=LEAST_BUDGET, le=100_000, description="About how many tokens the answer may have."),
-]  # fmt: skip
-Cursor = Annotated[
-    str | None,
-    Field(description="`more` of the page before; all else as in that call."),
-]
+Valid = str | None
+Tx = str | None
+Rare = Annotated[str | None, Field(json_schema_extra=RARE)]
+Budget = Annotated[int, Field(ge=LEAST_BUDGET, le=100_000, json_schema_extra=RARE)]
+Cursor = str | None
 
 
 class Part(NamedTuple):
@@ -292,8 +286,13 @@ class Slow:
         stopping = threading.Event()
         self._running.add(stopping)
         try:
-            return await to_thread.run_sync(
-                partial(_stoppable, work, stopping), abandon_on_cancel=True, limiter=self._limiter
+            return await _told_of(
+                partial(
+                    to_thread.run_sync,
+                    partial(_stoppable, work, stopping),
+                    abandon_on_cancel=True,
+                    limiter=self._limiter,
+                )
             )
         finally:
             stopping.set()
@@ -305,9 +304,66 @@ class Slow:
             stopping.set()
 
 
+async def _told_of(work: Callable[[], Awaitable[T]]) -> T:
+    """What some work gives, while who asked for it is told that it goes on."""
+    report, failed = PROGRESS.get(), None
+    if report is None:
+        return await work()
+    async with create_task_group() as others:
+        others.start_soon(_report, report)
+        try:
+            found = await work()
+        except Exception as error:
+            failed = error
+        others.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return found
+
+
+async def _report(report: Callable[..., Awaitable[None]]) -> None:
+    began = monotonic()
+    while True:
+        await sleep(_PROGRESS)
+        seconds = round(monotonic() - began, 1)
+        with suppress(Exception):  # a client that has gone
+            await report(seconds, None, f"it runs since {seconds} s")
+
+
 def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:
     with stopped_by(stopping):
         return work()
+
+
+Doing = Callable[[Store, Callable[[Store], Shown]], Shown]
+"""Does a call of a tool for a request with an id of its own: given the store, and what does it on a store."""
+PROGRESS: ContextVar[Callable[..., Awaitable[None]] | None] = ContextVar("progress", default=None)
+"""Tells who asked for the call at hand how far it is, where that is wanted."""
+REQUEST: ContextVar[Doing | None] = ContextVar("request", default=None)
+"""How the call at hand is done, where its request may be sent again."""
+
+
+def _done(method: Callable[..., Shown], arguments: dict[str, Any]) -> Shown:
+    """What a tool gives. Done anew where nothing of it was kept: the server that held its transaction has ended, and another is there."""
+    doing, work = REQUEST.get(), partial(method, **arguments)
+    if doing is not None:
+        tools: Any = method.__self__  # type: ignore[attr-defined]
+        desk: Desk = tools._desk
+
+        def on(store: Store) -> Shown:
+            if store is desk.store:
+                return work()
+            there = type(tools)(Desk(store, query_seconds=desk.query_seconds))
+            return getattr(there, method.__name__)(**arguments)  # type: ignore[no-any-return]
+
+        return doing(desk.store, on)
+    for _ in range(_TRIES - 1):
+        try:
+            return work()
+        except EngineError as error:
+            if error.outcome != "not kept":
+                raise
+    return work()
 
 
 def tool(method: Callable[..., Shown], slow: Slow | None = None) -> Callable[..., Any]:
@@ -319,7 +375,7 @@ def tool(method: Callable[..., Shown], slow: Slow | None = None) -> Callable[...
 
     @wraps(method)
     async def call(**arguments: Any) -> CallToolResult:
-        work = partial(method, **arguments)
+        work = partial(_done, method, arguments)
         return result(await (to_thread.run_sync(work) if slow is None else slow.run(work)))
 
     call.__signature__ = signature.replace(  # type: ignore[attr-defined]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import partial
 from operator import itemgetter
 from typing import Annotated, Any, Literal
@@ -13,7 +16,8 @@ from pydantic import Field
 from graphstore.core.read.view import View
 from graphstore.core.tables.engine import time_limit
 from graphstore.core.tables.guard import refuse_limits
-from graphstore.core.tables.result import legible
+from graphstore.core.tables.macros import reads
+from graphstore.core.tables.result import Result, legible
 from graphstore.core.tables.texts import text as query_text
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.events import report as log
@@ -44,7 +48,9 @@ from graphstore.mcp.desk import (
     Cursor,
     Desk,
     Later,
+    Part,
     Question,
+    Rare,
     Tx,
     Valid,
     digest,
@@ -52,16 +58,18 @@ from graphstore.mcp.desk import (
     whole_ids,
 )
 from graphstore.mcp.read_tools import RESTS
+from graphstore.mcp.shapes import RARE
+from graphstore.memory import recall
 from graphstore.topics import topics
 from graphstore.values import content_diff as differences
-from graphstore.values.models import Event, Node, Version, words
+from graphstore.values.models import UPRIGHT, Coordinate, Event, Json, Node, Standing, Version, words
 from graphstore.values.period import moment
 from graphstore.values.text import line
 
 _CELL = 2_000  # characters of a text in a row
 _SAMPLE = 50
 _ABOUT = 200
-Since = Annotated[str | None, Field(description="A window such as 1h, 7d, 2w back from `valid`, or a date.")]  # fmt: skip
+_SAYING = 300  # things that say the words of a topic, the best first, among which its events are
 
 
 class Graph:
@@ -75,20 +83,17 @@ class Graph:
     @whole_ids("about")
     def timeline(
         self,
-        about: Annotated[
-            str | None, Field(description="An id, or a topic: a key, a tag, or any words.")
-        ] = None,
-        thread: Annotated[str | None, Field(description="The messages of this thread.")] = None,
-        sender: Annotated[str | None, Field(description="The messages of this sender.")] = None,
-        since: Since = None,
-        until: Annotated[str | None, Field(description="Only what began before: a date.")] = None,
+        about: Annotated[str | None, Field(description="id, key, tag or words")] = None,
+        thread: str | None = None,
+        sender: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Timeline:
-        """What happened or was recorded over time, newest first. `about` a node: its versions and the events linked with it; a topic:
-        every statement about it, past, current and planned. With `thread` or `sender`: messages, those that say the words of `about`. With none: all events."""
+        """What was said and happened over time, newest first: of a thing or topic, a thread, a sender, or all."""
         asked = {"about": about, "thread": thread, "sender": sender, "since": since, "until": until}
         question = self._desk.question("timeline", asked, valid, tx, budget_tokens, cursor)
         view = question.view
@@ -98,9 +103,10 @@ class Graph:
         if thread or sender:
             named = (("thread", thread), ("sender", sender), ("words", about))
             of = " and ".join(f"{name} {value}" for name, value in named if value)
-            found = messages.messages(
+            page = messages.messages(
                 view, thread=thread, sender=sender, text=about, since=begin, until=end, limit=None
             )
+            found = [*page, *(event for added in page.added.values() for event in added)]
         elif about is not None:
             of, found = _about(view, about)
         else:
@@ -117,24 +123,17 @@ class Graph:
     @whole_ids("id")
     def diff(
         self,
-        id: Annotated[str | None, Field(description="Of this node alone. Left out: of everything.")] = None,
-        old: Annotated[int | None, Field(description="The number of a version of the node.")] = None,
-        new: Annotated[int | None, Field(description="The number of another version.")] = None,
-        before_valid: Annotated[
-            str | None,
-            Field(description="The earlier coordinate: as it was in the world then. Left out: as `valid`."),
-        ] = None,
-        before_tx: Annotated[
-            str | None,
-            Field(description="The earlier coordinate: as the store knew it then. Left out: as `tx`."),
-        ] = None,
+        id: str | None = None,
+        old: int | None = None,
+        new: int | None = None,
+        before_valid: str | None = None,
+        before_tx: str | None = None,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Difference:
-        """What changed. With `id` and two version numbers (or none: the last two): field by field. With before_valid or before_tx: what
-        was added, removed and changed between that coordinate and (valid, tx); when only before_tx differs: what we learned since."""
+        """What changed: in a thing between versions old and new (the last two), or in all from before_valid, before_tx to valid, tx."""
         asked = {"id": id, "old": old, "new": new, "before": [before_valid, before_tx]}
         question = self._desk.question("diff", asked, valid, tx, budget_tokens, cursor)
         if before_valid is not None or before_tx is not None:
@@ -155,21 +154,15 @@ class Graph:
     @whole_ids("id")
     def trace(
         self,
-        id: Annotated[str, Field(description="The id of a node or an event, or a trace id.")],
-        direction: Annotated[
-            Literal["up", "down"],
-            Field(
-                description="up: what led to it and what it rests on. down: what it led to and what rests on it."
-            ),
-        ] = "down",
-        depth: Annotated[int, Field(ge=1, le=20, description="How many links to follow.")] = 5,
+        id: str,
+        direction: Literal["up", "down"] = "down",
+        depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Traced:
-        """Follow causes and foundations from a thing: down for what rests on it, up for what led to it, nearest first. Of a trace id: its
-        spans as a tree."""
+        """Follow causes and foundations, up: what led to it; down: what rests on it. Of a trace id: its spans."""
         asked = {"id": id, "direction": direction, "depth": depth}
         question = self._desk.question("trace", asked, valid, tx, budget_tokens, cursor)
         view = question.view
@@ -191,13 +184,12 @@ class Graph:
 
     def schema(
         self,
-        valid: Valid = None,
-        tx: Tx = None,
+        valid: Rare = None,
+        tx: Rare = None,
         budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
+        cursor: Rare = None,
     ) -> Schema:
-        """What there is: kinds of nodes, events and links with their counts and fields, what Cypher sees, the names of snapshots and
-        branches. Call it before `cypher`."""
+        """Which kinds, fields, links and snapshots there are. Before cypher."""
         question = self._desk.question("schema", {}, valid, tx, budget_tokens, cursor)
         view, store = question.view, self._desk.store
         kinds = list(_kinds(view))
@@ -219,28 +211,33 @@ class Graph:
 
     def cypher(
         self,
-        query: Annotated[
-            str,
-            Field(description="A text that reads."),
-        ],
-        params: Annotated[dict[str, Any] | None, Field(description="Values of the $parameters.")] = None,
+        query: str,
+        params: dict[str, Any] | None = None,
+        history: Annotated[bool, Field(json_schema_extra=RARE)] = False,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Rows:
-        """Ask the graph of one coordinate in Cypher; nothing can be written. Label Node is what stands there, Absent what is known and no
-        longer stands, Event what happened; each kind of link is a relationship in capitals:
-        MATCH (new:Node)-[:SUPERSEDES]->(old:Absent {kind: $kind}) RETURN new.id, old.id ORDER BY new.id.
-        No condition on time is needed: valid and tx choose the graph."""
-        asked = {"query": query, "params": params}
+        """Ask one coordinate. Node stands, Absent does not, Event happened; links in capitals: MATCH (a:Node {author: $who})-[:SUPERSEDES]->(b) RETURN b.text. history=true: (:Version)"""
+        asked = {"query": query, "params": params, "history": history}
         question = self._desk.question("cypher", asked, valid, tx, budget_tokens, cursor)
-        refuse_limits(params or {})
+        given = dict(params or {})
+        refuse_limits(given)
         with time_limit(self._desk.query_seconds):
-            result = question.view.query(query, **(params or {}))
+            if history:
+                at = question.view.at
+                given = {axis: getattr(at, axis) for axis in reads(query)} | given
+                result = self._desk.store.query_tables(query, **given)
+            else:
+                result = question.view.query(query, **given)
+        return self._rows(question, result, "order by" in " ".join(query.lower().split()))
+
+    def _rows(self, question: Question, result: Result, in_order: bool) -> Rows:
+        """A page of the rows of a result."""
         shown = _Cells()
         rows = [tuple(shown.cell(legible(value)) for value in row) for row in result.tuples()]
-        if "order by" not in " ".join(query.lower().split()):
+        if not in_order:
             rows.sort(
                 key=lambda row: orjson.dumps(row, default=str)
             )  # else each page might see another order
@@ -253,40 +250,144 @@ class Graph:
             warnings=tuple(result.warnings),
         )
 
+    # ------------------------------------------------------------------ over
+
+    def over(
+        self,
+        what: Literal["count", "sum", "avg", "min", "max", "first", "last", "changes"],
+        kind: str | None = None,
+        field: str | None = None,
+        since: str = "30d",
+        until: str = "now",
+        step: Annotated[str, Field(description="1 day, 1 month")] = "1 day",
+        axis: Literal["valid", "tx"] = "valid",
+        by: Annotated[str | None, Field(description="a field to group by", json_schema_extra=RARE)] = None,
+        valid: Valid = None,
+        tx: Tx = None,
+        budget_tokens: Budget = BUDGET,
+        cursor: Cursor = None,
+    ) -> Rows:
+        """Numbers, values or changes at each step from since to until."""
+        asked = {"what": what, "kind": kind, "field": field, "since": since, "until": until, "step": step, "axis": axis, "by": by}  # fmt: skip
+        question = self._desk.question("over", asked, valid, tx, budget_tokens, cursor)
+        if what in ("sum", "avg", "min", "max") and field is None:
+            raise InvalidError(f"{what} of which field? Give field, such as one that schema() lists.")
+        view, store = question.view, self._desk.store
+        now = view.at
+        begin, end = (moment(view._time(each, axis, axis)) for each in (since, until))
+        group = [] if by is None else [by]
+        if what in ("first", "last"):
+            table = store.history_table(
+                kind, None if field is None else [field], **_window(axis, now, begin, end)
+            )
+            return self._rows(question, _ends(table, field, axis, what == "last"), True)
+        every = (begin, end, step)
+        over = (
+            store.over(valid=every, tx=now.tx) if axis == "valid" else store.over(valid=now.valid, tx=every)
+        )
+        if what == "changes":
+            return self._rows(question, _only(over.compare(), kind, field), True)
+        return self._rows(question, over.total(f"{what}({field or '*'})", kind, by=group), True)
+
     # ------------------------------------------------------------------ events
 
     @whole_ids("related_to")
     def events(
         self,
-        type: Annotated[
-            str | None, Field(description="Only events of this type, such as error, fix or deploy.")
-        ] = None,
-        since: Annotated[
-            str, Field(description="1h, 7d, 2w back from `valid`, a date, an instant, or FROM..TO.")
-        ] = "7d",
-        related_to: Annotated[
-            str | None, Field(description="Only what is linked with this id, and it itself.")
-        ] = None,
-        pattern: Annotated[
-            str | None, Field(description="Part of the description, whatever the case.")
-        ] = None,
-        limit: Annotated[int | None, Field(ge=1, description="At most so many, the newest.")] = None,
-        timezone: Annotated[
-            str, Field(description="For patterns of the time of day, such as Europe/Berlin.")
-        ] = "UTC",
+        type: Annotated[str | None, Field(description="e.g. error,deploy")] = None,
+        since: Annotated[str, Field(description="or FROM..TO [7d]")] = "7d",
+        related_to: str | None = None,
+        pattern: Annotated[str | None, Field(description="in its description")] = None,
+        limit: Annotated[int | None, Field(ge=1, json_schema_extra=RARE)] = None,
+        timezone: Annotated[str, Field(json_schema_extra=RARE)] = "UTC",
+        status: Annotated[str | None, Field(description="active (broken now), resolved, superseded")] = None,
+        origin: Rare = None,
+        agent: Rare = None,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Report:
-        """What happened lately, newest first, each with links and, where it can be open, a status (active, resolved, superseded); and what
-        keeps coming back: recurring errors, trouble after deploys, hours of the day."""
-        asked = {"type": type, "since": since, "related_to": related_to, "pattern": pattern, "limit": limit, "timezone": timezone}  # fmt: skip
+        """What happened lately, its status, what keeps coming back (by origin, agent)."""
+        asked = {"type": type, "since": since, "related_to": related_to, "pattern": pattern, "limit": limit, "status": status, "origin": origin, "agent": agent, "timezone": timezone}  # fmt: skip
         question = self._desk.question("events", asked, valid, tx, budget_tokens, cursor)
-        report = log.history_report(question.view, type, since, related_to, pattern, limit, timezone=timezone)
-        listed = [*parts("patterns", report["patterns"]), *parts("events", report["events"])]
-        kept = ("summary", "total_events", "time_range")
-        return question.page(Report, listed, **{name: report[name] for name in kept})
+
+        def report(skip: int) -> Json:
+            return log.history_report(
+                question.view,
+                _each(type),
+                since,
+                related_to,
+                pattern,
+                limit,
+                timezone=timezone,
+                skip=skip or None,
+                status=_each(status),
+                origin=origin,
+                agent=_each(agent),
+            )
+
+        first = report(0)
+        listed = _Reported(first, lambda skip: report(skip)["events"], limit)
+        head = {name: first[name] for name in ("total_events", "time_range")}
+        return question.page(Report, listed, summary=first["summary"].partition(" Shown: ")[0], **head)
+
+
+def _each(text: str | None) -> list[str] | None:
+    """The parts of a text that names several, with commas between them."""
+    return None if text is None else [part.strip() for part in text.split(",")]
+
+
+def _window(axis: str, now: Coordinate, begin: datetime, end: datetime) -> dict[str, Any]:
+    """The spans of `history_table` for a window of an axis, the other time being that of the question."""
+    instant = timedelta(microseconds=1)
+    if axis == "valid":
+        return {"tx": now.tx, "valid": (begin, end)}
+    return {"tx": (begin, end), "valid": (now.valid, now.valid + instant)}
+
+
+def _ends(table: Result, field: str | None, axis: str, last: bool) -> Result:
+    """The first or the last row of each thing."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in sorted(table.rows(), key=itemgetter(f"{axis}_from")):
+        if last or row["id"] not in found:
+            found[row["id"]] = row
+    columns = ("id", "value", f"{axis}_from", f"{axis}_to")
+    value = "text" if field is None else field
+    return Result(
+        columns, [(row["id"], row[value], row[columns[2]], row[columns[3]]) for row in found.values()]
+    )
+
+
+def _only(changes: Result, kind: str | None, field: str | None) -> Result:
+    """The changes of a kind and a field."""
+    kept = [
+        row
+        for row in changes.rows()
+        if kind in (None, row["kind"]) and (field is None or re.split(r"[.\[]", row["field"])[0] == field)
+    ]
+    return Result(changes.columns, [tuple(row.values()) for row in kept])
+
+
+class _Reported(Later):
+    """The patterns of a report and all its events: what had no room in it is read when a page comes to it."""
+
+    def __init__(self, first: Json, rest: Callable[[int], list[Json]], limit: int | None) -> None:
+        self._patterns, self._rest = first["patterns"], rest
+        total: int = first["total_events"]
+        self._total = total if limit is None else min(total, limit)
+        self._begin, self._events = 0, first["events"]
+
+    def __len__(self) -> int:
+        return len(self._patterns) + self._total
+
+    def __getitem__(self, number: Any) -> Any:
+        if number < len(self._patterns):
+            return Part("patterns", self._patterns[number])
+        event = number - len(self._patterns)
+        if not self._begin <= event < self._begin + len(self._events):
+            self._begin, self._events = event, self._rest(event)
+        return Part("events", self._events[event - self._begin])
 
 
 # ---------------------------------------------------------------- timelines
@@ -299,9 +400,23 @@ def _about(view: View, about: str) -> tuple[str, list[Entry]]:
     except NotFoundError:
         return _topic(view, about)
     node = found.node
-    entries = [_happened(node)] if isinstance(node, Event) else _versions_of(view, node.id, found.history)
-    entries += map(_happened, view.events(related_to=node.id))
-    return node.id, entries
+    if isinstance(node, Event):
+        return node.id, [_happened(node), *map(_happened, view.events(related_to=node.id))]
+    by = tuple(link.source for link in found.backlinks if link.kind in ("supersedes", "corrects"))
+    return node.id, [*_versions_of(view, node, found.history, by), *_events_of(view, [node.id])]
+
+
+def _events_of(view: View, ids: Iterable[str], words: str | None = None) -> list[Entry]:
+    """The events linked with things and those that say all the words, with what these were caused and resolved by."""
+    found = {event.id: event for id in ids for event in view.events(related_to=id)}
+    if words is not None:
+        said = (hit.node for hit in recall.mentions(view, words, _SAYING).hits if hit.coverage == 1)
+        found |= {event.id: event for event in said if isinstance(event, Event)}
+    for id in list(found):
+        for link in view.links_from(id, kinds=("resolved_by", "caused_by")):
+            with suppress(NotFoundError):
+                found.setdefault(link.target, view.event(link.target))
+    return [_happened(event) for event in found.values()]
 
 
 def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
@@ -309,7 +424,7 @@ def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
     if topic.found_by is None:
         raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or topic}")
     by_words = topic.found_by not in ("key", "tag")
-    return f"statements about {line(about, _ABOUT)}" if by_words else f"topic {about}", [
+    statements = [
         Entry(
             at=each.valid_from,
             what="version",
@@ -322,6 +437,10 @@ def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
         )
         for each in (*topic.past, *topic.current, *topic.planned)
     ]
+    of = f"statements about {line(about, _ABOUT)}" if by_words else f"topic {about}"
+    stated = {each.id for each in statements}
+    events = _events_of(view, stated, about.strip())
+    return of, [*statements, *(each for each in events if each.id not in stated)]
 
 
 def _kind(view: View, id: str) -> str:
@@ -353,22 +472,41 @@ def _happened(event: Event) -> Entry:
     )
 
 
-def _versions_of(view: View, id: str, believed: Iterable[Version]) -> list[Entry]:
-    """The versions believed of a node, each with its author."""
-    return [_version(version, version.author) for version in believed]
+def _versions_of(view: View, node: Node, believed: Iterable[Version], by: tuple[str, ...]) -> list[Entry]:
+    """The versions believed of a node, each as it stands at the coordinate; of a node of which nothing is believed, what it said. `by`: what took
+    its place."""
+    rows = list(believed)
+    if not rows:
+        return [_version(node, node.ref, node.standing, node.valid_to, by)]
+    ends, last = node.standing not in (*UPRIGHT, "not_yet"), len(rows) - 1
+    entries = []
+    for number, row in enumerate(rows):
+        standing: Standing = "superseded"  # by what is believed later
+        if row.valid_from > view.at.valid:
+            standing = "not_yet"
+        elif row.valid_to is None or row.valid_to > view.at.valid:
+            standing = node.standing
+        elif number == last or rows[number + 1].valid_from > view.at.valid:
+            standing = node.standing if ends else "ended"
+        elif rows[number + 1].valid_from > row.valid_to:
+            standing = "ended"
+        gone = standing == node.standing and standing not in UPRIGHT
+        entries.append(_version(row, row.ref, standing, row.valid_to, by if gone else ()))
+    return entries
 
 
-def _version(version: Version, who: str | None) -> Entry:
+def _version(said: Version | Node, ref: str, standing: Standing, until: Any, by: tuple[str, ...]) -> Entry:
     return Entry(
-        at=version.valid_from,
+        at=said.valid_from,
         what="version",
-        id=version.ref,
-        kind=version.kind,
-        who=who or version.source,
-        standing=None,
-        until=version.valid_to,
-        recorded_at=version.recorded_at,
-        **cut(words(version)),
+        id=ref,
+        kind=said.kind,
+        who=said.author or said.source,
+        standing=standing,
+        until=until,
+        recorded_at=said.recorded_at,
+        replaced_by=by or None,
+        **cut(words(said)),
     )
 
 

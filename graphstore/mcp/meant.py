@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import NamedTuple
 
 from graphstore.core.read.view import View
 from graphstore.core.search.search import words as search_words
-from graphstore.errors import NotFoundError
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
 from graphstore.memory import recall
 from graphstore.values import sameness
-from graphstore.values.models import Event, Link, Node, Step, Supersession, words
-from graphstore.values.period import during, when
+from graphstore.values.models import UPRIGHT, Event, Link, Node, Step, Supersession, words
+from graphstore.values.period import during, instant, moment, when
 from graphstore.values.text import given_text, line
 
 _FITTING = 5
@@ -139,6 +141,15 @@ def supersession(found: Supersession, chain: Sequence[StepLine], versions: int) 
     return f"{subject} {'. '.join(steps)}.{rest} {_now(found)}"
 
 
+def outcome(found: Supersession, versions: int) -> str:
+    """What became of a thing in a sentence, of which the steps are told beside it."""
+    if not found.chain:
+        return f"{_named(found.subject)} {_alone(found, versions)}"
+    how = "stands" if found.standing in UPRIGHT else f"is {found.standing.replace('_', ' ')}"
+    now = ", ".join(each.id for each in found.current)
+    return f"{found.subject.id} {how}. What stands: {now or 'nothing'}."
+
+
 def _alone(found: Supersession, versions: int) -> str:
     """What became of a thing that nothing took the place of; it may say something else by now."""
     node = found.subject
@@ -198,9 +209,10 @@ def why(
     resting: Sequence[Link],
     replaced: Sequence[Link],
     shaken: Sequence[str],
+    until: datetime | None = None,
 ) -> str:
-    """Why a thing is as it is. `shaken`: what fell below it, and how, in a sentence each."""
-    sentences = [_named(node) + "."]
+    """Why a thing is as it is. `shaken`: what fell below it, and how, in a sentence each; `until`: until when it held."""
+    sentences = [state(node, until)]
     for done in operations[:_STEPS]:
         who = f" by {done.who}" if done.who else ""
         because = f", because: {done.reason.rstrip('.')}" if done.reason else ""
@@ -223,8 +235,27 @@ def why(
     return " ".join(sentences)
 
 
+def state(node: Node | Event, until: datetime | None) -> str:
+    """What a thing says, and how it stands where it does not."""
+    return f"{_named(node)}{_how(node, until)}."
+
+
+def _how(node: Node | Event, until: datetime | None) -> str:
+    """How a thing stands, where it does not."""
+    if node.standing == "not_yet":
+        begins = node.occurred_at if isinstance(node, Event) else node.valid_from
+        return f" is not yet so: it begins {when(begins)}"
+    if node.standing in ("ended", "superseded") and isinstance(node, Node):
+        past = "has ended" if node.standing == "ended" else "is superseded"
+        return f" {past}: it held {during(node.valid_from, until)}"
+    return "" if node.standing in UPRIGHT else f" is {node.standing}"
+
+
 def _what(done: Done, id: str) -> str:
     """An operation in words. One on another thing that closed a part of this one took its place."""
+    if done.verb == "undo":
+        with suppress(InvalidError):
+            return f"What was written {when(moment(instant(done.subject)))} undone"
     if done.subject == id:
         return _VERBS.get(done.verb, done.verb).capitalize()
     verb = "replaced by" if done.verb == "add_node" else _VERBS.get(done.verb, done.verb)

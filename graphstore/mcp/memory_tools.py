@@ -24,6 +24,7 @@ from graphstore.values.text import clean_json
 
 _DELETED = "deleted by an agent"
 _OBSERVATIONS = "observations"
+_TO_ITSELF = "relations_to_itself"  # no link can be from a thing to itself
 _GROUPS = frozenset({"factual", "custom"})
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -145,14 +146,19 @@ class Memory:
         author, store = who(ctx), self._desk.store
         with self._writing:
             view = self._desk.view()
-            for name in (end for each in relations for end in (each.source, each.to)):
-                _expected(view, name)
+            ends = [end for each in relations for end in (each.source, each.to)]
+            nodes = {name: _expected(view, name) for name in ends}
             links = _links(view, [each.source for each in relations])
-            there = {_relation(link) for link in links}
+            there = {*map(_relation, links), *_to_itself(nodes.values())}
             taken = {(link.source, link.kind, link.target) for link in links}
             made = [each for each in dict.fromkeys(relations) if each not in there]
             with store.transaction(author=author):
+                for name, kinds in _by_entity(made).items():
+                    kept = [each.relationType for each in _to_itself([nodes[name]])]
+                    self._revise(view, nodes[name], {_TO_ITSELF: [*kept, *kinds]}, author, None)
                 for each in made:
+                    if each.source == each.to:
+                        continue
                     kind = self._kind(each.relationType)
                     if (each.source, kind, each.to) in taken:  # of a type that is written otherwise
                         kind = self._kind(f"{kind[: _LONGEST_KIND - 13]} {digest(each.relationType)}")
@@ -233,14 +239,23 @@ class Memory:
             view = self._desk.view()
             known = [each.source for each in relations if _was(view, each.source)]
             gone = [link for link in _links(view, known) if _relation(link) in relations]
+            nodes = {name: node for name in known if (node := _node(view, name)) is not None}
+            own = [each for each in _to_itself(nodes.values()) if each in relations]
             with store.transaction(author=who(ctx)):
                 for link in gone:
                     store.unlink(link.id, valid_from=_from_now(link, view), reason=_DELETED)
-        if len(gone) == len(relations):
+                for name, kinds in _by_entity(own).items():
+                    left = [
+                        each.relationType
+                        for each in _to_itself([nodes[name]])
+                        if each.relationType not in kinds
+                    ]
+                    self._revise(view, nodes[name], {_TO_ITSELF: left}, who(ctx), _DELETED)
+        done = len(gone) + len(own)
+        if done == len(relations):
             return Outcome(success=True, message="Relations deleted successfully")
         return Outcome(
-            success=True,
-            message=f"Deleted {len(gone)} of {len(relations)} relations. The rest matched nothing.",
+            success=True, message=f"Deleted {done} of {len(relations)} relations. The rest matched nothing."
         )
 
     def read_graph(self) -> KnowledgeGraph:
@@ -283,11 +298,15 @@ class Memory:
         with self._desk.store.transaction(author=author):
             for name, observations in wanted.items():
                 node = view.node(name)
-                content = {**node.content, **_content(name, observations, _type(node))}
-                self._desk.store.revise(
-                    name, content, valid_from=max(view.at.valid, node.valid_from), reason=reason,
-                    source=f"agent:{author}", trigger="agent",
-                )  # fmt: skip
+                self._revise(view, node, _content(name, observations, _type(node)), author, reason)
+
+    def _revise(
+        self, view: View, node: Node, changed: dict[str, Any], author: str, reason: str | None
+    ) -> None:
+        self._desk.store.revise(
+            node.id, {**node.content, **changed}, valid_from=max(view.at.valid, node.valid_from), reason=reason,
+            source=f"agent:{author}", trigger="agent",
+        )  # fmt: skip
 
     def _kind(self, relation: str) -> str:
         """The kind of link of a type of relation: a plain one, which decides nothing about what stands. It is defined where there is none."""
@@ -377,11 +396,29 @@ def _relation(link: Link) -> Relation:
     )
 
 
+def _to_itself(nodes: Iterable[Node]) -> list[Relation]:
+    """The relations of entities to themselves."""
+    return [
+        Relation.model_validate({"from": node.id, "to": node.id, "relationType": kind})
+        for node in nodes
+        for kind in node.content.get(_TO_ITSELF, ())
+    ]
+
+
+def _by_entity(relations: Iterable[Relation]) -> dict[str, list[str]]:
+    """The types of those that lead from an entity to itself, by the entity."""
+    found: dict[str, list[str]] = {}
+    for each in relations:
+        if each.source == each.to:
+            found.setdefault(each.source, []).append(each.relationType)
+    return found
+
+
 def _graph(view: View, nodes: list[Node]) -> KnowledgeGraph:
     entities = [
         Entity(name=node.id, entityType=_type(node), observations=_observations(node)) for node in nodes
     ]
-    relations = [_relation(link) for link in _links(view, [node.id for node in nodes])]
+    relations = [_relation(link) for link in _links(view, [node.id for node in nodes])] + _to_itself(nodes)
     return KnowledgeGraph(entities=entities, relations=relations)
 
 

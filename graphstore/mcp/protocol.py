@@ -10,9 +10,11 @@ import io
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from anyio import to_thread
 from mcp.server.mcpserver import Context, MCPServer
@@ -20,22 +22,31 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
     CallToolResult,
+    Completion,
+    EmptyResult,
     ErrorData,
+    GetPromptResult,
     InputRequiredResult,
     JSONRPCError,
+    PromptReference,
+    ResourceTemplateReference,
+    SetLevelRequestParams,
     ToolAnnotations,
 )
 from mcp_types.jsonrpc import jsonrpc_message_adapter
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from graphstore.core.tables.texts import text as query_text
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.mcp import refusals
-from graphstore.mcp.desk import QUERY_SECONDS, Desk, Slow, tool
+from graphstore.mcp.desk import PROGRESS, QUERY_SECONDS, REQUEST, Desk, Doing, Slow, tool
 from graphstore.mcp.graph_tools import Graph
 from graphstore.mcp.memory_tools import Memory
 from graphstore.mcp.prompts import audit
@@ -45,12 +56,39 @@ from graphstore.mcp.write_tools import Writes
 from graphstore.store.store import Store
 from graphstore.values.text import clean, clean_json
 
-__all__ = ["INSTRUCTIONS", "PROFILES", "Profile", "Server", "server"]
+__all__ = ["INSTRUCTIONS", "PROFILES", "TOOL_SETS", "Profile", "Server", "server"]
+
+T = TypeVar("T")
 
 Profile = Literal["full", "memory"]
 PROFILES = ("full", "memory")
+_STATEMENTS = ("search", "get", "what_superseded", "history", "why", "remember", "remember_many", "amend", "supersede", "retract", "undo", "resolve", "forget")  # fmt: skip
+_OF_USERS = ("context", "layers", "expertise", "keep", "scratchpad", "observe", "record_outcome")
+TOOL_SETS = {
+    "memory": (*_STATEMENTS, *_OF_USERS),
+    "graph": ("trace", "diff", "schema", "cypher", "over", "link", "unlink"),
+    "events": ("events", "timeline", "record_event"),
+    "sessions": ("sessions",),
+}
+TOOL_SETS["usual"] = (
+    *_STATEMENTS,
+    *(tool for tool in TOOL_SETS["graph"] if tool != "over"),
+    *TOOL_SETS["events"],
+)
+TOOL_SETS["all"] = (*TOOL_SETS["usual"], "over", *_OF_USERS, "sessions")
+"""The tools in sets, for a client that wants to read fewer of them than the usual ones, or more."""
+_OF_ALL = (
+    "In all tools a time is 2026-03-01, 2026-03, 7d, yesterday or a snapshot; valid: as it was then; tx: as known then; "
+    "cursor: `more` of the page before."
+)
+"""What the first tool of a list says of all of them: some clients show an agent nothing but the list."""
 _SLOW_AT_ONCE = 4
 _RESOURCE_TOKENS = 20_000
+_OF_A_KIND = 200
+CONVERSATION: ContextVar[Callable[[int | str], Doing] | None] = ContextVar("conversation", default=None)
+"""Gives how the call of a tool is done by the id of its request, in a conversation that may be gone on with elsewhere."""
+WITH_BATCHES, BEFORE_BATCHES = "2025-03-26", "2024-11-05"
+"""Versions of the protocol."""
 _MARK = b"\xef\xbb\xbf"  # what some programs put before UTF-8
 
 INSTRUCTIONS = """\
@@ -60,26 +98,34 @@ Every answer says its coordinate in `at`.
 - No id yet: search. An id: get. What took the place of something, or whether it still holds: what_superseded, with an id or its own words.
 - Who recorded it, for what reason, what led to it: why. Who knew what, and when: history. What rests on it: trace (down). What changed: diff.
 - What happened lately and what keeps coming back: events. A conversation, a topic or a node over time: timeline.
-- Counting and anything else: schema, then cypher (reading only).
-{writing}\
+- How many, how much, what changed at each step of time: over. Anything else: schema, then cypher (reading only).
+{rooms}{writing}\
 Answers fit in budget_tokens. Where `left_out` is above 0, call again with cursor=`more`. A refusal ends with the next call to make.
 """
+_SESSIONS = """\
+- What agents did in their sessions, decided, learned, met, touched and cost: sessions.
+"""
+_USERS = """\
+- Before you answer a user: context. What a layer of memory holds: layers; to keep something there: keep; a note: scratchpad; a message: observe. \
+How well it goes in a domain: expertise; how something ended: record_outcome.
+"""
 _WRITING = """\
-- To write: remember (give a key when only one value can hold; say valid_from when it is older than today, and always a reason), amend, record_event, \
+- To write: remember (give a key when only one value can hold; say valid_from when it is older than today, and always a reason), remember_many, amend, record_event, \
 supersede, retract, link. Nothing is ever lost: superseded is no longer true, retracted should never have been recorded. A slip of your own: undo, \
-with the `tx` of the answer to it.
+with the `tx` of the answer to it. A link that should not be: unlink. Two things that contradict each other: resolve.
 """
 
 
 class Offer(NamedTuple):
-    """A tool as it is offered: the method, its title, and what it may do."""
+    """A tool as it is offered: the method, what it may do, and a title where it has one."""
 
     method: Callable[..., Any]
-    title: str
     reads: bool = True
     destructive: bool = False
     idempotent: bool = False
     slow: bool = False
+    erases: bool = False
+    title: str | None = None
 
 
 def server(
@@ -88,126 +134,220 @@ def server(
     read_only: bool = False,
     profile: Profile = "full",
     query_seconds: float = QUERY_SECONDS,
+    tools: Iterable[str] = ("usual",),
+    allow_erase: bool = False,
 ) -> Server:
     """The protocol's server of a store (or of a branch of it). It does not close the store.
 
     `read_only`: no tool that writes is offered; so it is for a store that is open read only. `query_seconds`: how long a Cypher text may run.
-    Raises InvalidError for an unknown profile.
+    `tools`: the sets that are offered in the full profile, some of `TOOL_SETS`. `allow_erase`: `forget` is offered too.
+    Raises InvalidError for an unknown profile or set.
     """
     if profile not in PROFILES:
         raise InvalidError.choice("profile", profile, PROFILES)
     read_only = read_only or store.read_only
     desk = Desk(store, query_seconds=query_seconds)
-    offers = _memory_offers(desk) if profile == "memory" else _offers(desk)
-    offered = [offer for offer in offers if offer.reads or not read_only]
+    wanted = _chosen(tools)
+    offers = _memory_offers(desk) if profile == "memory" else _offers(desk, wanted)
+    offered = [
+        offer
+        for offer in offers
+        if (offer.reads or not read_only)
+        and (allow_erase or not offer.erases)
+        and (profile == "memory" or offer.method.__name__ in wanted)
+    ]
     from graphstore import __version__
 
     made = Server(
         "graphstore",
         offered,
-        (offer.method.__name__ for offer in offers if offer not in offered),
+        (offer.method.__name__ for offer in offers if read_only and not offer.reads),
+        _OF_ALL if profile == "full" else "",
         title="graphstore",
         version=__version__,
-        instructions=_instructions(profile, read_only),
+        instructions=_instructions(profile, read_only, wanted),
         log_level="WARNING",
     )
     if profile == "full":
         _resources(made, desk)
         _prompts(made, desk)
+        _completions(made, desk)
     else:
         _whole_graph(made, desk)
     return made
 
 
-def _instructions(profile: str, read_only: bool) -> str:
+def _chosen(sets: Iterable[str]) -> set[str]:
+    """The names of the tools of some sets."""
+    for each in (chosen := list(sets)):
+        if each not in TOOL_SETS:
+            raise InvalidError.choice("set of tools", each, list(TOOL_SETS))
+    return {name for each in chosen for name in TOOL_SETS[each]}
+
+
+def _instructions(profile: str, read_only: bool, wanted: Collection[str]) -> str:
     if profile == "memory":
         return "A knowledge graph of entities, their observations and relations. What is deleted ends now; nothing is lost, and its past stays readable."
-    return INSTRUCTIONS.format(writing="" if read_only else _WRITING)
+    rooms = "".join(said for name, said in (("sessions", _SESSIONS), ("context", _USERS)) if name in wanted)
+    return INSTRUCTIONS.format(rooms=rooms, writing="" if read_only else _WRITING)
 
 
-def _offers(desk: Desk) -> list[Offer]:
+def _offers(desk: Desk, wanted: Collection[str]) -> list[Offer]:
     reads, graph, writes = Reads(desk), Graph(desk), Writes(desk)
+    rooms = _room_offers(desk) if not {*_OF_USERS, "sessions"}.isdisjoint(wanted) else []
     return [
-        Offer(reads.search, "Search"),
-        Offer(reads.get, "Get one thing"),
-        Offer(reads.what_superseded, "What superseded it"),
-        Offer(reads.history, "History"),
-        Offer(reads.why, "Why"),
-        Offer(graph.timeline, "Timeline"),
-        Offer(graph.diff, "What changed"),
-        Offer(graph.trace, "Follow causes"),
-        Offer(graph.schema, "Schema", slow=True),
-        Offer(graph.cypher, "Ask in Cypher", slow=True),
-        Offer(graph.events, "Event history"),
-        Offer(writes.remember, "Remember", reads=False),
-        Offer(writes.amend, "Amend", reads=False, idempotent=True),
-        Offer(writes.record_event, "Record an event", reads=False),
-        Offer(writes.supersede, "Supersede", reads=False, idempotent=True),
-        Offer(writes.retract, "Retract", reads=False, destructive=True),
-        Offer(writes.undo, "Undo", reads=False),
-        Offer(writes.link, "Link", reads=False, idempotent=True),
+        Offer(reads.search),
+        Offer(reads.get),
+        Offer(reads.what_superseded),
+        Offer(reads.history),
+        Offer(reads.why),
+        Offer(graph.timeline),
+        Offer(graph.diff),
+        Offer(graph.trace),
+        Offer(graph.schema, slow=True),
+        Offer(graph.cypher, slow=True),
+        Offer(graph.over, slow=True),
+        Offer(graph.events),
+        Offer(writes.remember, reads=False),
+        Offer(writes.remember_many, reads=False),
+        Offer(writes.amend, reads=False),
+        Offer(writes.record_event, reads=False),
+        Offer(writes.supersede, reads=False),
+        Offer(writes.retract, reads=False, destructive=True),
+        Offer(writes.undo, reads=False),
+        Offer(writes.link, reads=False),
+        Offer(writes.unlink, reads=False, destructive=True),
+        Offer(writes.resolve, reads=False, destructive=True),
+        Offer(writes.forget, reads=False, destructive=True, erases=True),
+        *rooms,
+    ]
+
+
+def _room_offers(desk: Desk) -> list[Offer]:
+    from graphstore.mcp.room_tools import Rooms  # what it reads is imported when it is asked for
+
+    rooms = Rooms(desk)
+    return [
+        Offer(rooms.sessions),
+        Offer(rooms.context),
+        Offer(rooms.layers),
+        Offer(rooms.expertise),
+        Offer(rooms.keep, reads=False),
+        Offer(rooms.scratchpad, reads=False),
+        Offer(rooms.observe, reads=False),
+        Offer(rooms.record_outcome, reads=False),
     ]
 
 
 def _memory_offers(desk: Desk) -> list[Offer]:
     memory = Memory(desk)
     return [
-        Offer(memory.create_entities, "Create entities", reads=False, idempotent=True),
-        Offer(memory.create_relations, "Create relations", reads=False, idempotent=True),
-        Offer(memory.add_observations, "Add observations", reads=False, idempotent=True),
-        Offer(memory.delete_entities, "Delete entities", reads=False, destructive=True, idempotent=True),
+        Offer(memory.create_entities, title="Create entities", reads=False, idempotent=True),
+        Offer(memory.create_relations, title="Create relations", reads=False, idempotent=True),
+        Offer(memory.add_observations, title="Add observations", reads=False, idempotent=True),
         Offer(
-            memory.delete_observations, "Delete observations", reads=False, destructive=True, idempotent=True
+            memory.delete_entities, title="Delete entities", reads=False, destructive=True, idempotent=True
         ),
-        Offer(memory.delete_relations, "Delete relations", reads=False, destructive=True, idempotent=True),
-        Offer(memory.read_graph, "Read graph"),
-        Offer(memory.search_nodes, "Search nodes"),
-        Offer(memory.open_nodes, "Open nodes"),
+        Offer(
+            memory.delete_observations,
+            title="Delete observations",
+            reads=False,
+            destructive=True,
+            idempotent=True,
+        ),
+        Offer(
+            memory.delete_relations, title="Delete relations", reads=False, destructive=True, idempotent=True
+        ),
+        Offer(memory.read_graph, title="Read graph"),
+        Offer(memory.search_nodes, title="Search nodes"),
+        Offer(memory.open_nodes, title="Open nodes"),
     ]
 
 
-def _tool(offer: Offer, slow: Slow) -> Tool:
-    """A method as a tool."""
+def _tool(offer: Offer, slow: Slow, said_once: str) -> Tool:
+    """A method as a tool. Hints are listed where they are not as the protocol takes them for granted."""
     return shaped(
         Tool.from_function(
             tool(offer.method, slow if offer.slow else None),
             name=offer.method.__name__,
             title=offer.title,
-            description=" ".join((offer.method.__doc__ or "").split()),
+            description=" ".join(f"{offer.method.__doc__} {said_once}".split()),
             annotations=ToolAnnotations(
-                title=offer.title,
-                read_only_hint=offer.reads,
-                destructive_hint=offer.destructive,
-                idempotent_hint=offer.reads or offer.idempotent,
-                open_world_hint=False,
+                read_only_hint=offer.reads or None,
+                destructive_hint=None if offer.reads else offer.destructive,
+                idempotent_hint=offer.idempotent or None,
             ),
         )
     )
 
 
+def _taken(tool: Tool) -> list[str]:
+    """The names of the arguments of a tool, those too that are not listed."""
+    return [field.alias or name for name, field in tool.fn_metadata.arg_model.model_fields.items()]
+
+
+_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
 class Server(MCPServer[Any]):
     """The protocol's server, whose refusals say what to do next, and which refuses what it would otherwise pass over."""
 
-    def __init__(self, name: str, offers: Iterable[Offer], withheld: Iterable[str], **options: Any) -> None:
+    def __init__(
+        self, name: str, offers: Sequence[Offer], withheld: Iterable[str], said_once: str = "", **options: Any
+    ) -> None:
         self._slow = Slow(_SLOW_AT_ONCE)
-        super().__init__(name, tools=[_tool(offer, self._slow) for offer in offers], **options)
+        self._levels: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        said = [said_once, *[""] * (len(offers) - 1)]
+        tools = [_tool(offer, self._slow, once) for offer, once in zip(offers, said, strict=False)]
+        super().__init__(name, tools=tools, **options)
+        self._taken = {each.name: _taken(each) for each in tools}
+        self._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
         self._arguments: dict[str, list[str]] = {}
         self._withheld = frozenset(withheld)
 
     async def run_stdio_async(self) -> None:
         """Serve one client over standard input and output until it closes an end of them."""
-        async with conversation() as (asked, answers):
-            serving = self._lowlevel_server
-            await serving.run(asked, answers, serving.create_initialization_options())
+        await self.converse(_standard_input(), None)
+
+    async def converse(
+        self, lines: AsyncIterator[bytes], out: Any, doing: Callable[[int | str], Doing] | None = None
+    ) -> None:
+        """Serve one client whose messages are `lines`, until they end. `out`: a file of asyncio's kind for the answers, None for standard output;
+        `doing`: gives how the call of a tool is done, by the id of its request."""
+        token, serving = CONVERSATION.set(doing), self._lowlevel_server
+        try:
+            async with conversation(lines, out) as (asked, answers):
+                await serving.run(asked, answers, serving.create_initialization_options())
+        finally:
+            CONVERSATION.reset(token)
+
+    async def slowly(self, work: Callable[[], T]) -> T:
+        """What `work` gives, done in a thread of those that query."""
+        return await self._slow.run(work)
 
     def stop_queries(self) -> None:
         """Stop the queries that run, so that the store can be closed."""
         self._slow.stop()
 
+    async def _set_level(self, context: Any, params: SetLevelRequestParams) -> EmptyResult:
+        """From which level on a client is told; before it says so it is told nothing."""
+        self._levels[context.session] = params.level
+        return EmptyResult()
+
+    async def _tell(self, context: Context[Any, Any] | None, level: str, what: str) -> None:
+        if context is None:
+            return
+        wanted = self._levels.get(context.session)
+        if wanted is not None and _LEVELS.index(level) >= _LEVELS.index(wanted):
+            with suppress(Exception):  # a client that has gone
+                await context.log(level, what, logger_name="graphstore")  # type: ignore[arg-type]
+
     async def _known_arguments(self) -> dict[str, list[str]]:
         if not self._arguments:
-            tools = await self.list_tools()
-            self._arguments = {each.name: list(each.input_schema.get("properties", {})) for each in tools}
+            for each in await self.list_tools():
+                self._arguments[each.name] = self._taken.get(each.name) or list(
+                    each.input_schema.get("properties", {})
+                )
         return self._arguments
 
     async def call_tool(
@@ -220,12 +360,45 @@ class Server(MCPServer[Any]):
         for given in arguments:
             if given not in known[name]:
                 raise ToolError(clean(refusals.unknown_argument(name, given, known[name])))
+        doing = CONVERSATION.get()
+        id = None if context is None else context.request_context.request_id
+        progress = PROGRESS.set(None if context is None else context.report_progress)
+        token = REQUEST.set(doing(id) if doing is not None and id is not None else None)
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            raise ToolError(
-                refusals.words(name, arguments, error.__cause__ or error, known)
-            ) from error.__cause__
+            why = refusals.words(name, arguments, error.__cause__ or error, known)
+            await self._tell(context, "warning", f"{name}: {why}")
+            raise ToolError(why) from error.__cause__
+        finally:
+            REQUEST.reset(token)
+            PROGRESS.reset(progress)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """A prompt with what is found at now. Raises MCPError of invalid parameters, whose text says what to give instead."""
+        prompts = {
+            each.name: [one.name for one in each.arguments or ()] for each in await self.list_prompts()
+        }
+        if name not in prompts:
+            raise _unfit(refusals.unknown_prompt(name, list(prompts)))
+        for given in arguments or {}:
+            if given not in prompts[name]:
+                raise _unfit(refusals.unknown_argument(name, given, prompts[name]))
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, GraphStoreError | ValidationError):
+                cause = cause.__cause__
+            if cause is None:
+                raise
+            raise _unfit(refusals.words(name, arguments or {}, cause)) from None
+
+
+def _unfit(why: str) -> MCPError:
+    return MCPError(code=INVALID_PARAMS, message=clean(why))
 
 
 # ---------------------------------------------------------------- resources and prompts
@@ -257,6 +430,18 @@ def _resources(made: Server, desk: Desk) -> None:
         except GraphStoreError as error:
             raise ResourceError(refusals.words("get", {"id": id}, error)) from error
 
+    @made.resource(
+        "graphstore://kind/{kind}",
+        name="kind",
+        title="Nodes of a kind",
+        mime_type="application/json",
+        security=ResourceSecurity(exempt_params={"kind"}),
+    )
+    def nodes_of_a_kind(kind: str) -> str:
+        """What stands of a kind of node or a type of event, as `search` returns it."""
+        found = reads.search(kind=kind, limit=_OF_A_KIND, budget_tokens=_RESOURCE_TOKENS)
+        return clean_json(found.model_dump_json(exclude_none=True))
+
 
 def _whole_graph(made: Server, desk: Desk) -> None:
     memory = Memory(desk)
@@ -283,49 +468,90 @@ def _prompts(made: Server, desk: Desk) -> None:
         return audit(desk, since)
 
 
+_WINDOWS = ("7d", "30d", "yesterday")
+_COMPLETED = 50  # ids at once
+
+
+def _completions(made: Server, desk: Desk) -> None:
+    """What may follow what was typed: ids for the resource of a node, snapshots and windows for the prompt."""
+
+    def values(ref: Any, name: str, begins: str) -> list[str]:
+        view = desk.view()
+        if isinstance(ref, PromptReference) and (ref.name, name) == ("audit", "since"):
+            known = [*_WINDOWS, *(each.name for each in desk.store.snapshots())]
+            return sorted(each for each in known if each.startswith(begins))
+        if isinstance(ref, ResourceTemplateReference) and name == "id":
+            return [str(row["id"]) for row in view.query(query_text("ids_that_begin"), prefix=begins)]
+        if isinstance(ref, ResourceTemplateReference) and name == "kind":
+            found = view.query(query_text("kinds_that_begin"), prefix=begins)
+            return sorted({str(row["kind"]) for row in found})
+        return []
+
+    async def complete(ref: Any, argument: Any, context: Any) -> Completion:
+        found = await made.slowly(lambda: values(ref, argument.name, argument.value))
+        return Completion(values=found[:_COMPLETED], has_more=len(found) >= _COMPLETED)
+
+    made.completion()(complete)  # type: ignore[no-untyped-call]
+
+
 # ---------------------------------------------------------------- standard input and output
 
 
+async def _standard_input() -> AsyncIterator[bytes]:
+    # a file of its own: one that a thread still reads from must not be closed when the process ends
+    file: io.BufferedReader = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
+    while line := await to_thread.run_sync(file.readline, abandon_on_cancel=True):
+        yield line
+
+
 @asynccontextmanager
-async def conversation() -> AsyncIterator[tuple[Any, Any]]:
+async def conversation(lines: AsyncIterator[bytes], out: Any) -> AsyncIterator[tuple[Any, Any]]:
     """The streams of what a client asks and of what it is answered, who gets an answer to whatever it asks: a client whose request is passed over
     waits for ever. One that reads no more has left, as one that writes no more.
     """
-    lines = _Lines()
+    messages = _Messages(lines)
     try:
-        async with stdio_server(stdin=lines) as (asked, answers):  # type: ignore[arg-type]
-            lines.answers = answers
+        async with stdio_server(stdin=messages, stdout=out) as (asked, answers):  # type: ignore[arg-type]
+            messages.answers = answers
             yield asked, answers
     except* BrokenPipeError:
         pass
 
 
-class _Lines:
-    """The lines of standard input that are messages. To the others it answers itself."""
+class _Messages:
+    """The lines that are messages. To the others it answers itself."""
 
-    def __init__(self) -> None:
-        # a file of its own: one that a thread still reads from must not be closed when the process ends
-        self._file: io.BufferedReader = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
+    def __init__(self, lines: AsyncIterator[bytes]) -> None:
+        self._lines = lines
         self.answers: Any = None
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        while line := await to_thread.run_sync(self._file.readline, abandon_on_cancel=True):
+        async for line in self._lines:
             text = line.removeprefix(_MARK).strip().decode("utf-8", "replace")
-            refused = _refusal(text) if text else None
-            if refused is not None:
-                await self.answers.send(SessionMessage(refused))
-            elif text:
-                yield text
+            admitted = message_of(text) if text else ""
+            if isinstance(admitted, JSONRPCError):
+                await self.answers.send(SessionMessage(admitted))
+            elif admitted:
+                yield admitted
+
+
+def message_of(text: str) -> str | JSONRPCError:
+    """A text as the message that it is; the answer to one that is none.
+
+    Who begins with the version of the protocol that knows batches is given the one before: batches are not served.
+    """
+    refused = _refusal(text)
+    if refused is not None:
+        return refused
+    if WITH_BATCHES not in text:
+        return text
+    message = json.loads(text)
+    if message.get("method") == "initialize" and message["params"].get("protocolVersion") == WITH_BATCHES:
+        message["params"]["protocolVersion"] = BEFORE_BATCHES
+    return json.dumps(message)
 
 
 def _refusal(text: str) -> JSONRPCError | None:
-    """The answer to a line that is not a message; None where it is one."""
-    try:
-        jsonrpc_message_adapter.validate_json(text, by_name=False)
-    except ValueError:
-        pass
-    else:
-        return None
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -334,6 +560,11 @@ def _refusal(text: str) -> JSONRPCError | None:
         return _refused(None, INVALID_REQUEST, "batches are not served")
     id = message.get("id") if isinstance(message, dict) else None
     known = id if isinstance(id, str) or type(id) is int else None
+    if known is None and isinstance(message, dict) and "method" in message and "id" in message:
+        return _refused(None, INVALID_REQUEST, "the id of a request is a text or a whole number")
+    with suppress(ValueError):
+        jsonrpc_message_adapter.validate_json(text, by_name=False)
+        return None
     return _refused(known, INVALID_REQUEST, "this is no JSON-RPC 2.0 message, or a text in it is no Unicode")
 
 

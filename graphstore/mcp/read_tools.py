@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import Field
@@ -14,6 +14,7 @@ from graphstore.core.read.view import View
 from graphstore.core.search.search import words
 from graphstore.core.search.words import asked_fields, remaining
 from graphstore.errors import InvalidError
+from graphstore.events import report as log
 from graphstore.mcp.answers import (
     STATEMENT,
     Found,
@@ -29,20 +30,22 @@ from graphstore.mcp.answers import (
     reached,
     thing,
     things,
-    version_line,
     version_lines,
 )
-from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Part, Tx, Valid, parts, whole_ids
+from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Part, Rare, Tx, Valid, parts, whole_ids
 from graphstore.mcp.meant import (
     ambiguous,
     meant,
     nearest,
+    outcome,
     ref,
+    state,
     steps,
     successors,
     supersession,
     why,
 )
+from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
 from graphstore.values.decay import Decay
 from graphstore.values.models import Chain, Event, Json, Link, Node
@@ -56,7 +59,7 @@ _PIECE = 1_500  # characters of a content in pieces
 _EVENT = ("description", "type", "status", "count", "first_seen", "last_seen", "source", "origin", "agent", "metadata", "sender",
           "thread", "classification", "trace_id", "span_id", "parent_span_id", "media_path")  # fmt: skip
 
-Id = Annotated[str, Field(description="An id, of one that was made here a unique beginning (6 characters), or id-v2 for its version 2.")]  # fmt: skip
+Id = str
 Standing = Literal["stands", "any", "shaky", "contested"]
 
 
@@ -70,51 +73,44 @@ class Reads:
 
     def search(
         self,
-        query: Annotated[
-            str,
-            Field(
-                description="Some words; tag:x, key:, scope:, author:, source:, since:2026-03-01 and until: among them filter. "
-                "It may be empty with shaky or contested."
-            ),
-        ],
-        kind: Annotated[str | None, Field(description="A kind of node or type of event.")] = None,
+        query: str = "",
+        kind: Annotated[str | None, Field(description="or type of event")] = None,
+        tag: str | None = None,
+        author: str | None = None,
+        scope: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         standing: Annotated[
             Standing,
-            Field(
-                description="stands: what holds (default). any: also what was superseded, retracted, ended or is to come. "
-                "shaky: what rests on something fallen. contested: what contradicts something that stands."
-            ),
+            Field(description="any: past, planned too; shaky: on what fell"),
         ] = "stands",
-        decay: Annotated[
-            float | None, Field(gt=0, description="Half-life in days: the old counts less.")
-        ] = None,
-        limit: Annotated[int, Field(ge=1, le=200, description="At most so many.")] = 20,
+        decay: Annotated[float | None, Field(gt=0, json_schema_extra=RARE)] = None,
+        limit: Annotated[int, Field(ge=1, le=200)] = 20,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Found:
-        """Find things by words, best first: ids, statements, how they stand. Begin here when you have no id. Links from what the words
-        find are followed too; `via` then says how."""
-        asked = {"query": query, "kind": kind, "standing": standing, "decay": decay, "limit": limit}
+        """Find things by words or filters, best first. Begin here without an id. since, until: when it began or happened."""
+        fits = {"kind": kind, "tag": tag, "author": author, "scope": scope, "since": since, "until": until}
+        asked = {"query": query, "standing": standing, "decay": decay, "limit": limit, **fits}
         if decay is not None and standing != "stands":
             raise InvalidError("decay weighs what stands. Leave it out, or standing.")
         question = self._desk.question("search", asked, valid, tx, budget_tokens, cursor)
-        kinds = () if kind is None else (kind,)
+        if not query.strip() and standing in ("stands", "any") and not any(fits.values()):
+            raise InvalidError(
+                "search for what? Give some words in query, or a filter: kind, tag, author, scope, since, until."
+            )
+        given = {name: value for name, value in fits.items() if value is not None}
         if standing == "shaky":
             hits, note = (
-                _shaky(question.view, query, kind),
+                _shaky(question.view, query, given),
                 "what stands and rests on something that has fallen",
             )
         elif standing == "contested":
-            hits, note = _contested(question.view, query, kind, limit)
+            hits, note = _contested(question.view, query, given, limit)
         else:
-            if standing == "any":
-                found = recall.mentions(question.view, query, limit, kinds=kinds)
-            else:
-                fading = None if decay is None else Decay(half_life=decay)
-                found = recall.recall(question.view, query, limit, kinds=kinds, decay=fading)
-            hits, note = [_hit(question.view, hit) for hit in found], line(found.note, STATEMENT)
+            hits, note = _remembered(question.view, query, standing, limit, decay, given)
         return question.page(Found, parts("hits", hits[:limit]), note=note)
 
     # ------------------------------------------------------------------ get
@@ -128,8 +124,7 @@ class Reads:
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Got:
-        """One node or event in full, whatever became of it: content, how it stands, links both ways with what is at their other ends,
-        and what is believed of it over all time."""
+        """One node or event in full: content, standing, links, what is believed of it over time. id-v2 is its version 2."""
         question = self._desk.question("get", {"id": id}, valid, tx, budget_tokens, cursor)
         view = question.view
         with self._desk.asking(view, id):
@@ -143,7 +138,8 @@ class Reads:
             *parts("content_pieces", () if whole else _pieces(content)),
             *_links("links", links, others, node.id),
             *_links("backlinks", found.backlinks, others, node.id),
-            *parts("history", [version_line(version) for version in found.history]),
+            *parts("history", version_lines(found.history, view.operations(node.id))),
+            *parts("occurrences", _occurrences(view, node)),
         ]
         return question.page(
             Got,
@@ -160,19 +156,13 @@ class Reads:
     @whole_ids("id_or_text")
     def what_superseded(
         self,
-        id_or_text: Annotated[
-            str,
-            Field(
-                description="An id, id-v2 for a version, or the words of its statement.",
-            ),
-        ],
+        id_or_text: str,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
+        cursor: Rare = None,
     ) -> Superseded:
-        """What took the place of something, step by step: by whom, why, since when in the world and when it was recorded; what stands
-        now; or that it stands, ended, or was retracted. `answer` is a paragraph to quote."""
+        """What took the place of something (an id, id-v2, or its words): who, why, when, step by step; what stands now."""
         question = self._desk.question(
             "what_superseded", {"id_or_text": id_or_text}, valid, tx, budget_tokens, cursor
         )
@@ -180,14 +170,11 @@ class Reads:
         found, fitting, complete = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
         if found is None:
             candidates = things(view, (each.subject for each in fitting))
-            return question.page(
-                Superseded,
-                parts("candidates", candidates),
-                answer=(ambiguous if complete else nearest)(id_or_text, candidates),
-            )
+            which = (ambiguous if complete else nearest)(id_or_text, candidates)
+            return question.page(Superseded, parts("candidates", candidates), answer=which, paragraph=which)
         asked_for = ref(found.subject)
         others = things(view, (each.subject for each in fitting if ref(each.subject) != asked_for))
-        chain = steps(view, found)
+        chain, versions = steps(view, found), _descriptions(view, found.subject)
         listed = [
             *parts("current", things(view, found.current)),
             *parts("chain", chain),
@@ -196,7 +183,8 @@ class Reads:
         return question.page(
             Superseded,
             listed,
-            answer=supersession(found, chain, _descriptions(view, found.subject)),
+            answer=outcome(found, versions),
+            paragraph=supersession(found, chain, versions),
             subject=thing(view, found.subject),
             standing=found.standing,
             retracted=found.standing == "retracted",
@@ -214,8 +202,7 @@ class Reads:
         budget_tokens: Budget = BUDGET,
         cursor: Cursor = None,
     ) -> Versions:
-        """Every version of a node, also those once believed and taken back: its statement, when it holds, who recorded it and when, until
-        when it was believed. This answers who knew what, and when. (`valid` changes only how it stands.)"""
+        """Every version ever believed, also those taken back: who said it, when and why."""
         question = self._desk.question("history", {"id": id}, valid, tx, budget_tokens, cursor)
         view = question.view
         with self._desk.asking(view, id):
@@ -235,14 +222,13 @@ class Reads:
     def why(
         self,
         id: Id,
-        depth: Annotated[int, Field(ge=1, le=20, description="How many causes back.")] = 5,
+        depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
         valid: Valid = None,
         tx: Tx = None,
         budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
+        cursor: Rare = None,
     ) -> Why:
-        """Why a thing is as it is: who recorded it, when and for what reason; what led to it; what it rests on, and whether that has
-        fallen; what it replaced."""
+        """Who recorded it and why, what led to it, what it rests on and whether that fell, what it replaced."""
         question = self._desk.question("why", {"id": id, "depth": depth}, valid, tx, budget_tokens, cursor)
         view = question.view
         with self._desk.asking(view, id):
@@ -265,16 +251,34 @@ class Reads:
             if node.standing == "shaky"
             else []
         )
+        subject = thing(view, node)
         return question.page(
             Why,
             listed,
-            answer=why(node, done, causes, resting, replaced, shaken),
-            subject=thing(view, node),
+            answer=state(node, subject.valid_to),
+            paragraph=why(node, done, causes, resting, replaced, shaken, subject.valid_to),
+            subject=subject,
             shaky=shaken[0] if shaken else None,
         )
 
 
 # ---------------------------------------------------------------- what was found
+
+
+def _remembered(
+    view: View, query: str, standing: Standing, limit: int, decay: float | None, given: dict[str, str]
+) -> tuple[list[Hit], str]:
+    """What a query and filters find among what stands, or of all that was ever recorded."""
+    how: dict[str, Any] = {"kinds" if name == "kind" else name: value for name, value in given.items()}
+    if standing == "any":
+        found = recall.mentions(view, query, limit, **how)
+    else:
+        fading = None if decay is None else Decay(half_life=decay)
+        found = recall.recall(view, query, limit, decay=fading, **how)
+    note = line(found.note, STATEMENT)
+    if found.left_out and not words(remaining(query)):
+        note += f"; {found.left_out} more: give a higher limit"
+    return [_hit(view, hit) for hit in found], note
 
 
 def _hit(view: View, hit: recall.Hit) -> Hit:
@@ -300,22 +304,23 @@ def _snippet(node: Node | Event, hit: recall.Hit) -> str | None:
     return None if not words or words in line(words_of(node), STATEMENT) else f"says: {hit.snippet}"
 
 
-def _shaky(view: View, query: str, kind: str | None) -> list[Hit]:
-    admits = _admitting(view, query, kind)
-    found = (each for each in view.shaky() if admits(each.node))
+def _shaky(view: View, query: str, given: dict[str, str]) -> list[Hit]:
+    admits = _admitting(view, query, given)
+    shaky = (each for each in view.shaky() if getattr(each.node, "authorized", None) is not False)
+    found = (each for each in shaky if admits(each.node))
     return _about(
         (Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in found), query
     )
 
 
-def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[list[Hit], str]:
+def _contested(view: View, query: str, given: dict[str, str], limit: int) -> tuple[list[Hit], str]:
     """What contradicts something; of very much that may, the newest is looked through."""
     note = "what contradicts something else that stands"
-    most = limit if kind is None and not query.strip() else _LOOKED_THROUGH
+    most = limit if not given and not query.strip() else _LOOKED_THROUGH
     contradictions = view.contradictions(limit=most + 1)
     if len(contradictions) > most:
         note += f"; there is more than these {most}" if most == limit else f", of the first {most} there are"
-    found, admits = [], _admitting(view, query, kind)
+    found, admits = [], _admitting(view, query, given)
     for each in contradictions[:most]:
         if not admits(each.source):
             continue
@@ -328,9 +333,11 @@ def _contested(view: View, query: str, kind: str | None, limit: int) -> tuple[li
     return _about(found, query), note
 
 
-def _admitting(view: View, query: str, kind: str | None) -> Callable[[Node | Event], bool]:
-    """Whether a thing is of a kind and fits the filters of a query."""
-    return Filters.of(view, {"kind": () if kind is None else kind}, {}, asked_fields(query)).admits
+def _admitting(view: View, query: str, given: dict[str, str]) -> Callable[[Node | Event], bool]:
+    """Whether a thing fits the filters that are given and those in a query."""
+    times: dict[str, Any] = {name: given[name] for name in ("since", "until") if name in given}
+    values = {name: value for name, value in given.items() if name not in times}
+    return Filters.of(view, values, times, asked_fields(query)).admits
 
 
 def _about(hits: Iterable[Hit], query: str) -> list[Hit]:
@@ -345,6 +352,11 @@ def _about(hits: Iterable[Hit], query: str) -> list[Hit]:
 def _descriptions(view: View, node: Node | Event) -> int:
     """How many descriptions of a thing are believed over time."""
     return 1 if isinstance(node, Event) else len({each.number for each in view.history(node.id)})
+
+
+def _occurrences(view: View, node: Node | Event) -> list[Json]:
+    """What each occurrence of an event that came again says, newest first."""
+    return log.occurrences(view, node.id)[::-1] if isinstance(node, Event) and node.count > 1 else []
 
 
 def _content(node: Node | Event) -> Json:

@@ -166,6 +166,11 @@ def unknown_tool(name: str, known: list[str], writing: Container[str] = ()) -> s
     return f"no tool {name!r}. Tools: {', '.join(known)}.{guess}"
 
 
+def unknown_prompt(name: str, known: list[str]) -> str:
+    """The refusal of a prompt that is not there."""
+    return f"no prompt {name!r}. Prompts: {', '.join(known) or 'none'}. Next: get one of these, or list the tools."
+
+
 def unknown_argument(tool: str, name: str, known: list[str]) -> str:
     """The refusal of an argument that the tool does not have: left out it would answer another question."""
     near = difflib.get_close_matches(name, known, n=1)

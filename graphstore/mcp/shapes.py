@@ -19,9 +19,11 @@ _NULL = {"type": "null"}
 def shaped(tool: Tool) -> Tool:
     """A tool whose shapes are plain, and which takes what agents give for a text or a list of them."""
     asked = tool.fn_metadata
-    given = None if asked.output_schema is None else plain(asked.output_schema)
+    given = None if asked.output_schema is None else outlined(plain(asked.output_schema))
     arguments = _Arguments(arg_model=asked.arg_model, output_schema=given, output_model=asked.output_model)
-    return tool.model_copy(update={"parameters": inlined(plain(tool.parameters)), "fn_metadata": arguments})
+    return tool.model_copy(
+        update={"parameters": named(inlined(plain(tool.parameters))), "fn_metadata": arguments}
+    )
 
 
 def plain(schema: Any) -> Any:
@@ -44,6 +46,52 @@ def plain(schema: Any) -> Any:
         elif name not in ("title", "additionalProperties") or (name == "title" and isinstance(value, dict)):
             shown[name] = plain(value)
     return shown
+
+
+_CHECKED = ("default", "minimum", "maximum", "exclusiveMinimum", "minLength", "minItems", "format")
+"""What an argument is checked for when it is given: a refusal says it then."""
+
+
+_RARE = "rare"
+RARE: Any = {_RARE: True}
+"""Marks an argument that is taken and not listed: few calls need it, and every agent would read it. So a field of an answer that is for its text alone."""
+
+
+def _unchecked(shape: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in shape.items() if key not in _CHECKED}
+
+
+def named(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of the arguments that are listed, without what is checked when they are given."""
+    return {
+        **schema,
+        "properties": {
+            name: _unchecked(shape)
+            for name, shape in schema.get("properties", {}).items()
+            if _RARE not in shape
+        },
+    }
+
+
+def outlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of an answer with the types of its fields, and the names of theirs, once each: an answer shows the rest."""
+    known, named = schema.get("$defs", {}), dict[str, str]()
+
+    def of(shape: dict[str, Any], field: str) -> dict[str, Any]:
+        if "$ref" in shape:
+            inner = shape["$ref"].rpartition("/")[2]
+            before = named.setdefault(inner, field)
+            names = ", ".join(known[inner].get("properties", {})) if before == field else f"as {before}"
+            return {"type": "object", "description": names}
+        kept = {"type": shape["type"]} if "type" in shape else {}
+        if isinstance(items := shape.get("items"), dict):
+            kept["items"] = of(items, field)
+        return kept
+
+    fields = {
+        name: of(shape, name) for name, shape in schema.get("properties", {}).items() if _RARE not in shape
+    }
+    return {"type": "object", "properties": fields}
 
 
 def inlined(schema: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import JSONRPCError
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,13 +22,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from graphstore.core.tables.workers import Allowance
 from graphstore.errors import EngineError, InvalidError
 from graphstore.mcp.desk import QUERY_SECONDS
-from graphstore.mcp.protocol import server
+from graphstore.mcp.protocol import message_of, server
 from graphstore.store.store import Store
 
 __all__ = ["address", "asgi", "over_http", "over_stdio"]
 
 PATH = "/mcp"
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_MOST_BYTES = 64 << 20
 _IDLE_SECONDS = 1_800.0
 
 
@@ -99,6 +101,7 @@ def asgi(
     app = server(store, **how).streamable_http_app(
         streamable_http_path=path, transport_security=security, session_idle_timeout=_IDLE_SECONDS
     )
+    app.add_middleware(_Messages)
     if token is not None:
         app.add_middleware(_Token, token=token)
     inner = app.router.lifespan_context
@@ -111,6 +114,50 @@ def asgi(
 
     app.router.lifespan_context = life
     return app
+
+
+class _Messages:
+    """Answers what is no message, as over standard input."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > _MOST_BYTES:
+                await JSONResponse({"error": "the message is too large"}, 413)(scope, receive, send)
+                return
+            if not message.get("more_body"):
+                break
+        admitted = message_of(b"".join(parts).decode("utf-8", "replace"))
+        if isinstance(admitted, JSONRPCError):
+            answer = admitted.model_dump(mode="json", by_alias=True)
+            await JSONResponse(answer, 400)(scope, receive, send)
+            return
+        body = admitted.encode()
+        kept = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
+        scope = {**scope, "headers": [*kept, (b"content-length", str(len(body)).encode())]}
+        await self._app(scope, _once(body, receive), send)
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    left = [body]
+
+    async def received() -> Any:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        return await receive()
+
+    return received
 
 
 class _Token:

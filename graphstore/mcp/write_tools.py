@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
 from mcp.server.mcpserver import Context
@@ -13,54 +13,41 @@ from pydantic import Field
 from graphstore.core.read.view import View
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import (
+    Decided,
+    Forgotten,
     Happened,
     Linked,
     Remembered,
+    RememberedMany,
     Replaced,
     TakenBack,
     Thing,
     Undone,
+    Unlinked,
     at,
     disagreement,
     link_line,
     thing,
     things,
 )
-from graphstore.mcp.desk import Desk, Written, who, whole_ids
+from graphstore.mcp.desk import Desk, Rare, Written, who, whole_ids
 from graphstore.mcp.read_tools import RESTS, Id
+from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
 from graphstore.values import sameness
-from graphstore.values.models import UPRIGHT, Change, Inspection, Link, Node
+from graphstore.values.models import UPRIGHT, Change, Event, Inspection, Link, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
 _SHOWN = 20
-Reason = Annotated[str | None, Field(description="Why, in your words. It is kept and shown by `why`.")]
-From = Annotated[
-    str | None,
-    Field(description="It holds from here on: a date, an instant, or beginning. Left out: from now on."),
-]
-To = Annotated[
-    str | None, Field(description="It holds until here; open: it has no end. Left out: no end is known.")
-]
-IfNumber = Annotated[
-    int | None,
-    Field(
-        ge=1, description="Only if this version holds now (2 of id-v2): else refused with what holds instead."
-    ),
-]
+Reason = str | None
+From = Annotated[str | None, Field(description="or beginning")]
+To = Annotated[str | None, Field(description="or open")]
+IfNumber = Annotated[int | None, Field(ge=1)]
 Ids = list[str]
-Key = Annotated[
-    str | None,
-    Field(
-        description="The slot it is the value of, such as deploy_day: a new value closes the one that held."
-    ),
-]
-Revises = Annotated[
-    str | None,
-    Field(description="The id of a node that this describes better: a new version of it, nothing new."),
-]
+Key = Annotated[str | None, Field(description="slot, e.g. deploy_day")]
+Revises = Annotated[str | None, Field(description="id it describes better")]
 
 
 class _Statement(NamedTuple):
@@ -86,6 +73,22 @@ class _Statement(NamedTuple):
         return self.source or f"agent:{self.author}"
 
 
+_LINKS = ("supersedes", "corrects", "derived_from")
+_FIELDS = (
+    "statement",
+    "kind",
+    "key",
+    "tags",
+    "valid_from",
+    "valid_to",
+    *_LINKS,
+    "reason",
+    "source",
+    "content",
+    "id",
+)
+
+
 class Writes:
     """The tools that write."""
 
@@ -97,44 +100,24 @@ class Writes:
     @whole_ids("supersedes", "corrects", "derived_from", "revises")
     def remember(
         self,
-        statement: Annotated[
-            str, Field(min_length=1, description="What is to be known, as a sentence that can stand alone.")
-        ],
-        kind: Annotated[
-            str, Field(description="What it is: fact, decision, preference, plan, lesson …")
-        ] = "fact",
+        statement: Annotated[str, Field(min_length=1)],
+        kind: Annotated[str, Field(description="[fact]")] = "fact",
         key: Key = None,
-        tags: Annotated[Ids | None, Field(description="Topics it belongs to.")] = None,
+        tags: Ids | None = None,
         valid_from: From = None,
         valid_to: To = None,
-        supersedes: Annotated[
-            Ids | None, Field(description="Ids of what it takes the place of: these end where it begins.")
-        ] = None,
-        corrects: Annotated[
-            Ids | None,
-            Field(
-                description="Ids of what it corrects: these were never so while this holds, and are taken back there."
-            ),
-        ] = None,
-        derived_from: Annotated[
-            Ids | None, Field(description="Ids of what it rests on: when these fall, it is shaky.")
-        ] = None,
+        supersedes: Annotated[Ids | None, Field(description="ids it replaces")] = None,
+        corrects: Annotated[Ids | None, Field(description="ids that were never so")] = None,
+        derived_from: Annotated[Ids | None, Field(description="ids it rests on")] = None,
         revises: Revises = None,
         reason: Reason = None,
-        source: Annotated[
-            str | None, Field(description="Where it is from, such as a URL or a file. Left out: you.")
-        ] = None,
-        content: Annotated[
-            dict[str, Any] | None, Field(description="More to keep with it, as a JSON object.")
-        ] = None,
-        id: Annotated[
-            str | None, Field(description="An id of your choice for something new. Left out: one is made.")
-        ] = None,
+        source: str | None = None,
+        content: dict[str, Any] | None = None,
+        id: str | None = None,
         if_number: IfNumber = None,
         ctx: Context | None = None,
     ) -> Remembered:
-        """Know something from now on, or from `valid_from`. The same statement again is confirmed, not doubled. Says what it took the place
-        of and what that stands seems to disagree: then use supersede, retract, or leave both. Give a `key` when only one value can hold at a time."""
+        """Know something from now on or valid_from; said again it is confirmed. Says what it replaced, contradicts, shakes."""
         if not statement.strip():
             raise InvalidError("statement is blank. Say what is to be known, as a sentence.")
         linked = {
@@ -153,6 +136,51 @@ class Writes:
         with self._desk.writing(new.author) as written:
             node = self._write(new, known, revises, if_number)
         return self._remembered("new" if revises is None else "revised", node, before, written)
+
+    def remember_many(
+        self,
+        statements: Annotated[
+            list[dict[str, Any]], Field(min_length=1, description="each with arguments of remember")
+        ],
+        ctx: Context | None = None,
+    ) -> RememberedMany:
+        """Several at once: all or none."""
+        before, author = self._desk.view(), who(ctx)
+        made = [self._given(number, each, author) for number, each in enumerate(statements, 1)]
+        with self._desk.writing(author) as written:
+            done = [self._write(new, known, None, None) for new, known in made]
+        told = [self._remembered("new", node, before, written) for node in done]
+        return RememberedMany(
+            at=told[0].at,
+            tx=written.tx,
+            things=tuple(each.thing for each in told),
+            confirmed=tuple(each.thing.id for each in told if each.outcome == "confirmed"),
+            closed=_once(thing for each in told for thing in each.closed),
+            conflicts=_once(thing for each in told for thing in each.conflicts),
+            now_shaky=_once(thing for each in told for thing in each.now_shaky),
+        )
+
+    def _given(self, number: int, given: dict[str, Any], author: str) -> tuple[_Statement, Node | None]:
+        """One of several statements, and what says it already. Raises InvalidError for one that is none."""
+        for name in given:
+            if name not in _FIELDS:
+                raise InvalidError.choice(f"argument of statement {number}", name, _FIELDS)
+        text, content = given.get("statement"), given.get("content")
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidError(f"statement {number} is blank. Say what is to be known, as a sentence.")
+        if content is not None and not isinstance(content, dict):
+            raise InvalidError(f"content of statement {number} is no JSON object.")
+        lists = {
+            name: [value] if isinstance(value := given.get(name) or [], str) else value
+            for name in ("tags", *_LINKS)
+        }
+        linked = {name: self._desk.whole(lists[name]) for name in _LINKS}
+        said = {name: given.get(name) for name in ("key", "valid_from", "valid_to", "reason", "source", "id")}
+        new = _Statement(
+            statement=text, kind=given.get("kind") or "fact", content={"says": text, **(content or {})}, text=text if content else None,
+            tags=lists["tags"] or None, linked=linked, author=author, **said,
+        )  # fmt: skip
+        return new, self._known(new)
 
     def _write(self, new: _Statement, known: Node | None, revises: str | None, if_number: int | None) -> Node:
         if revises is not None:
@@ -203,6 +231,7 @@ class Writes:
             thing=thing(view, found),
             closed=tuple(_ends(view, closed)),
             conflicts=tuple(_conflicts(view, found)) if isinstance(found, Node) else (),
+            now_shaky=tuple(_newly_shaken(view, before, [node.id, *(link.target for link in closed)])),
         )
 
     # ------------------------------------------------------------------ amend
@@ -211,21 +240,15 @@ class Writes:
     def amend(
         self,
         id: Id,
-        fields: Annotated[
-            dict[str, Any],
-            Field(min_length=1, description="Top-level fields of its content, and what they are to be."),
-        ],
+        fields: Annotated[dict[str, Any], Field(min_length=1)],
         reason: Reason = None,
-        valid_from: Annotated[str | None, Field(description="Only from here on.")] = None,
-        valid_to: Annotated[str | None, Field(description="Only until here.")] = None,
-        source: Annotated[
-            str | None, Field(description="Where it is from. Left out: where it was from.")
-        ] = None,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
+        source: Rare = None,
         if_number: IfNumber = None,
         ctx: Context | None = None,
     ) -> Remembered:
-        """Change fields of something over what is believed of it, or a part of that time, and nowhere else: its other fields, its gaps and its end
-        stay. A whole new description is `remember` with `revises`."""
+        """Change some fields of a content, over all or part of its time."""
         store, before = self._desk.store, self._desk.view()
         with self._desk.writing(who(ctx)) as written:
             done = store.amend(
@@ -244,33 +267,21 @@ class Writes:
     @whole_ids("related_to")
     def record_event(
         self,
-        type: Annotated[
-            str,
-            Field(
-                description="error, regression, resolution, deploy, fix, or a word of your own; TEXT for a message."
-            ),
-        ],
-        description: Annotated[str, Field(description="What happened, in a line or two.")],
-        occurred_at: Annotated[
-            str | None, Field(description="When: a date or an instant. Left out: now.")
-        ] = None,
-        source: Annotated[str | None, Field(description="Where: a file and line, a service.")] = None,
-        related_to: Annotated[
-            Ids | None, Field(description="Ids it has to do with. A fix or resolution resolves what is open.")
-        ] = None,
-        metadata: Annotated[
-            dict[str, Any] | None, Field(description="More to keep with it, as a JSON object.")
-        ] = None,
-        thread: Annotated[str | None, Field(description="Of a message: its conversation.")] = None,
-        sender: Annotated[str | None, Field(description="Of a message: its sender.")] = None,
-        trace_id: Annotated[str | None, Field(description="The trace it belongs to.")] = None,
-        span_id: Annotated[str | None, Field(description="The span it belongs to.")] = None,
-        parent_span_id: Annotated[str | None, Field(description="The span above that.")] = None,
-        id: Annotated[str | None, Field(description="An id of your choice. Left out: one is made.")] = None,
+        type: Annotated[str, Field(description="e.g. error, fix, deploy; TEXT: a message")],
+        description: str,
+        occurred_at: str | None = None,
+        source: str | None = None,
+        related_to: Annotated[Ids | None, Field(description="ids; a fix resolves")] = None,
+        metadata: dict[str, Any] | None = None,
+        thread: str | None = None,
+        sender: str | None = None,
+        trace_id: Rare = None,
+        span_id: Rare = None,
+        parent_span_id: Rare = None,
+        id: Rare = None,
         ctx: Context | None = None,
     ) -> Happened:
-        """Record something that happened. Events are never changed, only linked; an error that comes again is counted as another
-        occurrence of the same event."""
+        """Record what happened; what recurs is counted."""
         name, store = who(ctx), self._desk.store
         with self._desk.writing(name) as written:
             done = store.record_event(
@@ -286,6 +297,7 @@ class Writes:
             is_new=done.is_new,
             count=event.count,
             status=event.status,
+            resolved=tuple(_resolved(view, event.id, written.tx)),
             warnings=done.warnings,
         )
 
@@ -294,19 +306,14 @@ class Writes:
     @whole_ids("old", "by")
     def supersede(
         self,
-        old: Annotated[str, Field(description="The id of what no longer holds.")],
-        by: Annotated[
-            str,
-            Field(description="The id of what holds instead. Not known yet: use remember(supersedes=[old])."),
-        ],
+        old: str,
+        by: str,
         reason: Reason = None,
-        valid_from: Annotated[
-            str | None, Field(description="Since when. Left out: since `by` began to hold.")
-        ] = None,
+        valid_from: str | None = None,
         if_number: IfNumber = None,
         ctx: Context | None = None,
     ) -> Replaced:
-        """The world moved on: `old` was true until `by` began. Its past stays readable. Says what rests on the old one and is shaky now."""
+        """The world moved on: `old` was true until `by` began."""
         name, store = who(ctx), self._desk.store
         with self._desk.writing(name) as written:
             link = store.supersede(
@@ -333,25 +340,19 @@ class Writes:
     def retract(
         self,
         id: Id,
-        reason: Annotated[str, Field(min_length=1, description="Why. It is kept for ever.")],
-        valid_from: Annotated[str | None, Field(description="Only from here on.")] = None,
-        valid_to: Annotated[str | None, Field(description="Only until here.")] = None,
-        ended_at: Annotated[
-            str | None,
-            Field(
-                description="It was right and ceased to be true then, with nothing in its place: it ends, and is not taken back."
-            ),
-        ] = None,
+        reason: Annotated[str, Field(min_length=1)],
+        valid_from: str | None = None,
+        valid_to: str | None = None,
+        ended_at: str | None = None,
         if_number: IfNumber = None,
         ctx: Context | None = None,
     ) -> TakenBack:
-        """It should not have been recorded: stop believing it, over all time or a part. What was believed before stays readable with `tx`.
-        When something took its place use supersede; when it was true and ceased to be, give `ended_at`."""
+        """It should not have been said, in all or part of its time. With ended_at: it was true until then."""
         if ended_at is not None and (valid_from or valid_to):
             raise InvalidError(
                 "ended_at= says it was true until then; valid_from= and valid_to= take back a part. Give the one or the others."
             )
-        store = self._desk.store
+        store, before = self._desk.store, self._desk.view()
         with self._desk.writing(who(ctx)) as written:
             if ended_at is not None:
                 store.end(id, at=ended_at, reason=reason, if_number=if_number)
@@ -367,26 +368,18 @@ class Writes:
             how="retracted" if ended_at is None else "ended",
             thing=thing(view, node),
             now_shaky=tuple(_shaken(view, node.id)),
+            holds_again=tuple(_again(view, before, node.id)),
         )
 
     # ------------------------------------------------------------------ undo
 
     def undo(
         self,
-        tx: Annotated[
-            str,
-            Field(
-                min_length=1,
-                description="The transaction: `tx` in the answer of the call that wrote it, or a recorded_at.",
-            ),
-        ],
-        reason: Annotated[
-            str, Field(min_length=1, description="Why it should not have been written. It is kept for ever.")
-        ],
+        tx: Annotated[str, Field(min_length=1, description="`tx` of its answer")],
+        reason: Annotated[str, Field(min_length=1)],
         ctx: Context | None = None,
     ) -> Undone:
-        """Take back a slip: all that one call wrote, as if it had not been made; what it closed holds again. Refused, with the ids, where something
-        was built on it since. Undo the undo to have it again."""
+        """Take back a slip: all that one call wrote."""
         store = self._desk.store
         done = store.undo(tx, reason=reason, author=who(ctx))
         of = moment(instant(done.subject))
@@ -405,24 +398,20 @@ class Writes:
     @whole_ids("source", "target")
     def link(
         self,
-        source: Annotated[
-            str, Field(description="The id it begins at: read `source kind target` as a sentence.")
-        ],
+        source: str,
         kind: Annotated[
             str,
-            Field(
-                description="caused_by, derived_from, supports, contradicts, part_of, resolved_by, related_to, uses, blocks … (schema lists those in use; an unknown one is refused with the list)."
-            ),
+            Field(description="e.g. caused_by, derived_from, supports, contradicts, part_of, related_to"),
         ],
-        target: Annotated[str, Field(description="The id it ends at.")],
+        target: str,
         reason: Reason = None,
-        strength: Annotated[int | None, Field(ge=1, le=5, description="How strong, from 1 to 5.")] = None,
-        inferred: Annotated[bool, Field(description="It is suspected, not known.")] = False,
-        valid_from: From = None,
-        valid_to: To = None,
+        strength: Annotated[int | None, Field(ge=1, le=5, json_schema_extra=RARE)] = None,
+        inferred: Annotated[bool, Field(json_schema_extra=RARE)] = False,
+        valid_from: str | None = None,
+        valid_to: Rare = None,
         ctx: Context | None = None,
     ) -> Linked:
-        """Say how two things hang together. The same link again is the same link."""
+        """Say `source kind target`."""
         store, before = self._desk.store, self._desk.view()
         name = who(ctx)
         with self._desk.writing(name) as written:
@@ -434,6 +423,122 @@ class Writes:
         return Linked(
             at=at(view), tx=written.tx, link=link_line(made), is_new=made.recorded_at > before.at.tx
         )
+
+    # ------------------------------------------------------------------ unlink
+
+    @whole_ids("source", "target")
+    def unlink(
+        self,
+        source: str,
+        kind: str,
+        target: str,
+        reason: Annotated[str, Field(min_length=1)],
+        valid_from: Rare = None,
+        valid_to: Rare = None,
+        ctx: Context | None = None,
+    ) -> Unlinked:
+        """Stop believing a link."""
+        store = self._desk.store
+        with self._desk.writing(who(ctx)) as written:
+            store.unlink(
+                source=source,
+                kind=kind,
+                target=target,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                reason=reason,
+            )
+        view = self._desk.view()
+        return Unlinked(
+            at=at(view),
+            tx=written.tx,
+            kind=kind,
+            source=thing(view, view.inspect(source).node),
+            target=thing(view, view.inspect(target).node),
+        )
+
+    # ------------------------------------------------------------------ resolve
+
+    @whole_ids("id", "other", "keep")
+    def resolve(
+        self,
+        id: str,
+        other: str,
+        keep: Annotated[str, Field(description="the right id, or both")],
+        reason: Annotated[str, Field(min_length=1)],
+        ctx: Context | None = None,
+    ) -> Decided:
+        """Decide which of two that contradict each other is right."""
+        store = self._desk.store
+        found = [
+            each
+            for each in self._desk.view().contradictions(of=id)
+            if {each.source.id, each.target.id} == {id, other}
+        ]
+        if not found:
+            self._desk.view().inspect(id), self._desk.view().inspect(other)
+            raise NotFoundError(
+                f"{id!r} and {other!r} do not contradict each other, or that is decided already."
+            )
+        with self._desk.writing(who(ctx)) as written:
+            store.resolve(found[0], keep=keep, reason=reason)
+        view = self._desk.view()
+        fallen = () if keep == "both" else (_shaken(view, other if keep == id else id))
+        return Decided(
+            at=at(view),
+            tx=written.tx,
+            kept=keep,
+            things=tuple(things(view, (view.inspect(each).node for each in (id, other)))),
+            now_shaky=tuple(fallen),
+        )
+
+    # ------------------------------------------------------------------ forget
+
+    def forget(
+        self,
+        id: str,
+        reason: Annotated[str, Field(min_length=1)],
+        ctx: Context | None = None,
+    ) -> Forgotten:
+        """Erase a secret from every file and the past. Cannot be undone."""
+        before = self._desk.view().at.tx
+        trunk: Any = self._desk.store  # a branch refuses it in its words
+        trunk.erase(id, reason=reason, author=who(ctx))
+        view = self._desk.view()
+        done = [each.tx for each in view.operations(id) if each.tx > before]
+        return Forgotten(at=at(view), tx=done[-1] if done else None, thing=thing(view, view.inspect(id).node))
+
+
+def _once(found: Iterable[Thing]) -> tuple[Thing, ...]:
+    return tuple({each.id: each for each in found}.values())
+
+
+def _newly_shaken(view: View, before: View, ids: Iterable[str]) -> list[Thing]:
+    """What rests on any of these and is shaky, and was not before."""
+    found = {node.id: node for id in ids for node in _resting(view, id)}
+    return things(view, [node for node in found.values() if _standing(before, node.id) != "shaky"][:_SHOWN])
+
+
+def _standing(view: View, id: str) -> str | None:
+    try:
+        return view.inspect(id).node.standing
+    except NotFoundError:
+        return None
+
+
+def _again(view: View, before: View, id: str) -> list[Thing]:
+    """What a thing had taken the place of, and stands again now."""
+    taken = [view.inspect(link.target).node for link in before.supersedes(id)]
+    return things(
+        view,
+        [node for node in taken if node.standing in UPRIGHT and _standing(before, node.id) not in UPRIGHT],
+    )
+
+
+def _resolved(view: View, id: str, tx: datetime | None) -> list[Thing]:
+    """What an event resolved in a transaction."""
+    links = view.backlinks_to(id, kinds=("resolved_by",))
+    return things(view, [view.inspect(link.source).node for link in links if link.recorded_at == tx])
 
 
 def _says(node: Node, new: _Statement) -> bool:
@@ -470,5 +575,8 @@ def _subjects(view: View, changes: Iterable[Change]) -> list[Thing]:
 
 def _shaken(view: View, id: str) -> list[Thing]:
     """What rests on a thing, at once or by way of others, and is shaky."""
-    chain = view.walk(id, RESTS, 10, "in")
-    return things(view, [node for node in chain.nodes if node.standing == "shaky"][:_SHOWN])
+    return things(view, _resting(view, id)[:_SHOWN])
+
+
+def _resting(view: View, id: str) -> list[Node | Event]:
+    return [node for node in view.walk(id, RESTS, 10, "in").nodes if node.standing == "shaky"]

@@ -59,9 +59,9 @@ def due(store: Store, now: TimeLike | None = None) -> Due:
     """
     memory = Memory(store)
     layers, cap = memory.layers, memory.cap
+    at = store._now() if now is None else store._time(now, "now")
+    chunks = _chunks(store._contents(CHUNK), layers)
     with store.reading():
-        at = store._now() if now is None else store._time(now, "now")
-        chunks = _chunks(store._contents(CHUNK), layers)
         expired = [chunk for chunk in chunks if tables.over(chunk.layer, chunk.born, at)]
         rest = [chunk for chunk in chunks if not tables.over(chunk.layer, chunk.born, at)]
         loose = [chunk for chunk in rest if not chunk.layer.permanent]

@@ -381,12 +381,15 @@ class Memory:
             raise InvalidError(f"view {view!r} is no view. Give one that as_of() gave.")
         reader = view or self._store
         layers = self.layers
-        with reader.reading() as sight:
+
+        def look(sight: Sight) -> tuple[dict[str | None, list[Row]], Instant]:
             found: dict[str | None, list[Row]] = {name: [] for name in layers}
             for row in sight.scan(kind=CHUNK, content=True):
                 layer = tables.of_scope(layers, row.scope)
                 found.setdefault(layer.name if layer else None, []).append(row)
-            soon = sight.tx + SOON
+            return found, sight.tx + SOON
+
+        found, soon = reader._looked(look)
         stats = tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
         return MemoryStats(layers=stats, chunks=sum(layer.chunks for layer in stats), cap=self.cap)
 

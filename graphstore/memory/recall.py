@@ -6,9 +6,11 @@ The way of a question: words → seeds that stand at the coordinate → paths fr
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
+from itertools import islice
 from math import inf, sqrt
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -178,7 +180,8 @@ def recall(
     [`since`, `until`) and was recorded in [`recorded_since`, `recorded_until`). `field:value` in the text is a filter too, as `tag:billing` or
     `since:2026-03-01`; filters without words give what fits, the newest first. With a `standing` of what does not stand (`ended`, `any`) it is asked as by `mentions`. What rooms keep twice (batches of messages, segments, summaries) is a hit only
     when its kind is named. With `decay` the scores of all rankings are multiplied by what each thing weighs at the coordinate, before they are ranked. What is near in meaning, with an embedder of the store, is a seed too,
-    its share the better of the two. `lens`: what is seen at all, and that ranking otherwise. The hits count as looked up. Raises InvalidError for a number out of range.
+    its share the better of the two. `lens`: what is seen at all, and that ranking otherwise. A message that was
+    not authorized is no hit and no way. The hits count as looked up. Raises InvalidError for a number out of range.
     """
     _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
     filters = Filters.of(
@@ -209,14 +212,16 @@ def _standing(
     lens: Lens,
 ) -> Recalled:
     """What a text calls to mind among what stands."""
-    with view.reading() as sight:
+
+    def look(sight: Sight) -> tuple[Recalled, list[str]]:
         weigh = None if decay is None else Weights(sight, decay).of
-        seen = lens.seen(sight)
+        seen = _seen(sight, lens)
         pool = max(k, ranking.POOL)
         found = sight.found(text, pool, weigh=weigh, seen=seen)
         if filters != Filters() and not words(remaining(text)):
-            return _listed(sight, text, k, filters, seen)
-        meant = _meant(sight, lens, k, weigh)
+            listed = _listed(sight, text, k, filters, seen)
+            return listed, [hit.node.id for hit in listed.hits]
+        meant = _meant(sight, lens, k, weigh, seen)
         followed = frozenset.union(*view.vocabulary.named(along)) or None
         near = Near(sight, followed, direction, fan_out, seen)
         seeds = _seeds(found, meant, k)
@@ -233,18 +238,22 @@ def _standing(
         shown = [ent for ent in order.best if says[ent] >= FLOOR or _is_led_to(order, ent)]
         weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in shown[:k]}
         hits = tuple(_hit(sight, ent, found, order, weight, says[ent]) for ent, weight in weights.items())
-        sight.looked_up(weights)
         is_strong = any(hit.strength == "strong" for hit in hits)
         elsewhere = {} if is_strong else _elsewhere(sight, found, filters, seen)
-    return Recalled.made(
-        {
-            "text": text,
-            "hits": hits,
-            "note": _note(text, found, lens.note, elsewhere),
-            "left_out": len(order.best) - len(shown),
-            "elsewhere": elsewhere,
-        }
-    )
+        recalled = Recalled.made(
+            {
+                "text": text,
+                "hits": hits,
+                "note": _note(text, found, lens.note, elsewhere),
+                "left_out": len(order.best) - len(shown),
+                "elsewhere": elsewhere,
+            }
+        )
+        return recalled, list(map(sight.id, weights))
+
+    recalled, names = view._looked(look)
+    view._count_access(names)
+    return recalled
 
 
 @registry.read("recall")
@@ -283,8 +292,10 @@ def mentions(
 
 
 def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | None = None) -> Recalled:
-    with view.reading() as sight:
-        seen = None if lens is None else lens.seen(sight)
+    def look(sight: Sight) -> Recalled:
+        seen = _seen(sight, lens)
+        if filters != Filters() and not words(remaining(text)):
+            return _listed_ever(sight, text, k, filters, seen)
         fits, standing = filters.fitting(sight), filters.standing - {ANY}
         found = sight.found(text, 1)  # for what its words weigh here
         best: dict[int, Hit] = {}
@@ -300,7 +311,47 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | No
                 best[ent] = hit
                 if len(best) == k:
                     break
-    return Recalled(text=text, hits=tuple(best.values()), note="full-text over all that was ever recorded")
+        note = "full-text over all that was ever recorded"
+        return Recalled(text=text, hits=tuple(best.values()), note=note)
+
+    return view._looked(look)
+
+
+def _seen(sight: Sight, lens: Lens | None) -> Callable[[int], bool] | None:
+    """Which entities may be found, and be passed on the way; None: all. A message that was not authorized never is."""
+    seen, withheld = None if lens is None else lens.seen(sight), sight.withheld()
+    if withheld is None:
+        return seen
+    if seen is None:
+        return lambda ent: not withheld(ent)
+    return lambda ent: seen(ent) and not withheld(ent)
+
+
+def _listed_ever(
+    sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool] | None
+) -> Recalled:
+    """The newest `k` things ever recorded that fit, each as the last of its versions that does, where filters are all that is asked."""
+    index, fits = sight.index, filters.fitting(sight)
+    rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
+    held: dict[int, tuple[int, str, int, int]] = {}
+    for ver in dict.fromkeys(index.r_ver[:rows]):
+        ent, number = index.v_ent[ver], index.v_num[ver]
+        wanted = index.kind[ent] in filters.kind if filters.kind else not ranking.says_again(sight, ent)
+        if not wanted or ent in index.gone or (seen is not None and not seen(ent)):
+            continue
+        row = sight.last_row(ent, number)
+        if row >= 0 and (fits is None or fits(ent, row)) and (ent not in held or number > held[ent][3]):
+            held[ent] = (-index.r_from[row], index.names[ent], ent, number)
+    things = (
+        sight.thing(ent) if sight.is_event(ent) else sight.described(ent, number)
+        for _, _, ent, number in sorted(held.values())
+    )
+    standing = filters.standing - {ANY}
+    fitting = (_fitted(thing) for thing in things if not standing or thing.standing in standing)
+    hits = tuple(islice(fitting, k))
+    left = sum(1 for _ in fitting) if standing else len(held) - len(hits)
+    note = "what fits of all that was ever recorded, the newest first"
+    return Recalled(text=text, hits=hits, note=note, left_out=left)
 
 
 def _listed(
@@ -316,13 +367,11 @@ def _listed(
         row = sight.find(ent)
         if row >= 0 and (fits is None or fits(ent, row)) and sight.standing(ent) in UPRIGHT:
             held.append((-index.r_from[row], index.names[ent], ent))
-    hits = tuple(_fitted(sight, ent) for _, _, ent in nsmallest(k, held))
-    sight.looked_up(ent for _, _, ent in nsmallest(k, held))
+    hits = tuple(_fitted(sight.thing(ent)) for _, _, ent in nsmallest(k, held))
     return Recalled(text=text, hits=hits, note="what fits, the newest first", left_out=max(0, len(held) - k))
 
 
-def _fitted(sight: Sight, ent: int) -> Hit:
-    thing = sight.thing(ent)
+def _fitted(thing: Node | Event) -> Hit:
     fields = dict.fromkeys(("score", "text_score", "spread_score", "vector_score"), 0.0)
     ranks = dict.fromkeys(("text_rank", "spread_rank", "vector_rank"))
     told = {"strength": "strong", "coverage": 1.0, "matched": (), "snippet": "", "weight": 1.0}

@@ -55,6 +55,12 @@ def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict
                 "the limits of a query are those of the server it is sent to. Leave limits out."
             )
         kwargs = {name: value for name, value in kwargs.items() if name != "limits"}
+        kwargs = {
+            name: value.to_pylist()
+            if hasattr(value, "to_pylist") and hasattr(value, "column_names")
+            else value
+            for name, value in kwargs.items()
+        }
         if len(args) != 1:
             call.function(None, *args, **kwargs)  # raises the same error as in process
         try:
@@ -144,7 +150,7 @@ _SORTS: dict[str, Callable[[Call, str, Any], Any]] = {
 _MOST_CARRIED = 20 << 20  # bytes of files that are sent in one call; the server takes a body of a third more
 _WANTED = {
     "imports.import_git": ".git/**/*",
-    "sessions.ingest": "**/*.jsonl",
+    "sessions.ingest": "**/*.json*",
     "pi_brain.import_pi_brain": "**/*.json",
     "memory.index_soul": "*.md",
 }

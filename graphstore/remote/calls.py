@@ -44,19 +44,27 @@ On = Literal["view", "store", "branch"]
 _ROOMS: dict[str, tuple[str, ...]] = {
     "cloud_events": ("graphstore.interchange.cloud_events",),
     "consolidation": ("graphstore.topics.consolidation",),
-    "context": ("graphstore.context.sections",),
+    "context": ("graphstore.context.sections", "graphstore.context.budget"),
     "events": ("graphstore.events.report", "graphstore.events.recurrences", "graphstore.events.recorder"),
     "gasoline": ("graphstore.imports.gasoline",),
     "imports": ("graphstore.imports.records",),
+    "indexer": ("graphstore.context.feeders",),
     "lifecycle": ("graphstore.memory.lifecycle",),
     "links": ("graphstore.store.links",),
     "memobrain": ("graphstore.imports.memobrain",),
-    "memory": ("graphstore.memory.memory", "graphstore.memory.embedders", "graphstore.context.feeders"),
+    "memory": (
+        "graphstore.memory.memory",
+        "graphstore.memory.embedders",
+        "graphstore.context.feeders",
+        "graphstore.context.memory_status",
+    ),
     "observer": ("graphstore.context.observer",),
     "otlp": ("graphstore.imports.otlp",),
+    "page": ("graphstore.context.glimpses",),
     "pi_brain": ("graphstore.imports.pi_brain",),
     "recall": ("graphstore.memory.recall",),
     "sessions": ("graphstore.sessions.sessions",),
+    "tables": ("graphstore.store.histories",),
     "timeline": ("graphstore.events.timeline",),
     "topics": ("graphstore.topics.topics",),
     "working": ("graphstore.context.working",),
@@ -66,9 +74,16 @@ _ROOMS: dict[str, tuple[str, ...]] = {
 EXCEPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "transaction": "a conversation of its own: POST /transaction",
+        "recipe": "asks query and query_tables",
+        "history_table": "asks tables.history",
+        "links_table": "asks tables.links",
+        "changes_table": "asks tables.changes",
+        "over": "asks query, tables.history and compare",
+        "changes_to": "asks compare and operations",
         "export": "a stream: GET /export",
         "close": "ends this end of the connection, not the store",
         "read_only": "of the one who asks",
+        "save": "a file of the one who asks",
         "reading": "of the process that holds the store",
         "scan": "of the process that holds the store: nodes, events and query tell the same",
         "knows": "of the process that holds the store: inspect tells more",
@@ -83,7 +98,7 @@ _READS = frozenset({
     "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
-    "query_tables", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "languages", "info", "refresh",
+    "query_tables", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "languages", "info", "refresh",
 })  # fmt: skip
 _WRITES = frozenset({
     "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
@@ -462,6 +477,8 @@ def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None
             )
     own = call.name not in _OF_VIEW and call.name not in _OF_STORE and "." not in call.name
     function = getattr(reader, call.name) if own else call.function
+    if "." in call.name and registry.watch is not None:
+        function = registry.registered()[call.name].anywhere
     before: tuple[Any, ...] = () if own else (reader,)
     if call.any == "params":
         params = arguments.get("params", {})
@@ -688,6 +705,9 @@ def decode(call: Call, data: bytes) -> Any:
 _OF_FORM = {
     "query": "Result",
     "query_tables": "Result",
+    "tables.changes": "Result",
+    "tables.history": "Result",
+    "tables.links": "Result",
     "to_arrow": "Table",
     "to_networkx": "MultiDiGraph",
     "otlp.traces_data": "TracesData",

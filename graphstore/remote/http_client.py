@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import ssl
 import threading
 import time
 import weakref
@@ -25,6 +24,9 @@ ANSWERING = 600.0
 """Seconds it has to answer, by default: it has limits of its own, and an import may take long."""
 _MOST_WAIT = 5.0  # seconds a busy server may ask for before another try
 _PIECE = 1 << 16
+_TRIES = 8  # so often a request is sent where its server may be replaced by another
+Finding = Callable[[], tuple[str, str | None] | None]
+"""Gives the address and the token of the server that a store has now; None where it has none."""
 
 
 class Reply(NamedTuple):
@@ -35,20 +37,39 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class _Broken(Exception):
+class Lines:
+    """The lines of what comes in pieces."""
+
+    def __init__(self) -> None:
+        self._begun: list[bytes] = []
+
+    def of(self, piece: bytes) -> list[bytes]:
+        """Those that end in this piece, without their ends."""
+        if b"\n" not in piece:
+            self._begun.append(piece)
+            return []
+        first, *more = piece.split(b"\n")
+        whole, self._begun = [b"".join((*self._begun, first)), *more[:-1]], more[-1:]
+        return whole
+
+    def rest(self) -> bytes:
+        """What has no end yet."""
+        return b"".join(self._begun)
+
+
+class Broken(Exception):
     """The connection ended, or the answer made no sense."""
 
 
-class _Wire:
+class Wire:
     """One connection of one thread."""
 
-    def __init__(self, secure: bool, host: str, port: int, timeout: float) -> None:
+    def __init__(self, secure: bool, host: str, port: int, head: str, timeout: float | None) -> None:
+        self.head = head
         made = socket.create_connection((host, port), CONNECTING)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.settimeout(timeout)
-        self._socket = (
-            ssl.create_default_context().wrap_socket(made, server_hostname=host) if secure else made
-        )
+        self._socket = _encrypted(made, host) if secure else made
         self._answers: Any = self._socket.makefile("rb", _PIECE)
         self.pid = os.getpid()
 
@@ -59,63 +80,118 @@ class _Wire:
     def exchange(self, request: bytes, sink: Callable[[bytes], Any] | None) -> Reply:
         """Send a request and read the answer; a good one goes to `sink` piece by piece, if there is one."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the server may have sent a reason
-            self._socket.sendall(request)
+            self.send(request)
+        status, headers = self.begun()
+        parts: list[bytes] = []
+        take = sink if sink is not None and status == 200 else parts.append
+        if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
+            self.chunks(take)
+        else:
+            self._exactly(int(headers.get(b"content-length", b"0")), take)
+        return Reply(status, headers, parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def send(self, data: bytes) -> None:
+        """Send some bytes."""
+        self._socket.sendall(data)
+
+    def begun(self) -> tuple[int, dict[bytes, bytes]]:
+        """The status and the headers of an answer."""
         line = self._answers.readline(_PIECE)
         if not line.startswith(b"HTTP/1.") or len(line) < 12:
-            raise _Broken("it was closed" if not line else "what came is no HTTP")
+            raise Broken("it was closed" if not line else "what came is no HTTP")
         status = int(line[9:12])
         headers = {}
         while (line := self._answers.readline(_PIECE)) not in (b"\r\n", b"\n"):
             name, colon, value = line.partition(b":")
             if not colon:
-                raise _Broken("it was closed")
+                raise Broken("it was closed")
             headers[name.lower()] = value.strip()
-        parts: list[bytes] = []
-        take = sink if sink is not None and status == 200 else parts.append
-        if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
-            self._chunks(take)
-        else:
-            self._exactly(int(headers.get(b"content-length", b"0")), take)
-        return Reply(status, headers, parts[0] if len(parts) == 1 else b"".join(parts))
+        return status, headers
 
     def _exactly(self, size: int, take: Callable[[bytes], Any]) -> None:
         left = size
         while left:
             piece = self._answers.read(min(left, 1 << 20))
             if not piece:
-                raise _Broken("it was closed in the middle of an answer")
+                raise Broken("it was closed in the middle of an answer")
             left -= len(piece)
             take(piece)
 
-    def _chunks(self, take: Callable[[bytes], Any]) -> None:
+    def chunks(self, take: Callable[[bytes], Any]) -> None:
+        """Read an answer in chunks to its end."""
         while True:
             size = int(self._answers.readline(_PIECE).split(b";")[0] or b"x", 16)
             if size:
                 self._exactly(size, take)
             if self._answers.readline(_PIECE) not in (b"\r\n", b"\n"):
-                raise _Broken("it was closed in the middle of an answer")
+                raise Broken("it was closed in the middle of an answer")
             if not size:
                 return
+
+
+def _encrypted(made: socket.socket, host: str) -> socket.socket:
+    import ssl
+
+    return ssl.create_default_context().wrap_socket(made, server_hostname=host)
+
+
+class _Asked(NamedTuple):
+    """A request before it is known where it goes."""
+
+    first: str
+    rest: str
+    body: bytes
+    write: bool
+
+    def sent(self, head: str, *, again: bool) -> bytes:
+        """Its bytes for a server. `again`: it may have been done already."""
+        more = "Graphstore-Again: yes\r\n" if again and self.write else ""
+        return f"{self.first}{head}{self.rest}{more}\r\n".encode("latin-1") + self.body
+
+    def refuse_moved(self) -> None:
+        """Raise EngineError for what is part of a transaction that has ended with its server."""
+        if "transaction=" in self.first.partition("?")[2]:
+            raise EngineError(
+                "the server that held the transaction has ended. Nothing of it was kept: do it again.",
+                outcome="not kept",
+            )
 
 
 class Connection:
     """The way to one server, shared by the threads of a process: each has a connection of its own, and a child of a fork makes new ones."""
 
-    def __init__(self, url: str, token: str | None, timeout: float | None = None) -> None:
-        parts = _parts(url)
-        self._secure, self._host, self._port = parts
+    def __init__(
+        self, url: str, token: str | None, timeout: float | None = None, find: Finding | None = None
+    ) -> None:
         self.timeout = ANSWERING if timeout is None else timeout
-        name = f"[{self._host}]" if ":" in self._host else self._host
-        self.url = f"{'https' if self._secure else 'http'}://{name}:{self._port}"
-        self._head = f"Host: {name}:{self._port}\r\n" + (
-            f"Authorization: Bearer {token}\r\n" if token else ""
-        )
+        self._find = find
+        self._moving = threading.Lock()
+        self._is_at(url, token)
         self.local = threading.local()
         """The connection of one thread."""
-        self._wires: weakref.WeakSet[_Wire] = weakref.WeakSet()
+        self._wires: weakref.WeakSet[Wire] = weakref.WeakSet()
         self.closed: str | None = None
         self.folder: Path | str | None = "not asked yet"
         """That of the store, as the server sees it; None for a store in memory."""
+
+    def _is_at(self, url: str, token: str | None) -> None:
+        secure, host, port = _parts(url)
+        name = f"[{host}]" if ":" in host else host
+        head = f"Host: {name}:{port}\r\n" + (f"Authorization: Bearer {token}\r\n" if token else "")
+        self._place = secure, host, port, head
+        self.url = f"{'https' if secure else 'http'}://{name}:{port}"
+
+    def _move(self, gone: str) -> bool:
+        """Go where the store is served now, after `gone` has ended. Whether it is served at all; raises what the search for its server raises."""
+        if self._find is None:
+            return False
+        with self._moving:
+            if self.url == gone:
+                found = self._find()
+                if found is None:
+                    return False
+                self._is_at(*found)
+            return True
 
     def close(self, why: str) -> None:
         """Close every connection; later requests raise an error with the reason."""
@@ -140,27 +216,29 @@ class Connection:
         Raises EngineError when there is no answer; the message states whether something may have been written.
         """
         own = f"Graphstore-Request: {os.urandom(16).hex()}\r\n" if write else ""
-        head = (
-            f"{method} {target} HTTP/1.1\r\n{self._head}Accept: {accept}\r\nContent-Type: {kind}\r\n"
-            f"Content-Length: {len(body)}\r\n{own}\r\n"
-        )
-        request = head.encode("latin-1") + body
-        reply = self._exchange(request, write, sink)
+        rest = f"Accept: {accept}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{own}"
+        asked = _Asked(f"{method} {target} HTTP/1.1\r\n", rest, body, write)
+        reply = self._exchange(asked, sink)
         if reply.status in (429, 503) and reply.headers.get(b"retry-after", b"").isdigit():
             time.sleep(min(int(reply.headers[b"retry-after"]), _MOST_WAIT))
-            reply = self._exchange(request, write, sink)
+            reply = self._exchange(asked, sink)
         return reply
 
-    def _exchange(self, request: bytes, write: bool, sink: Callable[[bytes], Any] | None) -> Reply:
-        sent = False
-        for last in (False, True):
+    def _exchange(self, asked: _Asked, sink: Callable[[bytes], Any] | None) -> Reply:
+        write, sent = asked.write, False
+        for left in reversed(range(_TRIES if self._find else 2)):
+            last, url = not left, self.url
             try:
                 wire = self._wire()
             except OSError as error:
+                if not last and self._move(url):
+                    asked.refuse_moved()
+                    continue
                 raise EngineError(
                     self._unreached(error, write and sent), outcome=_outcome(write, sent)
                 ) from None
             try:
+                request = asked.sent(wire.head, again=sent)
                 sent = True
                 reply = wire.exchange(request, sink)
                 if reply.headers.get(b"connection", b"").lower() == b"close":
@@ -172,7 +250,7 @@ class Connection:
                     f"{self.url} did not answer within {self.timeout:g} s.{_unsure(write)} Give more time with timeout=.",
                     outcome=_outcome(write, sent),
                 ) from None
-            except (OSError, _Broken, ValueError) as error:
+            except (OSError, Broken, ValueError) as error:
                 self._drop()
                 if last or sink is not None:
                     raise EngineError(
@@ -184,17 +262,21 @@ class Connection:
                 raise
         raise AssertionError
 
-    def _wire(self) -> _Wire:
+    def _wire(self) -> Wire:
         if self.closed:
             raise InvalidError(self.closed)
-        wire: _Wire | None = getattr(self.local, "wire", None)
+        wire: Wire | None = getattr(self.local, "wire", None)
         if wire is None or wire.pid != os.getpid():
-            wire = self.local.wire = _Wire(self._secure, self._host, self._port, self.timeout)
+            wire = self.local.wire = Wire(*self._place, self.timeout)
             self._wires.add(wire)
         return wire
 
+    def wire(self) -> Wire:
+        """A connection for a request that stays open, however long it takes; its caller closes it. Raises OSError."""
+        return Wire(*self._place, None)
+
     def _drop(self) -> None:
-        wire: _Wire | None = getattr(self.local, "wire", None)
+        wire: Wire | None = getattr(self.local, "wire", None)
         self.local.wire = None
         if wire is not None:
             wire.close()

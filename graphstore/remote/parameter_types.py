@@ -19,7 +19,7 @@ Schema = Mapping[str, Any]
 Check = Callable[[str, Any], None]
 """Raises InvalidError for a value that is not of the type, naming the argument, the value and what is allowed."""
 
-_SECONDS = 86_400 * 999_999_999  # the longest that a timedelta holds
+_SECONDS = 86_400 * 1_000_000_000  # the longest that a timedelta holds, as a float rounds it up
 OBJECT: Schema = {"type": "object", "additionalProperties": {}}
 _FLAT: dict[Any, Schema] = {
     Any: {},

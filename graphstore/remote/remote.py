@@ -28,7 +28,7 @@ from graphstore.errors import EngineError, GraphStoreError, InvalidError, NotFou
 from graphstore.remote import arguments, codec
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS, Call
-from graphstore.remote.http_client import Connection, Reply
+from graphstore.remote.http_client import Connection, Finding, Reply
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.inputs import text_of
@@ -612,12 +612,14 @@ def connect(
     author: str | None = None,
     read_only: bool = False,
     timeout: float | None = None,
+    find: Finding | None = None,
 ) -> RemoteStore:
-    """The store that a server at this address holds. `token`: what lets you in (default: the environment's GRAPHSTORE_TOKEN). `timeout` in seconds.
+    """The store that a server at this address holds. `token`: what lets you in (default: the environment's GRAPHSTORE_TOKEN). `timeout` in seconds. `find`: where the
+    store is served once that server has ended.
 
     Raises EngineError when no server answers there, InvalidError for an unknown token.
     """
-    line = Connection(url, token or os.environ.get(TOKEN) or None, timeout)
+    line = Connection(url, token or os.environ.get(TOKEN) or None, timeout, find)
     store = RemoteStore(line, author=author, read_only=read_only)
     try:
         store.path  # noqa: B018  # read at once: a wrong token is reported here, and the folder is known after the connection is closed

@@ -1,12 +1,16 @@
-"""Agents at the address of the server: the door of the Model Context Protocol at `/mcp`, behind the same tokens. It is there when the extra `mcp` is."""
+"""Agents at the address of the server: the door of the Model Context Protocol at `/mcp`, and the conversations beside it, behind the same tokens. It is there
+when the extra `mcp` is."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from graphstore.remote import remote
+from graphstore.server.conversations import PATH as CONVERSATION
+from graphstore.server.conversations import Conversations
 from graphstore.server.requests import Receive, Refused, Scope, Send
 
 if TYPE_CHECKING:
@@ -18,14 +22,25 @@ PATH = "/mcp"
 class Agents:
     """The door for agents, opened when the first one comes: what it needs takes a second to import, and most servers never need it."""
 
-    def __init__(self, store: GraphStore, *, hosts: Iterable[str] = (), read_only: bool = False) -> None:
-        self._store, self._hosts, self._read_only = store, tuple(hosts), read_only
+    def __init__(
+        self,
+        store: GraphStore,
+        *,
+        url: str,
+        hosts: Iterable[str] = (),
+        read_only: bool = False,
+        token: str | None = None,
+    ) -> None:
+        self._store, self._url, self._hosts, self._read_only = store, url, tuple(hosts), read_only
+        self._token = token  # of some scopes: what agents write goes by this server's own door
         self._asked, self._ready = asyncio.Event(), asyncio.Event()
         self._doors: dict[str, Any] = {}
+        self._own: GraphStore | None = None
+        self._conversations = Conversations(store, read_only=read_only) if token is None else None
 
-    def to(self, store: GraphStore) -> Agents:
-        """A door like this to another store, which is only read."""
-        return Agents(store, hosts=self._hosts, read_only=True)
+    def to(self, store: GraphStore, token: str) -> Agents:
+        """A door like this to the copy that a token with scopes sees; `token`: one that writes there."""
+        return Agents(store, url=self._url, hosts=self._hosts, read_only=self._read_only, token=token)
 
     async def run(self) -> None:
         """Open the door when it is asked for, and keep it open until this is cancelled."""
@@ -41,14 +56,21 @@ class Agents:
         finally:
             self._doors = {}
             self._ready.set()
+            if self._conversations is not None:
+                self._conversations.stop()
+            if self._own is not None:
+                self._own.close()
 
     def _made(self) -> dict[str, Any]:
         try:
             from graphstore.mcp.transport import asgi
         except ImportError:
             return {}
+        writing = self._store
+        if self._token is not None and not self._read_only:
+            writing = self._own = remote.connect(self._url, self._token)
         return {
-            "write": asgi(self._store, hosts=self._hosts, path=PATH, read_only=self._read_only),
+            "write": asgi(writing, hosts=self._hosts, path=PATH, read_only=self._read_only),
             "read": asgi(self._store, hosts=self._hosts, path=PATH, read_only=True),
         }
 
@@ -56,19 +78,39 @@ class Agents:
         self, scoped: str, stopping: asyncio.Event, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Answer a request of an agent; it ends with the server. Raises Refused where there is no door."""
+        if scope["path"] == CONVERSATION:
+            if self._conversations is None:
+                raise Refused(403, "a conversation is of the whole store. It wants a token without scopes.")
+            await _until(stopping, self._conversed(self._conversations, scoped, scope, receive, send))
+            return
         self._asked.set()
         await self._ready.wait()
         door = self._doors.get(scoped)
         if door is None:
-            raise Refused(
-                404, "agents are not served here. Install what it needs: pip install 'graphstore[mcp]'"
-            )
-        answering = asyncio.ensure_future(door(scope, receive, send))
-        ending = asyncio.ensure_future(stopping.wait())
+            raise _nobody()
+        await _until(stopping, door(scope, receive, send))
+
+    async def _conversed(
+        self, conversations: Conversations, scoped: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         try:
-            await asyncio.wait((answering, ending), return_when=asyncio.FIRST_COMPLETED)
-            if answering.done():
-                await answering
-        finally:
-            answering.cancel()
-            ending.cancel()
+            await conversations.converse(scoped, scope, receive, send)
+        except ImportError:
+            raise _nobody() from None
+
+
+async def _until(stopping: asyncio.Event, answer: Awaitable[None]) -> None:
+    """Wait for an answer, which ends with the server."""
+    answering = asyncio.ensure_future(answer)
+    ending = asyncio.ensure_future(stopping.wait())
+    try:
+        await asyncio.wait((answering, ending), return_when=asyncio.FIRST_COMPLETED)
+        if answering.done():
+            await answering
+    finally:
+        answering.cancel()
+        ending.cancel()
+
+
+def _nobody() -> Refused:
+    return Refused(404, "agents are not served here. Install what it needs: pip install 'graphstore[mcp]'")

@@ -20,11 +20,13 @@ from graphstore.core.tables.workers import Allowance, resident
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
-from graphstore.server import call_files
+from graphstore.server import call_files, resent
 from graphstore.server.call_files import CallFiles, Download
 from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
-from graphstore.server.requests import Apart, Bodies, Refused, Response
+from graphstore.server.requests import Apart, Bodies, Refused, Request, Response
+from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
+from graphstore.server.shortening import shortened
 from graphstore.values import file_access
 from graphstore.values.models import Recorded
 from graphstore.values.period import instant, iso
@@ -39,33 +41,17 @@ EVENTS = b"application/cloudevents-batch+json"
 KINDS = (b"application/json", EXACT, ARROW)
 """The kinds of answers to calls, the first where a client says nothing."""
 # Small, each a transaction of its own, and nothing beside a line of the journal: they share a sync.
-GROUPED = frozenset(
-    {
-        "add_node",
-        "revise",
-        "amend",
-        "supersede",
-        "end",
-        "retract",
-        "link",
-        "unlink",
-        "resolve",
-        "fold",
-        "confirm",
-    }
-    | {
-        "record_event",
-        "define_kind",
-        "define_point",
-        "promote_kind",
-        "set_trust",
-        "set_languages",
-        "snapshot",
-        "touch",
-    }
-)
+GROUPED = EVERYDAY | {
+    "define_kind",
+    "define_point",
+    "promote_kind",
+    "set_trust",
+    "set_languages",
+    "snapshot",
+}
 # Answered from the index in microseconds where little is known of the id: another thread would cost more than the answer.
 AT_ONCE = frozenset({"node", "event", "history", "versions", "links_from", "backlinks_to", "supersedes"})
+ENDED = "the server that held the transaction has ended. Nothing of it was kept: do it again."
 LARGE = 64 << 10  # bytes of a body that is read by one of the readers: others are answered meanwhile
 _LAST_QUERIES = 2.0  # seconds that queries have to finish when the server ends
 _READING = "read-"
@@ -123,6 +109,8 @@ class Calling:
         self._workers = self._apart.enter_context(
             store._queries_apart(Allowance(seconds=limits.query, cache=limits.cache))
         )
+        self.scoped: ScopedWrites | None = None
+        """How a token with scopes writes, where this answers for one."""
         self.serving = Serving(store, self._answered, patience=patience)
         self._pool = ThreadPoolExecutor(limits.readers, thread_name_prefix="graphstore reader")
         self._reading = 0
@@ -194,18 +182,23 @@ class Calling:
             raise turn.error
         return turn.value
 
-    async def begin(self, asked: Mapping[str, Any], apart: Apart) -> tuple[str, str]:
-        """Begin a transaction that its client ends. Gives its token and its instant."""
+    async def begin(
+        self, asked: Mapping[str, Any], apart: Apart, around: Callable[..., Any] | None = None
+    ) -> tuple[str, str]:
+        """Begin a transaction that its client ends. Gives its token and its instant. `around`: begins it in its own way."""
         unknown = asked.keys() - {"at", "author", "reason", "read_only"}
         if unknown or asked.get("read_only"):
             raise InvalidError.choice(
                 "argument", min(unknown or {"read_only"}), ("at", "author", "reason", "read_only")
             )
         asked = {name: value for name, value in asked.items() if name != "read_only"}
+        if self.scoped is not None and around is None:
+            return await self.scoped.main.begin(asked, apart, self.scoped.transaction)
         done = self._loop.create_future()
 
         def opening() -> Any:
-            return self.line(apart).transaction(**{"author": apart.author, **asked})
+            begun = self.line(apart).transaction if around is None else around
+            return begun(**{"author": apart.author, **asked})
 
         self._hand_over()
         turn = self.serving.begin(
@@ -226,9 +219,17 @@ class Calling:
         valid, tx = iso(instant(at.valid)), iso(instant(at.tx))
         return f"{_READING}{valid},{tx}", tx
 
-    async def end(self, token: str, *, commit: bool) -> None:
+    async def end(self, token: str, *, commit: bool, request: Request | None = None) -> None:
         """Commit a transaction, or abort it. Raises what the commit raises; ConflictError when it is over."""
-        turn = Turn(lambda: None, done=self._loop.create_future())
+        if self.scoped is not None:
+            await self.scoped.main.end(token, commit=commit, request=request)
+            return
+        id = None if request is None else request.id
+        if commit and request is not None and request.again and not self.serving.knows(token):
+            if await self.aside(partial(resent.kept_of, self.store, request.id)):
+                return
+            raise EngineError(ENDED, outcome="not kept")
+        turn = Turn(lambda: None, done=self._loop.create_future(), request=id)
         (self.serving.commit if commit else self.serving.abort)(token, turn)
         await turn.done
         if turn.error is not None:
@@ -245,15 +246,17 @@ class Calling:
         with file_access.held_to(*self._files.folders):
             return contract.run(call, reader, args, line)
 
-    async def write(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
+    async def write(
+        self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes, request: Request | None = None
+    ) -> Response:
         """Do a call that writes."""
-        if self.read_only:
-            raise Refused(403, "the server is read only.")
+        self.refuse_read_only()
+        if self.scoped is not None:
+            args = self.scoped.arguments(call.name, args)
         author, encode = apart.author, encoder(kind)
-        store = self.store
         _refuse_trunk(call, apart)
 
-        def work() -> bytes:
+        def work(store: GraphStore) -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
             if author is None or author == line._author:
                 return encode(self._run(call, line, args, line))
@@ -265,34 +268,69 @@ class Calling:
                     line._author = before
 
         alone = call.name not in GROUPED or apart.branch is not None
-        body = await self.turn(work, alone=alone, within=apart.transaction)
+        if self.scoped is not None:
+            return Response(200, await self.scoped.write(work, apart, request), (), kind)
+        body = await self._once(request, work, alone=alone, within=apart.transaction)
         return Response(200, body, (), kind)
 
-    async def batch(self, asked: Mapping[str, Any], apart: Apart, *, ids: bool, kind: bytes) -> Response:
-        """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone. `asked["calls"]` is what `prepared` gives."""
-        if self.read_only:
+    def refuse_read_only(self) -> None:
+        """Raise Refused (403) where nothing may be written."""
+        if self.read_only and self.scoped is None:
             raise Refused(403, "the server is read only.")
+
+    async def _once(
+        self, request: Request | None, work: Callable[[GraphStore], bytes], *, alone: bool, within: str | None
+    ) -> bytes:
+        """What some work gives in the writer's turn; of a request that a server before this one did, what it gave then."""
+        store = self.store
+        if request is None or within is not None:
+            return await self.turn(partial(work, store), alone=alone, within=within)  # type: ignore[no-any-return]
+        if request.again and await self.aside(partial(resent.kept_of, store, request.id)):
+            return await self.aside(partial(resent.answered_again, store, request.id, work))  # type: ignore[no-any-return]
+
+        def asked() -> bytes:
+            with store._asked_by(request.id):
+                return work(store)
+
+        return await self.turn(asked, alone=alone)  # type: ignore[no-any-return]
+
+    async def batch(
+        self,
+        asked: Mapping[str, Any],
+        apart: Apart,
+        *,
+        ids: bool,
+        kind: bytes,
+        request: Request | None = None,
+    ) -> Response:
+        """Many calls in one transaction, all or nothing. Gives the list of their answers, or of the ids alone. `asked["calls"]` is what `prepared` gives."""
+        self.refuse_read_only()
         prepared = asked["calls"]
         for _, call, _ in prepared:
             _refuse_trunk(call, apart)
+        if self.scoped is not None:
+            prepared = [(at, call, self.scoped.arguments(call.name, args)) for at, call, args in prepared]
         author, reason = asked.get("author") or apart.author, asked.get("reason")
         encode = encoder(kind)
-        store = self.store
 
-        def work() -> bytes:
+        def work(store: GraphStore) -> bytes:
             line = store if apart.branch is None else store.on(apart.branch)
             block = (
-                line.transaction(author=author, reason=reason) if apart.transaction is None else line._verb()
+                line.transaction(author=author, reason=reason)
+                if apart.transaction is None and self.scoped is None
+                else line._verb()
             )
-            with block:
+            with engine.time_limit(self.limits.query), block:
                 values = _each(self._run, line, prepared)
                 if ids:
                     return encode([_id_of(value) for value in values])
                 return b"[" + b",".join([encode(value) for value in values]) + b"]"
 
-        body = await self.turn(
-            partial(self._in_time, work), alone=apart.branch is not None, within=apart.transaction
-        )
+        if self.scoped is not None:
+            body = await self.scoped.write(work, apart, request, author=author, reason=reason)
+            return Response(200, body, (), kind)
+        alone = apart.branch is not None
+        body = await self._once(request, work, alone=alone, within=apart.transaction)
         return Response(200, body, (), kind)
 
     # ------------------------------------------------------------------ reading
@@ -322,11 +360,15 @@ class Calling:
             # the next write may have the present instant: the answer names one that no write can have any more
             tx = min(tx, line._last_tx)
         value = self._run(call, reader, args, line)
+        if call.name == "stats" and self.scoped is not None:
+            value = {**value, "path": None}  # of the copy that is read
         if isinstance(value, Download):
             return Response(
                 200, value.body, (*_coordinate(valid, tx), (b"graphstore-answer", value.answer)), value.kind
             )
         body = encoder(kind)(value)
+        if (apart.fields, apart.brief, apart.part) != (None, None, None):
+            body = shortened(body, kind, apart)
         return Response(200, body, _coordinate(valid, tx), kind)
 
     async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
@@ -338,9 +380,8 @@ class Calling:
             apart = apart._replace(transaction=None, valid=apart.valid or pinned[0], tx=pinned[1])
         work = _timed(partial(self._read, call, args, apart, kind), apart.seconds, self.limits.query)
         if apart.transaction is not None:
-            within: Response = await self.turn(
-                partial(self._in_time, work), alone=True, within=apart.transaction
-            )
+            turn = self.turn if self.scoped is None else self.scoped.main.turn
+            within: Response = await turn(partial(self._in_time, work), alone=True, within=apart.transaction)
             return within
         now = apart.tx is None and apart.as_of is None
         if call.name in AT_ONCE and apart.branch is None and self.store._is_brief(args.get("id"), now=now):
@@ -380,8 +421,11 @@ class Calling:
 
     # ------------------------------------------------------------------ sent again
 
-    async def once(self, request: bytes, doing: Callable[[], Any]) -> Response:
+    async def once(self, asked: Request | None, doing: Callable[[], Any]) -> Response:
         """The outcome of a request that may be sent again: it is done the first time, and answered alike every time."""
+        if asked is None:
+            return await doing()  # type: ignore[no-any-return]
+        request = asked.key
         known = self._outcomes.get(request)
         if known is not None:
             return await asyncio.shield(known)

@@ -45,16 +45,17 @@ def page(schema: dict[str, Any]) -> bytes:
 
 def _call(path: str, methods: dict[str, Any]) -> str:
     operation = methods.get("post") or methods["get"]
+    summary = methods.get("summary") or operation.get("summary", "")
     scope = "read" if "get" in methods else "write"
     body = _body(operation)
     needed = body.get("required", ())
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>{'' if name in needed else ' (may be left out)'}<td>{_kind(each)}"
-        for name, each in body["properties"].items()
+        for name, each in body.get("properties", {}).items()
     )
     gives = operation["responses"]["200"]["description"]
     return (
-        f"<details><summary><code>{escape(path)}</code> <span class={scope}>{scope}</span> {escape(operation.get('summary', ''))}</summary>"
+        f"<details><summary><code>{escape(path)}</code> <span class={scope}>{scope}</span> {escape(summary)}</summary>"
         f"<pre>{escape(operation.get('description', ''))}</pre><table>{rows}</table><p>Gives {_marked(gives)}.</details>"
     )
 
@@ -68,7 +69,9 @@ def _body(operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    shown = _marked(schema.get("description", ""))
+    types = schema.get("type", "")
+    plain = types if isinstance(types, str) else " or ".join(types)
+    shown = _marked(schema.get("description", plain))
     if "default" in schema:
         shown += f", by default <code>{escape(str(schema['default']))}</code>"
     return shown

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from queue import Empty, SimpleQueue
@@ -36,12 +37,19 @@ _REMEMBERED = 1_000  # transactions that are over, by the reason why
 class Turn:
     """One piece of work for the writer. `work` is called in its thread; afterwards `value` or `error` is the answer."""
 
-    __slots__ = ("_claim", "alone", "answered", "done", "error", "tx", "until", "value", "work")
+    __slots__ = ("_claim", "alone", "answered", "done", "error", "request", "tx", "until", "value", "work")
 
     def __init__(
-        self, work: Callable[[], Any], *, alone: bool = False, done: Any = None, until: float = float("inf")
+        self,
+        work: Callable[[], Any],
+        *,
+        alone: bool = False,
+        done: Any = None,
+        until: float = float("inf"),
+        request: str | None = None,
     ) -> None:
         self.work, self.alone = work, alone
+        self.request = request  # the id of that which commits a transaction
         self.done = done
         """Of the caller: what is to be set when the turn is done."""
         self.until = until
@@ -131,6 +139,11 @@ class Serving:
     def in_transaction(self) -> bool:
         """Whether a client holds a transaction open."""
         return self._held is not None
+
+    def knows(self, token: str) -> bool:
+        """Whether a transaction by that token was begun here."""
+        held = self._held
+        return token in self._over or (held is not None and held.token == token)
 
     def ask(self, turn: Turn) -> None:
         """Queue a turn."""
@@ -271,7 +284,7 @@ class Serving:
         last: Turn | None = None
         begun = False
         try:
-            with opening():
+            with ExitStack() as ending, opening():
                 if self._stopping:
                     raise _Aborted("the server is stopping.")
                 first.value = answer(held.token)
@@ -281,6 +294,7 @@ class Serving:
                 last = self._calls(held)
                 if last is not held.commit:
                     raise _Aborted("it was aborted.")
+                ending.enter_context(self._store._asked_by(last.request))
         except _Aborted as aborted:
             why = str(aborted)
         except Exception as error:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from functools import cache, partial
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -22,7 +23,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
 import graphstore
@@ -31,10 +32,11 @@ from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.remote import calls
 from graphstore.remote.calls import Call
 from graphstore.server import http_rules as rules
-from graphstore.server import logs
+from graphstore.server import logs, media, page_files
 from graphstore.server.agents import PATH as AGENTS
 from graphstore.server.agents import Agents
 from graphstore.server.call_files import CallFiles
+from graphstore.server.conversations import PATH as CONVERSATION
 from graphstore.server.dispatch import ARROW, EVENTS, KINDS, Calling, Limits, encoder, pinned_at, prepared
 from graphstore.server.docs_page import page
 from graphstore.server.group_commit import Patience
@@ -56,6 +58,7 @@ from graphstore.server.requests import (
     apart,
     arguments,
     leave_unread,
+    request_of,
     version_number,
 )
 from graphstore.server.scoped_stores import ScopedStores
@@ -67,7 +70,7 @@ __all__ = ["Door", "Limits", "Patience", "app"]
 _log = logging.getLogger("graphstore")
 _HEARTBEAT = 15.0  # seconds after which a stream with no news sends a sign of life
 _LOOK = 1.0  # seconds after which a stream looks by itself: not everything is written by way of the server
-_OPEN = frozenset({"/", "/health", "/docs", "/openapi.json"})  # they show nothing of the store
+_OPEN = page_files.PATHS | {"/health", "/docs", "/openapi.json"}  # they show nothing of the store
 _UNREAD = frozenset(
     {401, 403, 404, 405, 406, 413, 415, 504}
 )  # may come before the body of a request has been read
@@ -82,7 +85,15 @@ _AT_ONCE = (
 )
 _CLOUD_EVENTS = "cloud_events.cloud_events"
 _TABLES = ("nodes", "versions", "events", "links")
+_STREAMS, _LET_IN = (
+    frozenset({"/changes", AGENTS}),
+    0.5,
+)  # seconds between two looks whether a stream's token still lets in
 _OVER_EVERYTHING = frozenset({"/metrics", "/query_tables"})
+
+
+Commands = Callable[["GraphStore", Mapping[str, Any]], dict[str, Any] | None]
+"""Answers a command: what it prints and its exit code; None where it is to be done elsewhere."""
 
 
 class Door:
@@ -99,20 +110,24 @@ class Door:
         gate: Gate,
         read_only: bool,
         files: CallFiles | None = None,
+        commands: Commands | None = None,
     ) -> None:
         self.inner = inner
         self._store, self._tokens = store, tokens
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
         self._files = files or CallFiles()
-        self._calls: dict[str, Call] = {path_of(call): call for call in calls.CALLS.values()}
         self._others: dict[tuple[str, str], Callable[..., Awaitable[Response | None]]] = {
             ("GET", "/health"): self._health,
             ("GET", "/metrics"): self._metrics,
+            ("GET", "/rights"): self._rights,
             ("GET", "/changes"): self._changes,
             ("GET", "/export"): self._export,
             ("POST", "/batch"): self._batch,
+            ("POST", "/webhooks/deploy"): self._deployed,
             ("POST", "/transaction"): self._begin,
         }
+        if commands is not None:
+            self._others["POST", "/command"] = partial(self._command, commands)
         self.agents: Agents | None = None
         self.metrics = Metrics()
         self.calling: Calling | None = None
@@ -123,7 +138,8 @@ class Door:
         self._exports: Counter[str] = Counter()
         self._holders: dict[Any, str] = {}  # the connection that last used a transaction, and its token
         self._beginning: set[Any] = set()  # the connections that wait for one
-        self._scoped: ScopedStores[Door] = ScopedStores(store, self._door_within)
+        self._lent: dict[bytes, Grant] = {}  # tokens that agents behind a token with scopes write by
+        self._scoped: ScopedStores[Door] = ScopedStores(store, self._calling, self._door_within)
 
     # ------------------------------------------------------------------ its life
 
@@ -157,6 +173,11 @@ class Door:
             self.calling.serving.hold_no_more()
             self.calling.news()
 
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return self._connections
+
     def come(self, client: Any) -> bool:
         """A connection has begun. Whether there is room for it; `gone` is called for it in any case."""
         self._connections += 1
@@ -179,7 +200,7 @@ class Door:
         start = perf_counter()
         self.heads.came(scope.get("client"))
         path: str = scope["path"]
-        call = self._calls.get(path)
+        call = _call_at(path)
         name, found, scoped, grant = (call.name if call else "other"), None, "", None
         self._active += 1
         try:
@@ -199,6 +220,8 @@ class Door:
                     await leave_unread(receive)
                 raise
             if found is None:
+                if path in _STREAMS and scope["method"] == "GET":
+                    receive = self._while_let_in(path, headers, receive)
                 door = self if grant is None else await self._within(grant, path)
                 found = await door._answer(call, scoped, headers, scope, receive, send)
             if found is not None and rules.is_compressible(found, headers):
@@ -242,12 +265,28 @@ class Door:
                 raise Refused(403, "this token is for /metrics alone.")
             if scoped is not None:
                 return scoped, None
-            grant = self._tokens.grant(shown.strip())
+            grant = self._tokens.grant(shown.strip()) or self._lent.get(shown.strip())
             if grant is not None:
-                return ("write" if grant.rights == "admin" else "read"), grant if grant.scopes else None
+                return ("read" if grant.rights == "read" else "write"), grant if grant.scopes else None
         raise Refused(
             401, "that token is not known here. It is in the store's folder, where it was served first."
         )
+
+    def _while_let_in(self, path: str, headers: Headers, receive: Receive) -> Receive:
+        """What a stream hears of its client, which has gone when its token is revoked or expires."""
+
+        async def received() -> MutableMapping[str, Any]:
+            asked = asyncio.ensure_future(receive())
+            try:
+                while not (await asyncio.wait((asked,), timeout=_LET_IN))[0]:
+                    self._let_in(path, headers)
+                return asked.result()
+            except Refused:
+                return {"type": "http.disconnect"}
+            finally:
+                asked.cancel()
+
+        return received
 
     async def _within(self, grant: Grant, path: str) -> Door:
         """The door of the store that a token with scopes sees. Raises Refused (403) for what no such token may ask."""
@@ -255,11 +294,13 @@ class Door:
             raise Refused(403, f"{path[1:]} is of the whole store. It wants a token without scopes.")
         return await self._scoped.door(grant.scopes)
 
-    def _door_within(self, store: GraphStore) -> Door:
+    def _door_within(self, store: GraphStore, scopes: tuple[str, ...]) -> Door:
         """A door to a copy of the store, which is only read; it has the connections of this one."""
+        token = secrets.token_urlsafe(32)
+        self._lent[token.encode()] = Grant("", "write", scopes, None, "")
         made = app(store, limits=self._limits, patience=self._patience, read_only=True)
         made._gate, made.heads = self._gate, self.heads
-        made.agents = None if self.agents is None else self.agents.to(store)
+        made.agents = None if self.agents is None else self.agents.to(store, token)
         return made
 
     async def _answer(
@@ -267,9 +308,11 @@ class Door:
     ) -> Response | None:
         method, path = scope["method"], scope["path"]
         other = self._others.get(("GET" if method == "HEAD" else method, path))
+        if other is None and path.startswith(media.PATH) and method in ("GET", "HEAD"):
+            other = self._media
         if other is not None:
             return await other(scoped, headers, scope, receive, send)
-        if path == AGENTS and self.agents is not None:
+        if self.agents is not None and (path == AGENTS or (path == CONVERSATION and method == "POST")):
             await self.agents.answer(scoped, self.stopping, scope, receive, send)
             return None
         allowed = self._allowed(path, call)
@@ -297,11 +340,13 @@ class Door:
         if call is not None:
             return ("GET", "HEAD", "POST", "OPTIONS") if call.scope == "read" else ("POST", "OPTIONS")
         method = next((method for method, known in self._others if known == path), None)
-        if path in _OPEN or method == "GET":
+        if path in _OPEN or method == "GET" or path.startswith(media.PATH):
             return ("GET", "HEAD", "OPTIONS")
-        if method == "POST" or path.startswith("/transaction/"):
+        if method == "POST" or path == CONVERSATION or path.startswith("/transaction/"):
             return ("POST", "OPTIONS")
-        raise Refused(404, str(NotFoundError.nearest("call", path, lambda: self._calls)))
+        raise Refused(
+            404, str(NotFoundError.nearest("call", path, lambda: map(path_of, calls.CALLS.values())))
+        )
 
     async def _compressed(self, found: Response) -> Response:
         """An answer, compressed; a large one by a reader."""
@@ -343,10 +388,8 @@ class Door:
             self._holders[scope["client"]] = asked.transaction
         if call.scope == "read":
             return await calling.read(call, args, asked, kind)
-        request = _request(scope["path"], headers)
-        if request is None:
-            return await calling.write(call, args, asked, kind)
-        return await calling.once(request, lambda: calling.write(call, args, asked, kind))
+        request = request_of(scope["path"], headers)
+        return await calling.once(request, lambda: calling.write(call, args, asked, kind, request))
 
     @property
     def streaming(self) -> bool:
@@ -368,6 +411,17 @@ class Door:
         }
         return Response(503 if stopped else 200, orjson.dumps(health))
 
+    async def _rights(self, scoped: str, *_: Any) -> Response:
+        may = "read" if self._read_only and self._calling().scoped is None else scoped
+        return Response(200, orjson.dumps({"rights": may}), ((b"cache-control", b"no-store"),))
+
+    async def _media(self, _: str, headers: Headers, scope: Scope, *__: Any) -> Response:
+        calling, asked = self._calling(), apart(scope["query_string"])
+        asked.only("valid", "tx", "as_of", "branch")
+        id = scope["path"].removeprefix(media.PATH)
+        reader = calling.line(asked).as_of(asked.as_of, valid=asked.valid, tx=asked.tx)
+        return await calling.aside(partial(media.answered, reader, id, headers, self._files.folders))  # type: ignore[no-any-return]
+
     async def _metrics(self, *_: Any) -> Response:
         calling = self._calling()
         stats = await calling.aside(self._store.stats)
@@ -386,13 +440,35 @@ class Door:
         }
         return Response(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
 
+    async def _command(
+        self, commands: Commands, _: str, headers: Headers, __: Scope, receive: Receive, ___: Send
+    ) -> Response:
+        calling = self._calling()
+        asked = arguments(await calling.bodies.read(headers, receive, self._limits.body))
+        found = await calling.aside(partial(commands, self._store, asked))
+        return Response(200, orjson.dumps(found))
+
+    async def _deployed(
+        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send
+    ) -> Response:
+        """A deploy, as a service sends it: the body is the payload of `events.observe_deploy`."""
+        call = calls.CALLS["events.observe_deploy"]
+        _want_write(scoped, call.name)
+        calling, asked = self._calling(), apart(scope["query_string"]).only(*_OF_WRITES)
+        rules.read_as_json(headers)
+        raw = await calling.bodies.read(headers, receive, self._limits.body)
+        args = await calling.parsed(raw, lambda body: calls.prepare(call, {"payload": arguments(body)}))
+        request = request_of(scope["path"], headers)
+        return await calling.once(
+            request, lambda: calling.write(call, args, asked, _kind(call, headers), request)
+        )
+
     async def _batch(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, __: Send
     ) -> Response:
         _want_write(scoped, "batch")
-        if self._read_only:
-            raise Refused(403, "the server is read only.")
         calling, asked = self._calling(), apart(scope["query_string"])
+        calling.refuse_read_only()
         if asked.others not in ((), (("answers", "ids"),)):
             raise InvalidError(
                 f"{'='.join(asked.others[0])} is not known here. Leave it out, or write answers=ids."
@@ -405,10 +481,10 @@ class Door:
         for _, call, args in body["calls"]:
             self._files.check(call, args, scoped)
         kind = rules.accepted(headers.get(b"accept"), KINDS)
-        request = _request(scope["path"], headers)
-        if request is None:
-            return await calling.batch(body, asked, ids=ids, kind=kind)
-        return await calling.once(request, lambda: calling.batch(body, asked, ids=ids, kind=kind))
+        request = request_of(scope["path"], headers)
+        return await calling.once(
+            request, lambda: calling.batch(body, asked, ids=ids, kind=kind, request=request)
+        )
 
     async def _begin(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send
@@ -422,8 +498,7 @@ class Door:
             token, tx = await calling.aside(partial(calling.pinned, asked))
             return Response(200, orjson.dumps({"transaction": token, "tx": tx}))
         _want_write(scoped, "transaction")
-        if self._read_only:
-            raise Refused(403, "the server is read only.")
+        calling.refuse_read_only()
         client = scope["client"]
         self._beginning.add(client)
         token, tx = await self._calling().begin(body, asked)
@@ -443,14 +518,15 @@ class Door:
             return Response(200, b"null")
         _want_write(scoped, "transaction")
 
+        request = request_of(path, headers)
+
         async def end() -> Response:
-            await self._calling().end(token, commit=word == "commit")
+            await self._calling().end(token, commit=word == "commit", request=request)
             for client in [client for client, held in self._holders.items() if held == token]:
                 del self._holders[client]
             return Response(200, b"null")
 
-        request = _request(path, headers)
-        return await (end() if request is None else self._calling().once(request, end))
+        return await self._calling().once(request, end)
 
     async def _export(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
@@ -575,11 +651,13 @@ def app(
     read_only: bool = False,
     files: Path | None = None,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
+    commands: Commands | None = None,
 ) -> Door:
     """The ASGI app that serves a store: the `Door` before a Starlette app, `inner`. It does not close the store.
 
     `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
     `files`: the folder that paths of calls are below; without one no call names a file. `started`: what goes on beside the answers while it serves.
+    `commands`: answers commands of the command line that only read, with what they print.
     """
 
     @contextlib.asynccontextmanager
@@ -599,10 +677,7 @@ def app(
     def docs(_: Request) -> HTMLResponse:
         return HTMLResponse(page(document()), headers=_PAGE)
 
-    def first(_: Request) -> RedirectResponse:
-        return RedirectResponse("/docs", 307)
-
-    routes = [Route("/", first), Route("/openapi.json", openapi), Route("/docs", docs)]
+    routes = [*page_files.routes(), Route("/openapi.json", openapi), Route("/docs", docs)]
     inner = Starlette(routes=routes, middleware=[Middleware(GZipMiddleware)], lifespan=life)
     door = Door(
         inner,
@@ -613,8 +688,15 @@ def app(
         gate=Gate(hosts, origins),
         read_only=read_only or store.read_only,
         files=CallFiles(files),
+        commands=commands,
     )
     return door
+
+
+def _call_at(path: str) -> Call | None:
+    """The call of a path; what it needs is imported then."""
+    room, slash, name = path[1:].partition("/")
+    return None if "." in path else calls.CALLS.get(f"{room}.{name}" if slash else room)
 
 
 def path_of(call: Call) -> str:
@@ -652,12 +734,6 @@ def _batch_of(raw: bytes) -> dict[str, Any]:
     if unknown:
         raise InvalidError.choice("argument", min(unknown), ("calls", "author", "reason"))
     return {**body, "calls": prepared(body.get("calls"))}
-
-
-def _request(path: str, headers: Headers) -> bytes | None:
-    """What makes a request the same as one before: its id, and what it asked for."""
-    id = headers.get(b"graphstore-request")
-    return None if id is None else path.encode() + b" " + id
 
 
 def _want_write(scoped: str, what: str) -> None:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import orjson
+
 import graphstore
 from graphstore.remote.answer_types import Components
 from graphstore.remote.calls import Call
 from graphstore.remote.codec import ARROW
-from graphstore.remote.parameter_types import OBJECT
+from graphstore.remote.parameter_types import FILES, OBJECT
 
 Schema = dict[str, Any]
 
@@ -22,12 +24,16 @@ _APART = {
     "transaction": "Within this transaction.",
 }
 _OF_WRITES = ("branch", "author", "transaction")
-_OF_READS = ("branch", "transaction", "seconds")
-_AT_A_COORDINATE = (*_APART, "seconds")
+_LESS = ("fields", "brief", "part")
+_OF_READS = ("branch", "transaction", "seconds", *_LESS)
+_AT_A_COORDINATE = (*_APART, "seconds", *_LESS)
 _TEXT = {"type": "string"}
 _PARAMETERS: dict[str, Schema] = {
     **{name: {"name": name, "in": "query", "description": words, "schema": _TEXT} for name, words in _APART.items()},
     "author": {"name": "author", "in": "query", "description": "Who writes.", "schema": _TEXT},
+    "fields": {"name": "fields", "in": "query", "description": "Of records with one of these fields only these, with commas.", "schema": _TEXT},
+    "brief": {"name": "brief", "in": "query", "description": "So many characters of each text at most.", "schema": {"type": "integer", "minimum": 100}},
+    "part": {"name": "part", "in": "query", "description": "Of a list so many at most; of -10 the last 10.", "schema": {"type": "integer"}},
     "seconds": {"name": "seconds", "in": "query", "description": "So long a query may run.", "schema": {"type": "number"}},
     "request": {
         "name": "Graphstore-Request", "in": "header", "schema": _TEXT,
@@ -76,14 +82,14 @@ _STATUS = {
 }
 _JSON, _EVENTS = "application/json", "application/cloudevents-batch+json"
 _REFUSALS = {
-    name: {
-        "description": "Refused. "
-        + "; ".join(f"{status}: {words}" for status, words in _STATUS.items() if str(status)[0] == name[0]),
+    "Refused": {
+        "description": "Refused. " + "; ".join(f"{status}: {words}" for status, words in _STATUS.items()),
         "content": {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
-    for name in ("4XX", "5XX")
 }
-_REFUSED = {name: {"$ref": f"#/components/responses/{name}"} for name in _REFUSALS}
+_REFUSED = {"default": {"$ref": "#/components/responses/Refused"}}
+_FILES = dict(zip(("SentFile", "SentFolder"), FILES["anyOf"], strict=True))
+_PLAIN = frozenset({"str", "bool", "int", "float"})  # what a schema says by itself
 _OF_TABLES = frozenset({"Result", "pyarrow.Table"})
 _BEGUN = {
     "type": "object",
@@ -95,11 +101,14 @@ _HEALTH = {
     "properties": dict.fromkeys(("status", "name", "version"), _TEXT),
     "required": ["status", "name", "version"],
 }
+_RIGHTS = {"type": "object", "properties": {"rights": _TEXT}, "required": ["rights"]}
+_MEDIA = {"description": "audio/* or image/*", "content": {"audio/*": {}, "image/*": {}}}
 
 
 def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Schema:
     """The OpenAPI document of the calls, a path for each, and of what is no call by name."""
     components = Components()
+    components.schemas |= _FILES
     paths = {path_of(call): _of_call(call, components) for call in calls.values()}
     return {
         "openapi": "3.1.0",
@@ -110,7 +119,7 @@ def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Sche
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
-        "paths": {**paths, **_others()},
+        "paths": {**paths, **_others(), **_of_webhooks(paths["/events/observe_deploy"]["post"])},
         "components": {
             "schemas": {"Error": _ERROR, **components.schemas},
             "parameters": _PARAMETERS,
@@ -123,10 +132,16 @@ def described(calls: Mapping[str, Call], path_of: Callable[[Call], str]) -> Sche
 
 def _of_call(call: Call, components: Components) -> Schema:
     answer = _answer(call, components)
-    found = {"post": _operation(call, "post", answer)}
-    if call.scope == "read":
-        found["get"] = _operation(call, "get", answer)
-    return found
+    post = _operation(call, "post", answer)
+    if call.scope == "write":
+        return {"post": post}
+    get = _operation(call, "get", answer)
+    of_both = [each for each in get["parameters"] if each in post["parameters"]]
+    for operation in (get, post):
+        operation["parameters"] = [each for each in operation["parameters"] if each not in of_both]
+    summary = post.pop("summary")
+    get.pop("summary")
+    return {"summary": summary, "post": post, "get": get, "parameters": of_both}
 
 
 def _answer(call: Call, components: Components) -> Schema:
@@ -208,6 +223,7 @@ def _others() -> Schema:
     writes = [_named(name) for name in (*_OF_WRITES, "request")]
     nothing = _of_json({"type": "null"}, "null")
     return {
+        **_of_pages(),
         "/health": {"get": _other("Whether the server is well.", "health", _of_json(_HEALTH, "It is."), security=[])},
         "/metrics": {"get": _other("Counts and times in the text form of Prometheus.", "metrics", _of_kind("text/plain"))},
         "/export": {"get": _other("A dump of the whole journal, one line of JSON for each transaction.", "export", _of_kind("application/jsonl"))},
@@ -228,6 +244,29 @@ def _others() -> Schema:
                 "post": _other(summary, word, nothing, parameters=[of_transaction, _named("branch"), _named("author"), _named("request")])
             }
             for word, summary in (("commit", "Keep a transaction."), ("abort", "Drop a transaction."))
+        },
+    }  # fmt: skip
+
+
+def _of_webhooks(observed: Schema) -> Schema:
+    """What a service calls by itself, which sends its own payload; answered as the call that observes a deploy is."""
+    answer = observed["responses"]["200"]
+    writes = [_named(name) for name in (*_OF_WRITES, "request")]
+    told = "A deploy, as GitHub, GitLab or a script sends it: the body is the payload itself. Null: it told of none."
+    return {
+        "/webhooks/deploy": {"post": _other(told, "deployed", answer, parameters=writes, body=dict(OBJECT))}
+    }
+
+
+def _of_pages() -> Schema:
+    """What the page at `/` asks besides."""
+    return {
+        "/rights": {"get": _other("What the token that is shown may do: `read` or `write`.", "rights", _of_json(_RIGHTS, "It."))},
+        "/media/{event}": {
+            "get": _other(
+                "The audio or the image that a message was recorded with, whole or a Range of it.", "media", _MEDIA,
+                parameters=[{"name": "event", "in": "path", "required": True, "schema": _TEXT}, *map(_named, ("valid", "tx", "as_of", "branch"))],
+            )
         },
     }  # fmt: skip
 
@@ -260,9 +299,9 @@ def _of_kind(kind: str) -> Schema:
 def _in_query(call: Call, name: str) -> Schema:
     """A parameter of a query; what is no text, number or list of them stands there as JSON. There is no null: it is left out."""
     schema = _schema(call, name)
-    words = schema.pop("description")
+    words = {"description": schema.pop("description")} if "description" in schema else {}
     plain = _without_null(schema)
-    found = {"name": name, "in": "query", "required": name in call.needed, "description": words}
+    found = {"name": name, "in": "query", "required": name in call.needed, **words}
     if plain.get("type") == "object":
         return {**found, "content": {_JSON: {"schema": plain}}}
     return {**found, "schema": plain}
@@ -277,12 +316,22 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(call: Call, name: str) -> dict[str, Any]:
-    """The schema of an argument. The description is its annotation."""
+    """The schema of an argument. The description is its annotation, where that says more than the type."""
     annotation = str(call.parameters[name].annotation).replace("builtins.", "")
-    found = {"description": f"`{annotation}`", **call.schemas[name]}
-    if "TimeLike" in annotation:
-        found["examples"] = ["2026-01-30", "2026-01-30T12:00:00Z"]
-    return found
+    words = {} if annotation.removesuffix(" | None") in _PLAIN else {"description": f"`{annotation}`"}
+    return {**words, **_sent(call.schemas[name])}
+
+
+def _sent(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema with what may be sent in place of a path by the name of its component."""
+    if "anyOf" not in schema:
+        return schema
+    named = {orjson.dumps(each): name for name, each in _FILES.items()}
+    choices = [
+        {"$ref": f"#/components/schemas/{name}"} if (name := named.get(orjson.dumps(each))) else each
+        for each in schema["anyOf"]
+    ]
+    return {**schema, "anyOf": choices}
 
 
 def _first_sentence(doc: str) -> str:

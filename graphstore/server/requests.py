@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from functools import lru_cache
+from hashlib import blake2b
 from math import isfinite
 from time import monotonic
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ Headers = dict[bytes, bytes]
 JSON = b"application/json"
 _LET_GO, _LET_GO_SECONDS = 64 << 20, 2.0  # of a body that is refused: so many bytes, so many seconds
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_APART = ("valid", "tx", "as_of", "branch", "author", "transaction", "seconds")
+_APART = ("valid", "tx", "as_of", "branch", "author", "transaction", "seconds", "fields", "brief", "part")
 
 
 class Response(NamedTuple):
@@ -39,6 +40,23 @@ class Response(NamedTuple):
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
     kind: bytes = JSON
+
+
+class Request(NamedTuple):
+    """What makes a request the same as one before: by `key` in this process, by `id` in the journal; `again`: its client has sent it before."""
+
+    key: bytes
+    id: str
+    again: bool
+
+
+def request_of(path: str, headers: Headers) -> Request | None:
+    """That of a request that may be sent again; None for one without an id of its own."""
+    id = headers.get(b"graphstore-request")
+    if id is None:
+        return None
+    key = path.encode() + b" " + id
+    return Request(key, blake2b(key, digest_size=16).hexdigest(), b"graphstore-again" in headers)
 
 
 class Refused(Exception):
@@ -88,7 +106,7 @@ class ClientGone(Exception):
 
 class Apart(NamedTuple):
     """What a query says apart from the arguments: the coordinate, the line of belief, who writes, within which transaction, how long a
-    query may run; and the rest of it."""
+    query may run, what of the answer is wanted; and the rest of it."""
 
     valid: str | None = None
     tx: str | None = None
@@ -97,6 +115,9 @@ class Apart(NamedTuple):
     author: str | None = None
     transaction: str | None = None
     seconds: str | None = None
+    fields: str | None = None
+    brief: str | None = None
+    part: str | None = None
     others: tuple[tuple[str, str], ...] = ()
 
     def only(self, *names: str) -> Apart:

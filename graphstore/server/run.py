@@ -9,25 +9,30 @@ import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 import graphstore
-from graphstore.context.scheduler import Ticking
 from graphstore.core.folder import access_tokens as tokens
 from graphstore.core.folder import server_file
-from graphstore.errors import EngineError
+from graphstore.errors import EngineError, LockedError
+from graphstore.remote.calls import CALLS
 from graphstore.server import logs as log
 from graphstore.server.agents import Agents
 from graphstore.server.dispatch import Calling
-from graphstore.server.http_app import Limits, Patience, app
+from graphstore.server.http_app import Commands, Limits, Patience, app
 from graphstore.server.requests import LOOPBACK
+from graphstore.store import registry
 from graphstore.store.store import GraphStore
+
+if TYPE_CHECKING:
+    from graphstore.context.scheduler import Ticking
 
 _log = logging.getLogger("graphstore")
 PORT = 7464
@@ -36,12 +41,17 @@ _BACKLOG = 1024
 _LAST = 10  # seconds that open requests have to finish
 _KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
 _STUCK = 2.0  # seconds between two tries of a reader that cannot follow
+_TAKEN, _PAUSE = (
+    10.0,
+    0.02,
+)  # seconds that a server started in the background waits for the store, and between two tries
+_SETTLED = 3.0  # seconds in which who had a server started is answered
 _FOLLOW = 0.25  # seconds between two looks of a reader at the journal
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens, who is let in, and the folder that paths of calls are below."""
+    """Where a server listens, who is let in, the folder that paths of calls are below, and what answers commands of the command line that only read."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -50,16 +60,22 @@ class Listening:
     limits: Limits = field(default_factory=Limits)
     patience: Patience = field(default_factory=Patience)
     files: Path | None = None
+    commands: Commands | None = None
 
-    def admitting(self) -> dict[str, Any]:
+    def names(self) -> tuple[str, ...]:
+        """Under which it is asked for."""
+        return (*self.hosts, self.host)
+
+    def admitting(self, read_only: bool = False) -> dict[str, Any]:
         """What `app` is to know of it."""
-        hosts = (*self.hosts, self.host)
         return {
+            "read_only": read_only,
             "limits": self.limits,
             "patience": self.patience,
-            "hosts": hosts,
+            "hosts": self.names(),
             "origins": self.origins,
             "files": self.files,
+            "commands": self.commands,
         }
 
 
@@ -69,60 +85,133 @@ def serve(
     listening: Listening,
     read_only: bool = False,
     prepared: Callable[[GraphStore], Ticking | None] | None = None,
-    every: float = 60.0,
+    every: float = 10.0,
     report: Callable[[str], None] = print,
     driver: str = "kuzu",
     lines: tuple[str, str] | None = None,
+    idle: float | None = None,
+    address: str | None = None,
 ) -> None:
-    """Serve the store of a folder until a signal ends it. `prepared` gets the opened store and returns what is done beside the
+    """Serve the store of a folder, or that of an `address` in PostgreSQL whose copy is in the folder, until a signal ends it. `prepared` gets the opened store and returns what is done beside the
     answers, which is checked every so many seconds. `lines`: from which level on lines are written on standard error, and in which form; None: as the process has it.
+    `idle`: it ends by itself after so many seconds without a client, and waits a little for a store that is held when it starts.
 
     Raises LockedError when another holds the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
     """
     server_file.refuse_memory(folder)
     if lines is not None:
         log.set_up(*lines)
-    if folder.is_dir() and not read_only:
-        server_file.refuse_served(folder)
+    how: server_file.Started = "by hand" if idle is None else "in the background"
+    _make_way(folder, how, read_only)
     before = None if read_only else server_file.left(folder)
     with contextlib.ExitStack() as stack:
-        if (folder / "journal").is_dir() and not read_only and not server_file.is_held(folder):
-            server_file.announce(folder, None)
-            stack.callback(server_file.withdraw, folder)
+        if not read_only:
+            _report_coming(stack, folder, how)
         _make_room(listening.limits.connections)
-        sockets = _listen(listening)
+        sockets = listen(listening)
         stack.callback(sockets.close)
-        store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))  # type: ignore[arg-type]
+        store = stack.enter_context(_opened(address or folder, read_only, driver, idle))
         _report_notices(store, report)
-        if before is not None:
-            log.say(logging.WARNING, "takeover", store=str(folder), pid=before["pid"], url=before["url"])
-        ticking = prepared(store) if prepared is not None else None
-        keys = tokens.kept(folder)
-        url = _url(listening.host, sockets.getsockname()[1])
+        _report_takeover(folder, before)
+        ticking = _ticking(stack, store, prepared)
+        url = url_of(listening.host, sockets.getsockname()[1])
 
         @contextlib.asynccontextmanager
         async def beside(calling: Calling) -> AsyncIterator[None]:
             if not read_only:
-                server_file.announce(folder, url)
-            report(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
-            if listening.host != "127.0.0.1":
-                report(_reached(listening.host, sockets.getsockname()[1], listening.hosts))
+                server_file.announce(folder, url, how)
+            _report_start(folder, url, listening, report)
             log.say(logging.INFO, "start", store=str(folder), url=url, pid=os.getpid(), read_only=read_only)
-            calling.warm_queries()
-            made.agents = Agents(store, hosts=(*listening.hosts, listening.host), read_only=read_only)
-            working = [made.agents.run(), *([follow(calling)] if read_only else [])]
-            if ticking is not None and not read_only:
-                working.append(tick(calling, ticking, every))
-            async with together(working):
+            made.agents = Agents(store, url=url, hosts=listening.names(), read_only=read_only)
+            if idle is None:
+                calling.warm_queries()
+            due = None if ticking is None or read_only else tick(calling, ticking, every)
+            others = follow(calling) if read_only or address else None
+            end = None if idle is None else server.end_when_alone(idle)
+            async with together([made.agents.run(), due, others, end, _import_calls()]):
                 yield
 
-        stack.callback(server_file.withdraw, folder)
-        made = app(store, tokens=keys, read_only=read_only, started=beside, **listening.admitting())
+        stack.callback(_report_end, folder, how, read_only)
+        made = app(store, tokens=tokens.kept(folder), started=beside, **listening.admitting(read_only))
         gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
         gc.set_threshold(*_COLLECT)
-        _Server(made, folder).run([sockets])
+        server = _Server(made, folder)
+        server.run([sockets])
         log.say(logging.INFO, "stop", store=str(folder), url=url, pid=os.getpid())
         _report_notices(store, report)
+
+
+def _ticking(
+    stack: contextlib.ExitStack, store: GraphStore, prepared: Callable[[GraphStore], Ticking | None] | None
+) -> Ticking | None:
+    """What is done beside the answers; what it holds is written before the store is closed."""
+    ticking = prepared(store) if prepared is not None else None
+    if ticking is not None:
+        stack.callback(ticking.end)
+    return ticking
+
+
+async def _import_calls() -> None:
+    """Import what the calls need, once whoever had this server started is answered."""
+    await asyncio.sleep(_SETTLED)
+    await asyncio.to_thread(len, CALLS)
+
+
+def _make_way(folder: Path, how: server_file.Started, read_only: bool) -> None:
+    """Have a server that was started in the background give the store to one that somebody starts. Raises LockedError where another serves it."""
+    if read_only or not folder.is_dir():
+        return
+    server = server_file.served(folder)
+    if server is not None and (how, server_file.how_started(folder)) == ("by hand", "in the background"):
+        with contextlib.suppress(OSError):
+            os.kill(server["pid"], signal.SIGTERM)
+        until = time.monotonic() + _TAKEN
+        while server_file.holder(folder) == server["pid"] and time.monotonic() < until:
+            time.sleep(_PAUSE)
+    server_file.refuse_served(folder)
+
+
+def _opened(folder: Path | str, read_only: bool, driver: str, idle: float | None) -> GraphStore:
+    """The store, held by this process. Raises LockedError when another holds it, or serves it; who was started in the background waits some seconds first."""
+    until = time.monotonic() + (0.0 if idle is None else _TAKEN)
+    while True:
+        try:
+            store = graphstore.open(folder, read_only=read_only, driver=driver)  # type: ignore[arg-type]
+        except LockedError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(_PAUSE)
+            continue
+        if isinstance(store, registry.Elsewhere):  # another server was quicker
+            store.close()
+            server_file.refuse_served(Path(folder))
+            continue
+        return store
+
+
+def _report_start(folder: Path, url: str, listening: Listening, report: Callable[[str], None]) -> None:
+    report(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
+    if listening.host != "127.0.0.1":
+        report(_reached(listening.host, int(url.rpartition(":")[2]), listening.hosts))
+
+
+def _report_takeover(folder: Path, before: dict[str, Any] | None) -> None:
+    if before is not None:
+        log.say(logging.WARNING, "takeover", store=str(folder), pid=before["pid"], url=before["url"])
+
+
+def _report_coming(stack: contextlib.ExitStack, folder: Path, how: server_file.Started) -> None:
+    """Have others wait for this server, and let them look elsewhere at the end."""
+    stack.callback(server_file.withdraw, folder)
+    if (folder / "journal").is_dir() and not server_file.is_held(folder):
+        server_file.announce(folder, None, how)
+
+
+def _report_end(folder: Path, how: server_file.Started, read_only: bool) -> None:
+    """Have who comes while the store is closed wait until it is."""
+    with contextlib.suppress(EngineError):
+        if not read_only:
+            server_file.announce(folder, None, how)
 
 
 def _report_notices(store: GraphStore, report: Callable[[str], None]) -> None:
@@ -136,6 +225,17 @@ class _Server(uvicorn.Server):
     def __init__(self, made: Any, folder: Path) -> None:
         self._door, self._folder = made, folder
         super().__init__(config(made))
+
+    async def end_when_alone(self, idle: float) -> None:
+        """End the server once nobody has been connected for so many seconds."""
+        since = time.monotonic()
+        while not self.should_exit:
+            await asyncio.sleep(min(1.0, idle / 4))
+            if self._door.connections:
+                since = time.monotonic()
+            elif time.monotonic() - since >= idle:
+                self.should_exit = True
+                self._door.end()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """The first signal: finish what was begun. The second: at once; what was acknowledged is durable."""
@@ -255,7 +355,8 @@ def _loop_factory() -> Any:
     return uvloop.new_event_loop
 
 
-def _listen(listening: Listening) -> socket.socket:
+def listen(listening: Listening) -> socket.socket:
+    """The socket of an address. Raises EngineError when it cannot be had."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -285,7 +386,8 @@ def _make_room(connections: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def _url(host: str, port: int) -> str:
+def url_of(host: str, port: int) -> str:
+    """The address of a server for those on its machine."""
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"  # for those on this machine; others know its name
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -308,9 +410,9 @@ def is_loopback(host: str) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def together(working: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+async def together(working: Iterable[Coroutine[Any, Any, None] | None]) -> AsyncIterator[None]:
     """What goes on while the block does."""
-    tasks = [asyncio.ensure_future(each) for each in working]
+    tasks = [asyncio.ensure_future(each) for each in working if each is not None]
     try:
         yield
     finally:
@@ -323,7 +425,7 @@ async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
     while True:
         for name in ticking.names:
             try:
-                if await calling.turn(partial(ticking.do, name), alone=True):
+                if await _ticked(calling, ticking, name):
                     calling.metrics.count("ticks", name)
             except Exception as error:
                 calling.metrics.count("tick_errors", name)
@@ -331,14 +433,24 @@ async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
         await asyncio.sleep(every)
 
 
+async def _ticked(calling: Calling, ticking: Ticking, name: str) -> bool:
+    """Do a tick if it is due. What takes its time and writes nothing is done beside the writer: others write meanwhile."""
+    if not ticking.begin(name):
+        return False
+    rest = await asyncio.to_thread(ticking.ask, name)
+    await calling.turn(partial(ticking.finish, name, rest), alone=True)
+    return True
+
+
 async def follow(calling: Calling) -> None:
-    """Move a reader on with the journal of the one who writes. While that fails, every answer and /health say so."""
-    told = None
+    """Move on with the journal of the others who write. While that fails, every answer of a reader and /health say so."""
+    told, known = None, calling.store._last_tx
     while True:
         try:
-            if await calling.aside(calling.store.refresh):
+            await calling.aside(calling.store.refresh)
+            if calling.store._last_tx != known:
                 calling.news()
-            told = None
+            told, known = None, calling.store._last_tx
         except Exception as error:
             if str(error) != told:
                 _log.error("the journal could not be followed: %s", error)

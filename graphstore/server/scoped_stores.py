@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import graphstore
 from graphstore.core.folder.scoped_copy import ScopedCopy
 from graphstore.errors import DamageError
+from graphstore.server.beside import copy_folder
 from graphstore.server.requests import Refused
+from graphstore.server.scoped_writes import ScopedWrites
 
 if TYPE_CHECKING:
+    from graphstore.server.dispatch import Calling
     from graphstore.store.store import GraphStore
 
 Door = TypeVar("Door", bound=Any)
@@ -25,10 +28,15 @@ _FOLLOW = 0.25  # seconds between two looks for a stream
 
 
 class ScopedStores(Generic[Door]):
-    """The doors to those copies, by their scopes; `made` gives the door to one."""
+    """The doors to those copies, by their scopes; `made` gives the door to one, `main` what answers for the whole store."""
 
-    def __init__(self, store: GraphStore, made: Callable[[GraphStore], Door]) -> None:
-        self._store, self._made = store, made
+    def __init__(
+        self,
+        store: GraphStore,
+        main: Callable[[], Calling],
+        made: Callable[[GraphStore, tuple[str, ...]], Door],
+    ) -> None:
+        self._store, self._main, self._made = store, main, made
         self._open: dict[tuple[str, ...], _Open[Door]] = {}
         self._turn = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
@@ -49,8 +57,9 @@ class ScopedStores(Generic[Door]):
                 if len(self._open) >= _MOST:
                     raise Refused(503, f"{_MOST} sets of scopes are open. Make tokens of fewer.")
                 fresh = await asyncio.to_thread(_copied, self._store, scopes)
-                found = _Open(self._store, *fresh, self._made(fresh[1]))
-                await found.begin()
+                found = _Open(self._store, *fresh, self._made(fresh[1], scopes))
+                await asyncio.to_thread(found.follow)
+                await found.begin(self._main(), scopes)
                 self._open[scopes] = found
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
@@ -82,9 +91,11 @@ class _Open(Generic[Door]):
         self._store, self._copy, self._copied, self._folder, self.door = store, copy, copied, folder, door
         self._stack = AsyncExitStack()
         self._running: asyncio.Task[None] | None = None
+        self._following = threading.Lock()
 
-    async def begin(self) -> None:
+    async def begin(self, main: Calling, scopes: tuple[str, ...]) -> None:
         await self._stack.enter_async_context(self.door.open())
+        self.door.calling.scoped = ScopedWrites(main, self._copied, self.follow, scopes)
         if self.door.agents is not None:
             self._running = asyncio.ensure_future(self.door.agents.run())
 
@@ -97,14 +108,17 @@ class _Open(Generic[Door]):
 
     def follow(self) -> bool:
         """Whether the copy has all that its store has now; else it must be made anew."""
-        try:
-            if not self._copy.is_of_its_store():
+        with self._following:
+            try:
+                if not self._copy.is_of_its_store():
+                    return False
+                upto = self._store._coordinate()[1]
+                if self._copy.follow(upto):
+                    self._copied.refresh()
+                self._copied._part_of(self._store, upto, self._copy.crossing)
+            except DamageError:
                 return False
-            if self._copy.follow(self._store._coordinate()[1]):
-                self._copied.refresh()
-        except DamageError:
-            return False
-        return True
+            return True
 
     async def close(self) -> None:
         if self._running is not None:
@@ -119,7 +133,7 @@ class _Open(Generic[Door]):
 
 
 def _copied(store: GraphStore, scopes: tuple[str, ...]) -> tuple[ScopedCopy, GraphStore, Path]:
-    folder = Path(tempfile.mkdtemp(prefix="graphstore-scoped-"))
+    folder = copy_folder()
     try:
         assert store.path is not None
         copy = ScopedCopy(Path(store.path), folder / "store", scopes)

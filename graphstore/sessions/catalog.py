@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.sessions.joints import names, segment_node, session_node
 from graphstore.sessions.segments.nodes import SESSION
+from graphstore.sessions.segments_read import pieces, whole_projects
 from graphstore.sessions.transcripts.lines import session_id_in
 from graphstore.sessions.transcripts.transcript import Header, Transcript
 from graphstore.store import registry
+from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Node, Value
-from graphstore.values.period import OPEN, Instant, instant, moment
+from graphstore.values.period import OPEN, Instant, TimeLike, instant, moment
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store
@@ -42,17 +46,70 @@ class SessionInfo(Value):
     parent: str | None = None
     """The id of the node of the session it was forked from."""
     missing: bool = False
+    agents: int = 0
+    """How many sub-agents worked for it."""
+    agent: str | None = None
+    """The sub-agent whose session it is."""
 
 
 @registry.read("sessions")
-def listed(view: Reader, *, project: str | None = None) -> list[SessionInfo]:
-    """The sessions that are known, those that began first first; those that do not say when come last."""
-    known = [Known(node.id, node.content) for node in view.nodes(SESSION)]
-    found = [each for each in known if project is None or each.content.get("project") == project]
-    return [_info(each) for each in sorted(found, key=lambda each: each.since)]
+def listed(
+    view: Reader,
+    *,
+    project: str | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    every: bool = False,
+) -> list[SessionInfo]:
+    """The sessions that are known and began in [since, until), those that began first first; those that do not say when come last.
+
+    `project`: its path, or the end of it; worktrees and sub-folders belong to it. Sub-agents are counted at the session they worked for, and sessions in
+    which nothing was done (start-ups, commands of the program) are left out; with `every` each is listed.
+    """
+    known = sorted(
+        (Known(node.id, node.content) for node in view.nodes(SESSION)), key=lambda each: each.since
+    )
+    if project is not None:
+        known = _of_project(known, project)
+    if since is not None or until is not None:
+        begin = -OPEN if since is None else view._time(since, "since")
+        end = OPEN if until is None else view._time(until, "until")
+        known = [each for each in known if begin <= each.since[0] < end]
+    there = {each.id for each in known}
+    agents = Counter(str(each.parent) for each in known if each.agent and each.parent in there)
+    if not every:
+        idle = _idle(view)
+        busy = {each.parent for each in known if not each.agent or not idle.issuperset(each.nodes)}
+        known = [each for each in known if not each.missing or each.id in busy]
+        known = [each for each in known if not (each.agent and each.parent in there)]
+        known = [
+            each for each in known if not each.nodes or not idle.issuperset(each.nodes) or agents[each.id]
+        ]
+    return [_info(each, agents[each.id]) for each in known]
 
 
-def _info(known: Known) -> SessionInfo:
+def _idle(view: Reader) -> set[str]:
+    """The segments in which nothing was done."""
+    return {piece.id for piece in pieces(view) if piece.is_idle}
+
+
+def _of_project(known: list[Known], project: str) -> list[Known]:
+    wanted = text_of("project", project)
+    projects = whole_projects({str(each.content.get("project") or "") for each in known})
+    end = PurePosixPath(wanted.replace("\\", "/")).parts
+
+    def is_meant(path: str) -> bool:
+        return path == wanted or PurePosixPath(path.replace("\\", "/")).parts[-len(end) :] == end
+
+    folders = [str(each.content.get("project") or "") for each in known]
+    return [
+        each
+        for each, path in zip(known, folders, strict=True)
+        if path and (is_meant(path) or is_meant(projects[path]))
+    ]
+
+
+def _info(known: Known, agents: int) -> SessionInfo:
     content = known.content
 
     def at(name: str) -> datetime | None:
@@ -73,6 +130,8 @@ def _info(known: Known) -> SessionInfo:
         segments=len(known.nodes),
         parent=known.parent,
         missing=known.missing,
+        agents=agents,
+        agent=known.agent,
     )
 
 
@@ -84,9 +143,12 @@ _OF_ITSELF = frozenset({COPIED, MOVED, OTHERWISE})
 
 def taken_back_by_reading(store: Store, id: str) -> bool:
     """Whether a segment or a link that is no longer believed was taken back because a file was read better, and not by a person."""
-    with store.reading() as sight:
+
+    def look(sight: Sight) -> bool:
         last = sight.closed_by(id)
         return last >= 0 and sight.change(last).reason in _OF_ITSELF
+
+    return store._looked(look)
 
 
 @dataclass(slots=True)
@@ -100,6 +162,11 @@ class Known:
     def missing(self) -> bool:
         """Whether only another session names it: its own file was never seen."""
         return bool(self.content.get("missing"))
+
+    @property
+    def agent(self) -> str | None:
+        """The sub-agent whose session it is."""
+        return self.content.get("agent")
 
     @property
     def file_node(self) -> str | None:
@@ -123,6 +190,12 @@ class Known:
         return None if named is None else session_node(named)
 
     @property
+    def begun(self) -> datetime | None:
+        """When its first entry was, where its own file says so."""
+        at = self.content.get("startedAt")
+        return None if self.missing or at is None else moment(instant(at))
+
+    @property
     def since(self) -> tuple[Instant, str]:
         """What orders the sessions of a project: those that do not say when they began come last."""
         began = self.content.get("startedAt")
@@ -136,24 +209,53 @@ class Catalog:
         self._store = store
         self.sessions: dict[str, Known] = {}
         self._children: dict[str, set[str]] = {}
+        self._by_path: dict[str, str] = {}
         self._files: dict[str, str] = {}  # sessions whose file is named for another id, by that
         self._first: dict[str, tuple[Instant, str]] = {}
+        self._begun: dict[datetime, set[str]] = {}
+        self.titles: dict[str, str] = {}
+        """What files of sessions call the work at entries of others."""
         for node in store.as_of(valid=EVER).nodes(SESSION):
             self.put(node.id, node.content)
 
     def put(self, id: str, content: Json) -> None:
         """Take note of a session as it is written now."""
         before, known = self.sessions.get(id), Known(id, content)
+        self.take_titles(content.get("titles", {}))
+        if not known.missing:
+            self._by_path[content["file"]] = id
         self.sessions[id] = known
         if before is not None and before.parent not in (None, known.parent):
             self._children[str(before.parent)].discard(id)
         if known.file_node not in (None, id):
             self._files[str(known.file_node)] = id
+        if known.begun is not None:
+            self._begun.setdefault(known.begun, set()).add(id)
         if known.parent is not None:
             self._children.setdefault(known.parent, set()).add(id)
         project = content.get("project")
         if project and not known.missing:
             self._first[project] = min(self._first.get(project, known.since), known.since)
+
+    def take_titles(self, titles: Mapping[str, str]) -> list[str]:
+        """Take note of what a file calls the work at entries of others, the longest where several do; gives the entries of which that is new."""
+        known = self.titles
+        new = [
+            at
+            for at, title in titles.items()
+            if (len(title), title) > (len(known.get(at, "")), known.get(at, ""))
+        ]
+        known.update({at: titles[at] for at in new})
+        return new
+
+    def begun_with(self, at: datetime) -> list[Known]:
+        """The sessions whose first entry was at an instant, in the order of their ids."""
+        return [self.sessions[id] for id in sorted(self._begun.get(at, ()))]
+
+    def of_file(self, file: str) -> Known | None:
+        """The session that was read from the file at a path."""
+        known = self.sessions.get(self._by_path.get(file, ""))
+        return known if known is not None and known.content.get("file") == file else None
 
     def first_of(self, project: str) -> str | None:
         """The earliest session of a project."""

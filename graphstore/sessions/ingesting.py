@@ -7,7 +7,7 @@ the files alone and not on the order in which they are ingested: ids are derived
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,8 @@ from graphstore.sessions.joints import begins, has_entry, segment_node, session_
 from graphstore.sessions.segments.analysing import Analyser, Work, builtin
 from graphstore.sessions.segments.nodes import SCHEMA_VERSION, SessionNode
 from graphstore.sessions.transcripts import transcript as transcripts
+from graphstore.sessions.transcripts.file_formats import FORMATS
+from graphstore.sessions.transcripts.other_agents import document_in
 from graphstore.sessions.transcripts.transcript import Transcript
 from graphstore.sessions.writing import OwnSegment, SessionPlan, Writing
 from graphstore.store import registry
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 Ended = Callable[[Transcript], bool]
 """Whether a session has ended, so that its last segment is whole."""
-FORMATS = ("pi", "claude")
 _REFUSED = (InvalidError, ConflictError, NotFoundError)
 
 
@@ -103,9 +104,9 @@ def ingest(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Ingested:
-    """Ingest a session file, or every `.jsonl` below a folder: one transaction for each session. The same again writes nothing.
+    """Ingest a session file, or every one below a folder (`.jsonl`, and `.json` that is a session): one transaction for each session. The same again writes nothing.
 
-    `computer`: where the sessions ran (default: this one's name, for those not known yet). `format`: `pi` or `claude`, refuses others. `progress` is called
+    `computer`: where the sessions ran (default: this one's name, for those not known yet). `format`: `pi`, `claude`, `codex`, `copilot`, `gemini` or `opencode`, refuses others. `progress` is called
     with bytes done and in all. What fails is reported with its file, and the others go on. Raises InvalidError when there is no such file or folder.
     """
     files = session_files(path, but=store.path)
@@ -141,13 +142,23 @@ def session_files(path: str | Path, *, but: Path | None) -> list[Path]:
     place = Path(path).expanduser().absolute()
     if place.is_dir():
         own = None if but is None else but.absolute()
-        found = (file for file in place.rglob("*.jsonl") if own not in file.parents)
-        return sorted(file for file in found if file_access.is_file(file))
+        lines = (file for file in place.rglob("*.jsonl") if own not in file.parents)
+        documents = (file for file in place.rglob("*.json") if own not in file.parents and _is_document(file))
+        return sorted(file for file in (*lines, *documents) if file_access.is_file(file))
     if file_access.is_file(place):
         return [place]
     raise InvalidError(
         f"there is nothing at {str(place)!r}. Give a session file, or a folder with .jsonl files."
     )
+
+
+def _is_document(file: Path) -> bool:
+    """Whether a file is a session that is one JSON document."""
+    try:
+        with file_access.opened(file, 1 << 16) as opened:
+            return document_in(opened) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def size_of(file: Path) -> int:
@@ -178,11 +189,37 @@ class Ingesting:
 
     def take(self, file: Path, *, ended: Ended | None = None) -> list[SessionIngested]:
         """Ingest one file; and again those forked from it, where it now shows better what they copied. `ended`: whether its last segment is whole."""
+        if ended is None and (known := self._as_it_was(file)) is not None:
+            return [known]
         report, plan, awaited = self._one(file, None, ended)
         if plan is None:
             return [report]
         again = [self._one(place, file, None)[0] for place in self._misread(plan, awaited)]
+        again += [self._one(place, None, None)[0] for place in self._untitled(plan)]
         return [report, *(each for each in again if each.error or each.new or each.revised or each.retracted)]
+
+    def _as_it_was(self, file: Path) -> SessionIngested | None:
+        """The report of a file that holds what it held, and of which everything stands as this analyser writes it; None for any other."""
+        known = self.catalog.of_file(file_access.called(file))
+        if known is None or self._computer not in (None, known.content.get("computer")):
+            return None
+        if self._format not in (None, known.content.get("format")) or known.content.get(
+            "fileDigest"
+        ) != digest_of(file):
+            return None
+        for node in map(self._node, known.nodes):
+            if (
+                node is None
+                or node.standing not in UPRIGHT
+                or revisions.outdated(node.content, self._analyze.version)
+            ):
+                return None
+        return SessionIngested(
+            file=file_access.called(file),
+            session=known.id,
+            unchanged=len(known.nodes),
+            warnings=_counted(known.content.get("warnings", {})),
+        )
 
     def _one(
         self, file: Path, parent: Path | None, ended: Ended | None
@@ -212,6 +249,15 @@ class Ingesting:
         children += self.catalog.waiting_for(plan.transcript.path)
         places = [Path(child.content["file"]) for child in children]
         return [place for place in places if file_access.is_file(place)]
+
+    def _untitled(self, plan: SessionPlan) -> list[Path]:
+        """The files beside this one that hold entries which it titles, and that were read without its titles."""
+        if not plan.titles:
+            return []
+        folder = plan.transcript.path.parent
+        files = {Path(each.content["file"]) for each in self.catalog.sessions.values() if each.nodes}
+        beside = sorted(file for file in files if file.parent == folder and file != plan.transcript.path)
+        return [file for file in beside if file_access.is_file(file) and _holds(file, plan.titles)]
 
     def outdated(self, known: Known) -> bool:
         """Whether another version of the analyser, or an older schema, wrote any of its segments."""
@@ -247,9 +293,28 @@ class Ingesting:
         if self._format is not None and header.format != self._format:
             raise InvalidError(f"it is a session of {header.format}, not of {self._format}.")
         if not header.raw and not any(entry.role for entry in transcript.entries):
-            raise InvalidError("it is no session file: it has neither a header nor a message.")
-        there = None if parent is not None else self._parent_elsewhere(transcript)
-        return transcript if there is None else transcripts.read(file, parent=there)
+            raise InvalidError(
+                f"its format is not known: it is no session file, and has neither a header nor a message. Known are {', '.join(FORMATS)}."
+            )
+        if parent is not None:
+            return transcript
+        there = self._parent_elsewhere(transcript)
+        return self._unforked(transcript) if there is None else transcripts.read(file, parent=there)
+
+    def _unforked(self, transcript: Transcript) -> Transcript:
+        """A session that names no parent as the fork of one that begins with the same entries and was known before; others as they are."""
+        header = transcript.header
+        if header.format != "claude" or header.parent_session_id or header.timestamp is None:
+            return transcript
+        own = session_node(header.session_id)
+        for known in self.catalog.begun_with(header.timestamp):
+            place = Path(known.content["file"])
+            if own in (known.id, known.parent) or place == transcript.path or not file_access.is_file(place):
+                continue
+            found = transcripts.read(transcript.path, parent=place)
+            if found.copied:
+                return found
+        return transcript
 
     def _parent_elsewhere(self, transcript: Transcript) -> Path | None:
         """Where the parent's file is, when it is known and not where reading looked for it."""
@@ -279,6 +344,7 @@ class Ingesting:
         if open and pieces:
             pieces.pop()
         plan = SessionPlan(transcript, session_node(session_id), pieces, segments, open)
+        plan.titles = self.catalog.take_titles(transcript.titles_elsewhere)
         known = self.catalog.sessions.get(plan.id)
         plan.content = self._content(plan, known)
         if known is not None and not known.missing:
@@ -309,7 +375,7 @@ class Ingesting:
             "file": file_access.called(transcript.path),
             "computer": computer,
             "project": header.cwd,
-            "name": transcript.name,
+            "name": transcript.name or transcript.title_from(self.catalog.titles),
             "format": header.format,
             "startedAt": None if began is None else iso(instant(began)),
             "endedAt": None if ended is None else iso(instant(ended)),
@@ -317,11 +383,14 @@ class Ingesting:
             "copiedEntries": transcript.copied,
             "lastShared": transcript.last_shared,
             "digest": _digest(plan),
+            "fileDigest": None if plan.open else digest_of(transcript.path),
             "parentSession": header.parent_session,
             "parentSessionId": header.parent_session_id if above is None else above.content["sessionId"],
             "analyzerVersion": self._analyze.version,
             "schemaVersion": SCHEMA_VERSION,
             "nodes": [piece.id for piece in pieces],
+            "titles": transcript.titles_elsewhere or None,
+            "agent": header.agent,
             "strays": strays(transcript, [piece.segment for piece in pieces]) or None,
             "warnings": dict(sorted(counts.items())),
             "missing": False,
@@ -337,7 +406,7 @@ class Ingesting:
             ):
                 plan.content = known.content  # the same, or a copy of it
             for piece in plan.pieces:
-                piece.trigger = self._outdated(piece)
+                piece.trigger = self._outdated(plan, piece)
             return
         here = known.content["file"] == file_access.called(transcript.path) or not file_access.is_file(
             Path(known.content["file"])
@@ -370,7 +439,7 @@ class Ingesting:
             return None
         digest, count = revisions.known_as(node.content)
         if digest == piece.digest:
-            return revisions.outdated(node.content, self._analyze.version)
+            return self._renewed(plan, piece, node)
         if piece.segment.entry_count < count or (piece.segment.entry_count == count and not here):
             return None
         return revisions.GROWN
@@ -378,13 +447,23 @@ class Ingesting:
     def _taken_back(self, node: Node) -> bool:
         return node.standing == "retracted" and taken_back_by_reading(self._store, node.id)
 
-    def _outdated(self, piece: OwnSegment) -> str | None:
+    def _renewed(self, plan: SessionPlan, piece: OwnSegment, node: Node) -> str | None:
+        """Why a segment of the same bytes is described anew: by another analyser, or since another file says what it was called."""
+        said = node.content.get("metadata", {})
+        called = plan.transcript.title(piece.segment, self.catalog.titles)
+        if called is not None and called != said.get("called"):
+            return revisions.GROWN
+        if "kept" in said and said["kept"] != bool(plan.transcript.is_kept(piece.segment)):
+            return revisions.GROWN
+        return revisions.outdated(node.content, self._analyze.version)
+
+    def _outdated(self, plan: SessionPlan, piece: OwnSegment) -> str | None:
         """Why a segment whose session has not changed is to be written all the same."""
         node = self._node(piece.id)
         if node is None or node.standing not in UPRIGHT:
             return None
         digest, _ = revisions.known_as(node.content)
-        return revisions.outdated(node.content, self._analyze.version) if digest == piece.digest else None
+        return self._renewed(plan, piece, node) if digest == piece.digest else None
 
     def _node(self, id: str) -> Node | None:
         """What the graph has by this id, with any standing."""
@@ -425,10 +504,7 @@ class Ingesting:
 
     def _report(self, plan: SessionPlan, due: list[OwnSegment], retracted: int) -> SessionIngested:
         new = sum(piece.trigger == revisions.INITIAL for piece in due)
-        read = [
-            f"{reason} ({count} ×)" if count > 1 else reason
-            for reason, count in plan.transcript.warning_counts.items()
-        ]
+        read = _counted(plan.transcript.warning_counts)
         return SessionIngested(
             file=file_access.called(plan.transcript.path),
             session=plan.id,
@@ -477,7 +553,8 @@ class Ingesting:
     def _analysed(self, plan: SessionPlan, piece: OwnSegment) -> SessionNode:
         """What the analyser says of a segment, checked. Raises InvalidError for one that raises, or says what is no node."""
         transcript, segment = plan.transcript, piece.segment
-        work = Work(transcript, segment, plan.content["computer"], transcript.header.cwd or "")
+        titles = self.catalog.titles
+        work = Work(transcript, segment, plan.content["computer"], transcript.header.cwd or "", titles)
         who = f"the analyser {self._analyze.version!r} failed on the segment at {segment.start_entry_id}"
         try:
             given = self._analyze(work)
@@ -488,6 +565,8 @@ class Ingesting:
         try:
             content = given.json_object() if isinstance(given, SessionNode) else dict(given)
             source, metadata = content.get("source", {}), content.get("metadata", {})
+            if called := work.called():
+                content["metadata"] = metadata = {**metadata, "called": called}
             if source.get("digest") != piece.digest:
                 content["source"] = {**source, **work.source()}
             if metadata.get("analyzerVersion") != self._analyze.version:
@@ -497,6 +576,28 @@ class Ingesting:
             raise InvalidError(
                 f"{who}: what it gave is no node. {error} Nothing of the session was written."
             ) from error
+
+
+def _holds(file: Path, entries: Iterable[str]) -> bool:
+    """Whether a file has an entry with one of these ids."""
+    with file_access.opened(file, 1 << 20) as opened:
+        return any(b'"uuid"' in line and any(entry.encode() in line for entry in entries) for line in opened)
+
+
+def _counted(warnings: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(f"{reason} ({count} ×)" if count > 1 else reason for reason, count in warnings.items())
+
+
+def digest_of(file: Path) -> str | None:
+    """32 hex characters of all bytes of a file; None where it cannot be read."""
+    found = blake2b(digest_size=16)
+    try:
+        with file_access.opened(file, 1 << 20) as opened:
+            while block := opened.read(1 << 20):
+                found.update(block)
+    except (OSError, ValueError):
+        return None
+    return found.hexdigest()
 
 
 def _digest(plan: SessionPlan) -> str:

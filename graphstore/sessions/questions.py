@@ -1,145 +1,31 @@
-"""The questions about agents' sessions: what was done, decided and learned, what failed again, what was forked from what, and what it cost.
+"""The questions about agents' sessions: what was decided and learned, what failed again, and what it cost.
 
 Each is a function of a view, so it is answered as of any coordinate; each answer reads well as text, and is a tuple of plain values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
-from math import fsum
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
+from graphstore.sessions.pricing import Prices, prices
 from graphstore.sessions.segments.likeness import plain
 from graphstore.sessions.segments.nodes import LEVELS
-from graphstore.sessions.segments_read import Met, Piece, Taught, number, of_project, pieces
+from graphstore.sessions.segments_read import Met, Piece, Taught, between, number, of_project, pieces
+from graphstore.sessions.session_answers import SessionAnswer, priced, summed
 from graphstore.store import registry
 from graphstore.values.inputs import at_least_one, ids
 from graphstore.values.models import Json, Value
-from graphstore.values.period import OPEN, TimeLike, end_moment, instant, moment, when
+from graphstore.values.period import OPEN, TimeLike, instant, moment, when
 from graphstore.values.text import line
 from graphstore.values.time_range import plural
 
 BY = ("project", "model", "session", "day")
 CONFIDENCES = ("high", "medium", "low")
 _LINE = 100
-_CENTS = 6  # decimals of a sum of money: more are noise of the sums
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class SessionAnswer(Value):
-    """What was found, one line each as text."""
-
-    def _found(self) -> tuple[Value, ...]:
-        raise NotImplementedError
-
-    def _nothing(self) -> str:
-        return "Nothing is known of that here."
-
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        return iter(self._found())
-
-    def __len__(self) -> int:
-        return len(self._found())
-
-    def __bool__(self) -> bool:
-        return bool(self._found())
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self._found())) or self._nothing()
-
-
-# ---- what was done --------------------------------------------------------------------------------
-
-
-class Worked(Value):
-    """One piece of work: what a segment of a session was about, how it went and what it took. `node`: the segment's id."""
-
-    node: str
-    session: str
-    started_at: datetime
-    minutes: float
-    type: str
-    outcome: str
-    summary: str
-    files: tuple[str, ...]
-    cost: float
-    tokens: int
-
-    def __str__(self) -> str:
-        how = " ".join(filter(None, (self.type, self.outcome)))
-        return f"{when(self.started_at)}  {how}: {line(self.summary or '(no summary)', _LINE)}  [{self.node}]"
-
-
-class WorkOn(SessionAnswer):
-    """What was done on a project, the oldest first."""
-
-    project: str
-    since: datetime | None
-    until: datetime | None
-    work: tuple[Worked, ...]
-    sessions: int
-    minutes: float
-    cost: float
-    tokens: int
-    unpriced: int = 0
-    """Of how many no cost is known: their sessions say tokens only."""
-
-    def _found(self) -> tuple[Value, ...]:
-        return self.work
-
-    def __str__(self) -> str:
-        time = _span(self.since, self.until)
-        if not self.work:
-            return f"{self.project}{time}: nothing."
-        work = f"{plural(len(self.work), 'piece')} of work in {plural(self.sessions, 'session')}"
-        spent = f"{self.minutes:,.0f} minutes, {_priced(self.cost, self.unpriced, len(self.work))}, {plural(self.tokens, 'token')}"
-        return "\n".join([f"{self.project}{time}: {work}, {spent}.", *map(str, self.work)])
-
-
-@registry.read("sessions")
-def work_on(
-    view: Reader, project: str, since: TimeLike | None = None, until: TimeLike | None = None
-) -> WorkOn:
-    """What was done on a project: each piece of work that began in [since, until).
-
-    `project`: its path, or the end of it. Raises NotFoundError for a project that no work is known of here, InvalidError when several are meant.
-    """
-    begin = -OPEN if since is None else view._time(since, "since")
-    end = OPEN if until is None else view._time(until, "until")
-    there = of_project(pieces(view), project)
-    found = [piece for piece in there if begin <= piece.since < end]
-    work = tuple(map(_worked, found))
-    return WorkOn(
-        project=there[0].project,
-        since=None if since is None else moment(begin),
-        until=end_moment(end),
-        work=work,
-        sessions=len({each.session for each in work}),
-        minutes=round(fsum(each.minutes for each in work), 2),
-        cost=_sum(each.cost for each in work),
-        tokens=sum(each.tokens for each in work),
-        unpriced=sum(piece.unpriced for piece in found),
-    )
-
-
-def _worked(piece: Piece) -> Worked:
-    return Worked(
-        node=piece.id,
-        session=piece.session,
-        started_at=moment(piece.since),
-        minutes=piece.number("metadata", "durationMinutes"),
-        type=piece.text("classification", "type"),
-        outcome=piece.text("content", "outcome"),
-        summary=piece.summary,
-        files=tuple(piece.texts("content", "filesTouched")),
-        cost=piece.number("metadata", "cost"),
-        tokens=int(piece.number("metadata", "tokensUsed")),
-    )
 
 
 # ---- what was decided -----------------------------------------------------------------------------
@@ -176,12 +62,20 @@ class Decisions(SessionAnswer):
 
 
 @registry.read("sessions")
-def decisions(view: Reader, project: str | None = None) -> Decisions:
+def decisions(
+    view: Reader,
+    project: str | None = None,
+    *,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+) -> Decisions:
     """The decisions that stand, on one project or all, the latest first. What a retracted or superseded segment decided does not stand.
 
-    `project`: as for `work_on`.
+    `project`, `since`, `until`: as for `work_on`.
     """
     there = of_project(pieces(view), project)
+    name = there[0].project if project is not None else None
+    there = _between(view, there, since, until)
     groups: dict[tuple[str, str], list[tuple[Piece, Json]]] = {}
     for piece in there:
         for each in piece.objects("content", "keyDecisions"):
@@ -190,7 +84,7 @@ def decisions(view: Reader, project: str | None = None) -> Decisions:
                 groups.setdefault((piece.project, what), []).append((piece, each))
     found = [_decided(what, group) for (_, what), group in groups.items()]
     found.sort(key=lambda each: (-instant(each.last_at), each.project, each.what))
-    return Decisions(project=there[0].project if project is not None else None, decisions=tuple(found))
+    return Decisions(project=name, decisions=tuple(found))
 
 
 def _decided(what: str, group: list[tuple[Piece, Json]]) -> Decided:
@@ -252,18 +146,24 @@ class Lessons(SessionAnswer):
 
 @registry.read("sessions")
 def lessons(
-    view: Reader, tags: Iterable[str] | str = (), *, level: str | None = None, project: str | None = None
+    view: Reader,
+    tags: Iterable[str] | str = (),
+    *,
+    level: str | None = None,
+    project: str | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
 ) -> Lessons:
     """The lessons with any of these tags (whatever their case), or all without: by confidence, then the latest first.
 
-    `level`: of that level only. `project`: learned on it, as for `work_on`. Raises InvalidError for an unknown level.
+    `level`: of that level only. `project`, `since`, `until`: learned on it and then, as for `work_on`. Raises InvalidError for an unknown level.
     """
     if level is not None and level not in LEVELS:
         raise InvalidError.choice("level", level, LEVELS)
     requested = ids("tags", tags)
     wanted = plain(requested)
     groups: dict[tuple[str, str, str], list[tuple[Piece, Taught]]] = {}
-    for piece in of_project(pieces(view), project):
+    for piece in _between(view, of_project(pieces(view), project), since, until):
         for lesson in piece.lessons():
             if level in (None, lesson.level) and (not wanted or wanted & plain(lesson.tags)):
                 groups.setdefault((piece.project, lesson.level, lesson.summary), []).append((piece, lesson))
@@ -341,11 +241,18 @@ class RecurringErrors(SessionAnswer):
 
 
 @registry.read("sessions")
-def recurring_errors(view: Reader, at_least: int = 2) -> RecurringErrors:
-    """The errors that came in `at_least` sessions or more."""
+def recurring_errors(
+    view: Reader,
+    at_least: int = 2,
+    *,
+    project: str | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+) -> RecurringErrors:
+    """The errors that came in `at_least` sessions or more. `project`, `since`, `until`: as for `work_on`."""
     at_least_one("at_least", at_least)
     met: dict[str, list[tuple[Piece, Met]]] = {}
-    for piece in pieces(view):
+    for piece in _between(view, of_project(pieces(view), project), since, until):
         for error in piece.errors():
             met.setdefault(error.pattern, []).append((piece, error))
     found = [_recurring(each) for each in met.values()]
@@ -390,7 +297,7 @@ class Cost(Value):
         cached = (
             f", {self.cache_read + self.cache_write:,} cached" if self.cache_read + self.cache_write else ""
         )
-        cost = _priced(self.cost, self.unpriced, self.pieces)
+        cost = priced(self.cost, self.unpriced, self.pieces)
         return f"{cost:>10}  {plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
 
 
@@ -409,7 +316,7 @@ class Costs(SessionAnswer):
 
     def __str__(self) -> str:
         pieces = sum(row.pieces for row in self.rows)
-        total = f"{_priced(self.cost, self.unpriced, pieces):>10}  {plural(self.tokens, 'token')} in all, by {self.by}"
+        total = f"{priced(self.cost, self.unpriced, pieces):>10}  {plural(self.tokens, 'token')} in all, by {self.by}"
         total += f"; no cost is known of {plural(self.unpriced, 'piece')} of work" if self.unpriced else ""
         return "\n".join([*map(str, self.rows), total])
 
@@ -425,55 +332,70 @@ class _Spent(NamedTuple):
 
 
 @registry.read("sessions")
-def costs(view: Reader, by: str = "project") -> Costs:
-    """What the sessions took, by `project`, `model`, `session` or `day` (UTC, of the start of a piece of work). What a fork copied counts once.
+def costs(
+    view: Reader,
+    by: str = "project",
+    *,
+    project: str | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+) -> Costs:
+    """What the sessions took, by `project`, `model`, `session` or `day` (UTC, of the start of a piece of work). What a fork copied counts once, and
+    what a sub-agent took counts to the session it worked for. Money is what the sessions say, else what `set_prices` says; without either, tokens.
 
-    Raises InvalidError for another `by`.
+    `project`, `since`, `until`: as for `work_on`. Raises InvalidError for another `by`.
     """
     if by not in BY:
         raise InvalidError.choice("by", by, BY)
     by_key: dict[str, list[_Spent]] = {}
-    there = pieces(view)
+    there, table = _between(view, of_project(pieces(view), project), since, until), prices(view)
     for piece in there:
-        for spent in _by_model(piece) if by == "model" else [_spent(piece, by)]:
+        for spent in _by_model(piece, table) if by == "model" else [_spent(piece, by, table)]:
             by_key.setdefault(spent.key, []).append(spent)
     rows = [_cost(key, spent) for key, spent in by_key.items()]
     rows.sort(key=lambda row: (row.key,) if by == "day" else (-row.cost, -row.tokens, row.key))
     return Costs(
         by=by,
         rows=tuple(rows),
-        cost=_sum(row.cost for row in rows),
+        cost=summed(row.cost for row in rows),
         tokens=sum(row.tokens for row in rows),
-        unpriced=sum(piece.unpriced for piece in there),
+        unpriced=sum(table.is_unpriced(piece) for piece in there),
     )
 
 
-def _spent(piece: Piece, by: str) -> _Spent:
-    key = {"project": piece.project, "session": piece.session, "day": f"{moment(piece.since):%Y-%m-%d}"}[by]
-    used = _by_model(piece)
+def _between(view: Reader, found: list[Piece], since: TimeLike | None, until: TimeLike | None) -> list[Piece]:
+    """Those that began in [since, until)."""
+    begin = -OPEN if since is None else view._time(since, "since")
+    return between(found, begin, OPEN if until is None else view._time(until, "until"))
+
+
+def _spent(piece: Piece, by: str, table: Prices) -> _Spent:
+    session = piece.parent or piece.session
+    key = {"project": piece.project, "session": session, "day": f"{moment(piece.since):%Y-%m-%d}"}[by]
+    used = _by_model(piece, table)
     return _Spent(
         key,
-        piece.number("metadata", "cost"),
+        table.cost(piece),
         piece.number("metadata", "tokensUsed"),
         sum(each.cache_read for each in used),
         sum(each.cache_write for each in used),
         piece.id,
-        piece.unpriced,
+        table.is_unpriced(piece),
     )
 
 
-def _by_model(piece: Piece) -> list[_Spent]:
+def _by_model(piece: Piece, table: Prices) -> list[_Spent]:
     return [
         _Spent(
             "/".join(
                 name for name in (each.get("provider"), each.get("model")) if isinstance(name, str) and name
             ),
-            number(each.get("cost")),
+            table.of_model(each)[0],
             number(each.get("tokensInput")) + number(each.get("tokensOutput")),
             number(each.get("cacheRead")),
             number(each.get("cacheWrite")),
             piece.id,
-            piece.unpriced and not number(each.get("cost")),
+            piece.unpriced and not table.of_model(each)[1],
         )
         for each in piece.objects("observations", "modelsUsed")
     ]
@@ -482,29 +404,10 @@ def _by_model(piece: Piece) -> list[_Spent]:
 def _cost(key: str, spent: list[_Spent]) -> Cost:
     return Cost(
         key=key,
-        cost=_sum(each.cost for each in spent),
+        cost=summed(each.cost for each in spent),
         tokens=int(sum(each.tokens for each in spent)),
         cache_read=int(sum(each.cache_read for each in spent)),
         cache_write=int(sum(each.cache_write for each in spent)),
         pieces=len({each.node for each in spent}),
         unpriced=len({each.node for each in spent if each.unpriced}),
     )
-
-
-def _sum(amounts: Iterable[float]) -> float:
-    return round(fsum(amounts), _CENTS)
-
-
-def _priced(amount: float, unpriced: int, all: int) -> str:
-    """An amount of money; with "+" where it is not all that was paid, for some of it has no price."""
-    if not unpriced:
-        return _money(amount)
-    return "unknown" if unpriced == all and not amount else f"{_money(amount)}+"
-
-
-def _money(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:,.4f}"
-
-
-def _span(since: datetime | None, until: datetime | None) -> str:
-    return "".join(f" {word} {when(at)}" for word, at in (("since", since), ("until", until)) if at)

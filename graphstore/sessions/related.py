@@ -7,7 +7,7 @@ or none. What is found depends on the segments alone, so the links of now are th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,13 +26,11 @@ from graphstore.sessions.segments.likeness import (
     plain,
     telling,
 )
-from graphstore.sessions.segments.nodes import Trigger
 from graphstore.sessions.segments_read import Piece, pieces
 from graphstore.store import registry
 from graphstore.values.inputs import at_least_one
-from graphstore.values.models import Json, Value
-from graphstore.values.period import Instant, TimeLike, instant, iso, moment
-from graphstore.values.text import given_text
+from graphstore.values.models import Value
+from graphstore.values.period import Instant, TimeLike, moment
 from graphstore.values.time_range import plural
 from graphstore.values.vocabulary import KINDS
 
@@ -47,7 +45,6 @@ GROUNDLESS = "connect: no ground for it is found any more"
 RENEWED = "connect: it is found otherwise now"
 
 _OWN = "con_"  # the ids of links that are made here, and may be taken back here
-_TRIGGER: Trigger = "connection_found"
 _CLOSER = tuple(kind.name for kind in KINDS.values() if kind.group in ("structural", "semantic"))
 _READ = ("content", "lessons", "observations")  # the parts of a content that are text about the work
 _DAY = 86_400 * 1_000_000
@@ -57,7 +54,7 @@ _Key = tuple[str, str, str]  # kind, source, target; of a symmetric kind the end
 
 class Connected(Value):
     """What `connect` did: the links made, by kind; those that were renewed, because they are found with another reason or likeness, and those taken
-    back, because nothing speaks for them any more; the nodes revised. `left`: links found that somebody had taken back, and that stay so.
+    back, because nothing speaks for them any more. No node is revised. `left`: links found that somebody had taken back, and that stay so.
     """
 
     segments: int
@@ -65,17 +62,17 @@ class Connected(Value):
     renewed: int
     taken_back: int
     left: int
-    revised: tuple[str, ...]
+    revised: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        if not (self.links or self.renewed or self.taken_back or self.revised):
+        if not (self.links or self.renewed or self.taken_back):
             return f"{plural(self.segments, 'segment')}: nothing new."
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.links.items())
         words = [f"{plural(sum(self.links.values()), 'link')} made{f' ({kinds})' if kinds else ''}"]
         words += [f"{self.renewed:,} renewed"] if self.renewed else []
         words += [f"{self.taken_back:,} taken back"] if self.taken_back else []
         words += [f"{self.left:,} left as somebody took them back"] if self.left else []
-        return f"{plural(self.segments, 'segment')}: {', '.join(words)}; {plural(len(self.revised), 'node')} revised."
+        return f"{plural(self.segments, 'segment')}: {', '.join(words)}."
 
 
 @registry.write("sessions")
@@ -85,35 +82,32 @@ def connect(
     now: TimeLike | None = None,
     window_days: float = 30,
     threshold: float = 0.2,
-    most: int = 50,
+    most: int = 10,
 ) -> Connected:
-    """Link the segments that have to do with each other, and revise each that is linked, in one transaction; in none when nothing is new.
+    """Link the segments that have to do with each other, in one transaction; in none when nothing is new. Segments in which nothing was done get no link.
 
     Held against each other is each segment and those that began up to `window_days` before it. `semantic`: at least `threshold` of
-    0.4 · Jaccard(tags) + 0.3 · Jaccard(topics) + 0.3 · Jaccard(words of the summary). `most`: so many links of a kind from a segment to earlier ones.
-    `now`: the instant written beside each connection, by default that of the transaction. Raises InvalidError for a number out of range.
+    0.4 · Jaccard(tags) + 0.3 · Jaccard(topics) + 0.3 · Jaccard(words of the summary), and more than topics are shared. `most`: so many links of a kind from
+    a segment to earlier ones; ten at a segment in all, beside that to the session before it. `now`: accepted, and has no effect. Raises InvalidError for a number out of range.
     """
     limits = Limits(_window(window_days), _share("threshold", threshold), at_least_one("most", most))
-    said_at = None if now is None else store._time(now, "now")
+    if now is not None:
+        store._time(now, "now")
     with store.transaction(reason="connect"):
-        work = _Connecting(store, said_at)
+        work = _Connecting(store)
         work.links(limits)
-        work.nodes()
         return work.done()
 
 
 class _Connecting:
     """One connect, inside its transaction."""
 
-    def __init__(self, store: Store, said_at: Instant | None) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._at = iso(instant(store.at.tx) if said_at is None else said_at)
-        self._pieces = pieces(store)
+        self._pieces = [piece for piece in pieces(store) if not piece.is_idle]
         self._known = _known(store, self._pieces)
         self._made: Counter[str] = Counter()
         self._renewed = self._taken_back = self._left = 0
-        self._revised: list[str] = []
-        self._held: list[Connection] = []
         self._refused: frozenset[str] | None = None
 
     def links(self, limits: Limits) -> None:
@@ -141,7 +135,6 @@ class _Connecting:
             self._store.unlink(own, reason=RENEWED)
             self._make(connection, since)
             self._renewed += 1
-        self._held.append(connection)
 
     def _make(self, connection: Connection, since: Instant) -> bool:
         """Whether the link could be made: somebody may say otherwise of another time."""
@@ -162,8 +155,7 @@ class _Connecting:
         return True
 
     def _is_known(self, id: str) -> bool:
-        with self._store.reading() as sight:
-            return sight.knows_link(id)
+        return self._store._looked(lambda sight: sight.knows_link(id))
 
     def _unwanted(self) -> frozenset[str]:
         """The links of this command that somebody else took back."""
@@ -177,39 +169,6 @@ class _Connecting:
             )
         return self._refused
 
-    def nodes(self) -> None:
-        """Write each connection into the nodes at its ends, once."""
-        entries: dict[str, list[Json]] = {}
-        projects: dict[str, set[str]] = {}
-        project_of = {piece.id: piece.project for piece in self._pieces}
-        for each in self._held:
-            kind = KINDS[each.kind]
-            for here, name, there in (
-                (each.source, kind.name, each.target),
-                (each.target, kind.inverse, each.source),
-            ):
-                entries.setdefault(here, []).append(
-                    {
-                        "timestamp": self._at,
-                        "decision": f"connected: {name.replace('_', ' ')} {there}",
-                        "reasoning": each.reason,
-                    }
-                )
-                if project_of[there] and project_of[there] != project_of[here]:
-                    projects.setdefault(here, set()).add(project_of[there])
-        for piece in self._pieces:
-            content = connected(piece.content, entries.get(piece.id, []), projects.get(piece.id, set()))
-            if content is not piece.content:
-                self._revise(piece, content)
-
-    def _revise(self, piece: Piece, content: Json) -> None:
-        node = piece.node
-        text = given_text(node.content, node.text)
-        self._store.revise(
-            node.id, content, text=text, source=node.source, trigger=_TRIGGER, reason="connected", minor=True
-        )
-        self._revised.append(node.id)
-
     def done(self) -> Connected:
         """What was done."""
         return Connected(
@@ -218,7 +177,6 @@ class _Connecting:
             renewed=self._renewed,
             taken_back=self._taken_back,
             left=self._left,
-            revised=tuple(self._revised),
         )
 
 
@@ -245,24 +203,6 @@ def subject(piece: Piece) -> Subject:
     )
 
 
-def connected(content: Json, entries: list[Json], projects: Iterable[str]) -> Json:
-    """A content with these decisions and related projects; the very same when it has them all."""
-    meta, semantic = _object(content.get("daemonMeta")), _object(content.get("semantic"))
-    decisions = _list(meta.get("decisions"))
-    known = {str(each.get("decision")) for each in decisions if isinstance(each, dict)}
-    new = [each for each in entries if each["decision"] not in known]
-    related = _list(semantic.get("relatedProjects"))
-    more = sorted(set(projects) - {each for each in related if isinstance(each, str)})
-    if not new and not more:
-        return content
-    changed = dict(content)
-    if new:
-        changed["daemonMeta"] = {**meta, "decisions": [*decisions, *new]}
-    if more:
-        changed["semantic"] = {**semantic, "relatedProjects": [*related, *more]}
-    return changed
-
-
 class _Known(NamedTuple):
     """The links between segments: those of this command by what they say, what others say, the pairs that others' links join closely; and those
     that this command made once and that are held no more, each by its latest id.
@@ -278,12 +218,13 @@ class _Known(NamedTuple):
 
 
 def _known(store: Store, there: list[Piece]) -> _Known:
-    own: dict[_Key, str] = {}
-    past: dict[_Key, str] = {}
-    others: set[_Key] = set()
-    pairs: set[frozenset[str]] = set()
     ids = {piece.id for piece in there}
-    with store.reading() as sight:
+
+    def look(sight: Sight) -> _Known:
+        own: dict[_Key, str] = {}
+        past: dict[_Key, str] = {}
+        others: set[_Key] = set()
+        pairs: set[frozenset[str]] = set()
         for edge in sight.edges_of(_CLOSER):
             source, target = sight.id(edge.source), sight.id(edge.target)
             if source not in ids or target not in ids:
@@ -295,7 +236,9 @@ def _known(store: Store, there: list[Piece]) -> _Known:
                     pairs.add(frozenset((source, target)))
             elif edge.id.startswith(_OWN):
                 (own if row >= 0 else past)[key] = edge.id
-    return _Known(own, frozenset(others), frozenset(pairs), past)
+        return _Known(own, frozenset(others), frozenset(pairs), past)
+
+    return store._looked(look)
 
 
 def _found(sight: Sight, row: int) -> bool:
@@ -328,14 +271,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             yield from _texts(each)
-
-
-def _object(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _window(days: float) -> Instant:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from graphstore.core.read.view import Reader
+from graphstore.errors import InvalidError
 from graphstore.store import registry
-from graphstore.values.inputs import whole_number
-from graphstore.values.models import Json, Value
+from graphstore.values.inputs import json_object, whole_number
+from graphstore.values.models import Json, Node, Value
+
+if TYPE_CHECKING:
+    from graphstore.store.store import Store
 
 
 class Doubt(Value):
@@ -46,6 +53,43 @@ def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
                 )
                 if len(found) == most:
                     return found
+    return found
+
+
+@registry.write("sessions")
+def correct(store: Store, id: str, changes: Mapping[str, Any], *, reason: str | None = None) -> Node:
+    """Correct what an analyser said of a segment: `{"content": {"outcome": "failed"}}`. A later analysis keeps what was corrected.
+
+    `changes`: the fields that change, each where it lies in the content; a list goes as a whole, and null takes a field away. Raises NotFoundError for an
+    unknown id, InvalidError for what is no segment, and for a correction that leaves none: with the field that is wrong. Nothing is written then.
+    """
+    from graphstore.sessions.segments.nodes import SEGMENT, SessionNode
+
+    node = store.node(id)
+    if node.kind != SEGMENT:
+        raise InvalidError(f"{id!r} is a {node.kind}, and no segment of a session. Give the id of one.")
+    content = _changed(node.content, json_object("changes", changes))
+    checked = SessionNode.of(content)
+    return store.revise(
+        id,
+        content,
+        text=checked.text,
+        tags=checked.tags,
+        trigger="user_feedback",
+        source=node.source,
+        reason=reason,
+    )
+
+
+def _changed(content: Json, changes: Json) -> Json:
+    found = dict(content)
+    for name, value in changes.items():
+        if value is None:
+            found.pop(name, None)
+        elif isinstance(value, dict) and isinstance(found.get(name), dict):
+            found[name] = _changed(found[name], value)
+        else:
+            found[name] = value
     return found
 
 

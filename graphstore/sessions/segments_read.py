@@ -5,6 +5,7 @@ A content need not be as an analyser writes it, it may come from any import: wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import PurePosixPath
@@ -46,12 +47,13 @@ class Met(NamedTuple):
 class Piece:
     """One segment, as described at the coordinate of its view."""
 
-    __slots__ = ("content", "node", "since")
+    __slots__ = ("content", "node", "project", "since")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.content = node.content
         self.since: Instant = instant(node.valid_from)
+        self.project = self.folder
 
     @property
     def id(self) -> str:
@@ -62,8 +64,24 @@ class Piece:
         return self.text("source", "sessionId")
 
     @property
-    def project(self) -> str:
+    def folder(self) -> str:
+        """Where it was done: the folder its session says. `project` is the whole project, without sub-folder and worktree."""
         return self.text("classification", "project")
+
+    @property
+    def parent(self) -> str:
+        """The session that a sub-agent worked for; empty for what is no sub-agent's."""
+        return self.text("source", "parentSessionId") if self.text("source", "agent") else ""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing was done: a start-up, commands of the program alone."""
+        return bool(self.text("content", "idle"))
+
+    @property
+    def title(self) -> str:
+        """What was done, in a line."""
+        return self.text("content", "title") or self.summary
 
     @property
     def summary(self) -> str:
@@ -113,18 +131,60 @@ class Piece:
 
 def pieces(view: Reader) -> list[Piece]:
     """The segments that stand in a view, by start, then id."""
-    return sorted(map(Piece, view.nodes(kind=SEGMENT)), key=lambda piece: (piece.since, piece.id))
+    found = sorted(map(Piece, view.nodes(kind=SEGMENT)), key=lambda piece: (piece.since, piece.id))
+    projects = whole_projects({piece.folder for piece in found})
+    for piece in found:
+        piece.project = projects[piece.folder]
+    return found
+
+
+_WORKTREE = re.compile(r"(?:/\.claude)?(?:/\.?|-|\.)worktrees?/[^/]+")
+_NO_PROJECT = re.compile(
+    r"(?:[A-Za-z]:)?/?(?:(?:home|Users)/[^/]+(?:/(?:projects?|src|code|dev|repos?|work|workspaces?|git|github|Documents|Desktop|Downloads))?|root|tmp|private/tmp|home|Users)?/?"
+)
+
+
+def whole_projects(folders: Iterable[str]) -> dict[str, str]:
+    """The project of each folder: a worktree is its repository, a sub-folder is the nearest known folder above it that is no home or root."""
+    plain: dict[str, str] = {}
+    for folder in folders:
+        path = folder.replace("\\", "/") if _WORKTREE.search(folder.replace("\\", "/")) else folder
+        found = _WORKTREE.search(path)
+        plain[folder] = path[: found.start()] if found is not None and found.start() else folder
+    known = {path for path in plain.values() if path and not _NO_PROJECT.fullmatch(path.replace("\\", "/"))}
+    return {folder: _top(path, known) for folder, path in plain.items()}
+
+
+def _top(path: str, known: set[str]) -> str:
+    """The highest known folder above a path that is a project; the path itself where none is."""
+    top = path
+    for at, char in enumerate(path):
+        if char in "/\\" and path[:at] in known:
+            top = path[:at]
+            break
+    return top
+
+
+def between(found: Iterable[Piece], begin: Instant, end: Instant) -> list[Piece]:
+    """Those that began in [begin, end)."""
+    return [piece for piece in found if begin <= piece.since < end]
 
 
 def of_project(found: Iterable[Piece], project: str | None) -> list[Piece]:
-    """Those of one project, given by its path or by the end of it (`pi-brain`); of every project for None.
+    """Those of one project, given by its path or by the end of it (`pi-brain`), sub-folders and worktrees included; of every project for None.
 
-    Raises NotFoundError for a project that has no piece here, InvalidError for an end that several projects have.
+    A sub-folder or a worktree named itself is that alone. Raises NotFoundError for a project that has no piece here, InvalidError for an end that several projects have.
     """
     found = list(found)
     if project is None:
         return found
-    name = whole_name({piece.project for piece in found} - {""}, project)
+    projects = {piece.project for piece in found} - {""}
+    folders = {piece.folder for piece in found} - projects - {""}
+    wanted = text_of("project", project)
+    if any(_meant(folders, wanted)) and not any(_meant(projects, wanted)):
+        name = whole_name(folders, project)
+        return [piece for piece in found if piece.folder == name]
+    name = whole_name(projects, project)
     return [piece for piece in found if piece.project == name]
 
 
@@ -134,7 +194,7 @@ def whole_name(known: set[str], project: str) -> str:
     if wanted in known:
         return wanted
     end = PurePosixPath(wanted.replace("\\", "/")).parts
-    meant = sorted(path for path in known if PurePosixPath(path.replace("\\", "/")).parts[-len(end) :] == end)
+    meant = sorted(_meant(known, wanted))
     if len(meant) == 1:
         return meant[0]
     if meant:
@@ -145,6 +205,14 @@ def whole_name(known: set[str], project: str) -> str:
     near = [ends[name] for name in get_close_matches(end[-1] if end else "", ends, _NAMED, 0.5)]
     there = _list(near or sorted(known)) if known else "no project at all"
     raise NotFoundError(f"no work on project {project!r} is known here. Known: {there}.")
+
+
+def _meant(known: Iterable[str], project: str) -> Iterator[str]:
+    """The paths that are this one, or end with it."""
+    end = PurePosixPath(project.replace("\\", "/")).parts
+    for path in known:
+        if path == project or PurePosixPath(path.replace("\\", "/")).parts[-len(end) :] == end:
+            yield path
 
 
 def number(value: Any) -> float:

@@ -12,12 +12,15 @@ from graphstore.sessions.catalog import SessionInfo, listed
 from graphstore.sessions.ingesting import Ingested, SessionIngested, ingest, reanalyze
 from graphstore.sessions.joints import segment_node, session_node
 from graphstore.sessions.lineages import lineage
-from graphstore.sessions.questions import costs, decisions, lessons, recurring_errors, work_on
+from graphstore.sessions.pricing import prices, set_prices
+from graphstore.sessions.questions import costs, decisions, lessons, recurring_errors
 from graphstore.sessions.related import Connected, connect
-from graphstore.sessions.review import Doubt, doubts
+from graphstore.sessions.review import Doubt, correct, doubts
 from graphstore.sessions.segments.analysing import Analyser, Work, builtin
+from graphstore.sessions.segments.model_analysis import ModelAnalyser
 from graphstore.sessions.segments.nodes import SessionNode
 from graphstore.sessions.watch import Following, follow
+from graphstore.sessions.worked import files, find_by_entry, search, work_on
 
 __all__ = [
     "Analyser",
@@ -25,23 +28,30 @@ __all__ = [
     "Doubt",
     "Following",
     "Ingested",
+    "ModelAnalyser",
     "SessionInfo",
     "SessionIngested",
     "SessionNode",
     "Work",
     "builtin",
     "connect",
+    "correct",
     "costs",
     "decisions",
     "doubts",
+    "files",
+    "find_by_entry",
     "follow",
     "ingest",
     "lessons",
     "lineage",
     "listed",
+    "prices",
     "reanalyze",
     "recurring_errors",
+    "search",
     "segment_node",
     "session_node",
+    "set_prices",
     "work_on",
 ]

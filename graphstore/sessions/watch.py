@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import InvalidError
-from graphstore.sessions.ingesting import Ingested, Ingesting, SessionIngested, session_files
+from graphstore.sessions.ingesting import Ingested, Ingesting, SessionIngested, ingest, session_files
 from graphstore.sessions.segments.analysing import Analyser, builtin
 from graphstore.sessions.transcripts.transcript import PAUSE, Transcript
 from graphstore.store import registry
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 _Stamp = tuple[int, int, int]
+_QUIET = timedelta(seconds=30)
 
 
 @dataclass(slots=True)
@@ -37,12 +38,14 @@ class _Watched:
     open: bool = True
     """Its last segment was left for later."""
     error: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Following:
     """A session file, or a folder of them, that may grow. Each `look` ingests what is new.
 
-    `idle`: after so long without a change a session has ended. `clock` says what time it is (default: the store's).
+    `idle`: after so long without a change a session has ended. `clock` says what time it is (default: the store's). To a store in another process a
+    file is sent whole, when it has not changed for half a minute; what it cannot take is reported as that file's error.
     """
 
     def __init__(
@@ -56,27 +59,30 @@ class Following:
         idle: timedelta = PAUSE,
         clock: Clock | None = None,
     ) -> None:
-        registry.only_here(
-            store, "Following", "Call sessions.ingest() again and again: what is known already is left alone."
-        )
         if idle <= timedelta(0):
             raise InvalidError(f"idle {idle} is no pause. Give a timedelta above zero.")
         session_files(path, but=store.path)
         self._store, self._path, self._idle = store, path, idle
-        self._clock: Clock = clock or store._clock or _now
+        self._elsewhere = isinstance(store, registry.Elsewhere)
+        self._clock: Clock = clock or (None if self._elsewhere else store._clock) or _now
         self._analyze, self._computer, self._format = analyze, computer, format
-        self._ingesting = self._fresh()
+        self._ingesting = None if self._elsewhere else self._fresh()
         self._watched: dict[Path, _Watched] = {}
 
-    def look(self) -> Ingested:
-        """Ingest what is new since the last look. What failed is reported when it is new, and tried again when the file changes or is idle."""
-        now = self._clock()
+    def look(self, seconds: float | None = None) -> Ingested:
+        """Ingest what is new since the last look. What failed is reported when it is new, and tried again when the file changes or is idle.
+
+        `seconds`: after so long no further file is begun; the next look goes on.
+        """
+        now, until = self._clock(), None if seconds is None else time.monotonic() + seconds
         reports: list[SessionIngested] = []
         due = [(file, stamp) for file, stamp in self._files() if self._is_due(file, stamp, now)]
-        if due:
+        if due and not self._elsewhere:
             self._ingesting = self._fresh()  # others may have written meanwhile
         for file, stamp in due:
-            reports += self._take(file, stamp, now)
+            reports += self._sent(file, stamp, now) if self._elsewhere else self._take(file, stamp, now)
+            if until is not None and time.monotonic() >= until:
+                break
         return Ingested(sessions=tuple(reports))
 
     def _fresh(self) -> Ingesting:
@@ -94,7 +100,20 @@ class Following:
 
     def _is_due(self, file: Path, stamp: _Stamp, now: datetime) -> bool:
         known = self._watched.get(file)
+        if self._elsewhere:
+            quiet = now - datetime.fromtimestamp(stamp[1] / 1e9, UTC) >= _QUIET
+            return (known is None or stamp != known.stamp) and quiet
         return known is None or stamp != known.stamp or (known.open and now - known.since >= self._idle)
+
+    def _sent(self, file: Path, stamp: _Stamp, now: datetime) -> list[SessionIngested]:
+        """Give a file to the store where it is."""
+        how: dict[str, Any] = {} if self._analyze is builtin else {"analyze": self._analyze}
+        try:
+            done = ingest(self._store, file, computer=self._computer, format=self._format, **how).sessions
+        except InvalidError as error:
+            done = (SessionIngested(file=str(file), error=str(error)),)
+        self._watched[file] = _Watched(stamp, now)
+        return [each for each in done if each.error or each.new or each.revised or each.retracted]
 
     def _take(self, file: Path, stamp: _Stamp, now: datetime) -> list[SessionIngested]:
         before = self._watched.get(file)
@@ -107,14 +126,20 @@ class Following:
                 seen.since = _written(transcript, now)
             return now - seen.since >= self._idle
 
+        assert self._ingesting is not None
         reports = self._ingesting.take(file, ended=ended)
         report, *others = reports
-        seen.error = report.error
+        seen.error, seen.warnings = report.error, report.warnings
         seen.open = report.open or (report.error is not None and now - seen.since < self._idle)
         self._watched[file] = seen
         if report.error is not None and before is not None and report.error == before.error:
             return others
-        happened = report.error or report.new or report.revised or report.retracted
+        known = before.warnings if before is not None else ()
+        # a line that is being written is none yet, and a file with nothing in it is no session
+        warned = report.session is not None and any(
+            each not in known and not each.startswith("torn last line") for each in report.warnings
+        )
+        happened = report.error or report.new or report.revised or report.retracted or warned
         return reports if happened else others
 
 

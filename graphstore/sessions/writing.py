@@ -24,7 +24,7 @@ from graphstore.sessions.joints import STRUCTURAL, Joint, Joints, has_entry, lin
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION, SessionNode, stored
 from graphstore.sessions.transcripts.transcript import Segment, Transcript
 from graphstore.values.models import Json, Link, Node
-from graphstore.values.period import instant, iso, moment
+from graphstore.values.period import OPEN, instant, iso, moment
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store
@@ -60,6 +60,8 @@ class SessionPlan:
     older: bool = False
     """The file holds less than what is known."""
     content: Json = field(default_factory=dict)
+    titles: list[str] = field(default_factory=list)
+    """The entries of other files of which this one is the first to say what they were called."""
 
 
 class Writing:
@@ -126,11 +128,13 @@ class Writing:
     def _found(self, since: str | None) -> None:
         """A session that others named: now its own file is read, and its beginning known."""
         plan, store = self._plan, self._store
+        agents = [each.since[0] for each in self._catalog.children(plan.id) if "agent" in each.content]
+        earliest = min([OPEN if since is None else instant(since), *agents])
         store.revise(
             plan.id,
             plan.content,
             text=plan.content.get("name"),
-            valid_from=since,
+            valid_from=since if earliest == OPEN else moment(earliest),
             trigger=revisions.INITIAL,
             source=self._source,
             reason="its file was found",
@@ -140,6 +144,9 @@ class Writing:
         first = min(version.valid_from for version in self._view.history(plan.id))
         if first < began:
             store.retract(plan.id, valid_from=first, valid_to=began, reason="it had not begun")
+        for link in self._view.links_from(plan.id, "fork", created_by=MAKER):
+            if agents and since is not None and link.valid_from < moment(instant(since)):
+                store.unlink(link.id, valid_to=since, reason="it had not begun")
 
     def _segment(self, piece: OwnSegment, is_first: bool) -> None:
         assert piece.analysed is not None and piece.trigger is not None
@@ -293,6 +300,9 @@ class Writing:
                 return
             turn += 1
         self._reach(source, since)
+        above = self._catalog.sessions.get(source)
+        if since is not None and above is not None and self._plan.transcript.header.agent:
+            since = max(since, above.begun or since)
         try:
             self._store.link(
                 source, kind, target, id=id, created_by=MAKER, metadata=metadata, valid_from=since
@@ -305,12 +315,12 @@ class Writing:
             return sight.knows_link(link)
 
     def _reach(self, id: str, since: datetime | None) -> None:
-        """A session that only others name began before anything that comes from it."""
+        """A session is there before anything that comes from it: its agents may start ahead of its first entry, or only others name it."""
         known = self._catalog.sessions.get(id)
-        if known is None or not known.missing or since is None:
+        if known is None or since is None or not (known.missing or self._plan.transcript.header.agent):
             return
         if since < self._view.node(id).valid_from:
-            content = {**known.content, **_begun(since)}
+            content = {**known.content, **_begun(since)} if known.missing else known.content
             self._store.revise(id, content, valid_from=since, trigger=revisions.INITIAL, minor=True)
             self._catalog.put(id, content)
 

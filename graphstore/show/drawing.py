@@ -5,10 +5,11 @@ No ids and no definitions: several drawings stand on one page, and hiding one mu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from html import escape
 from itertools import accumulate, pairwise
+from typing import Any
 
 from graphstore.show.scenes import Arrow, Bar, Scene
 from graphstore.values.period import instant, moment, when
@@ -79,7 +80,7 @@ def drawing(scene: Scene) -> str:
     here = [] if scene.here is None else [scene.here]
     rest = (at for each in bars for at in (each.end, each.recorded_at) if at is not None)
     axis = Axis((each.start for each in bars), [*here, *rest])
-    height = TOP + ROW * len(bars) + 30
+    height = drawing_height(scene)
     places = {each.name: number for number, each in enumerate(bars)}
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
@@ -95,6 +96,11 @@ def drawing(scene: Scene) -> str:
         "</svg>",
     ]  # fmt: skip
     return "".join(parts)
+
+
+def drawing_height(scene: Scene) -> int:
+    """The pixels that a scene is high."""
+    return TOP + ROW * len(scene.bars) + 30
 
 
 # ---------------------------------------------------------------- the axis
@@ -232,3 +238,74 @@ def _legend(scene: Scene, y: int) -> str:
         f'<g transform="translate({x:.0f},0)">{mark}<text class="s" x="29" y="{y}">{meaning}</text></g>'
         for x, (meaning, mark) in zip(places, shown, strict=False)
     )
+
+
+# ---------------------------------------------------------------- steps
+
+_HIGH = 220
+"""Pixels of a drawing of steps."""
+_LINES = 6
+_MANNERS = ("n", "e", "l")
+_DASHES = ("", "6 3")
+
+
+def stairs(title: str, lines: Mapping[str, Sequence[tuple[datetime, datetime | None, Any]]]) -> str:
+    """Step functions as one `<svg>` element, a line for each, at most six: an open end goes on to the edge. What is no number has no drawing."""
+    drawn = {
+        name: steps
+        for name, steps in lines.items()
+        if steps and all(isinstance(step[2], int | float) for step in steps)
+    }
+    hidden = len(drawn) - _LINES
+    drawn = dict(list(drawn.items())[:_LINES])
+    if not drawn:
+        return ""
+    times = sorted(
+        {instant(at) for steps in drawn.values() for step in steps for at in step[:2] if at is not None}
+    )
+    values = [step[2] for steps in drawn.values() for step in steps]
+    low, high = min(0, *values), max(0, *values)
+    scale = (RIGHT - NAMES) / ((times[-1] - times[0]) or 1)
+    bottom = TOP + _HIGH
+    height = bottom + 30 + 16 * (hidden > 0)
+
+    fine = 1 if len(values) <= 300 else 0
+
+    def x(at: datetime) -> float:
+        return round(NAMES + (instant(at) - times[0]) * scale, fine)
+
+    def y(value: float) -> float:
+        return float(round(bottom - (value - low) / ((high - low) or 1) * _HIGH, 1))
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
+        f'role="img" aria-label="{escape(line(title, 200))} over time">',
+        f'<text x="2" y="15">{escape(line(title, 60))}</text>',
+    ]
+    for value in dict.fromkeys((low, high)):
+        at = y(value)
+        parts.append(
+            f'<path class="grid" d="M{NAMES},{at}H{EDGE}"/><text class="s" x="{NAMES - 6}" y="{at + 4}" text-anchor="end">{value:,.6g}</text>'
+        )
+    for at, anchor in dict.fromkeys(((times[0], "start"), (times[-1], "end"))):
+        parts.append(
+            f'<text class="s" x="{x(moment(at))}" y="{bottom + 16}" text-anchor="{anchor}">{when(moment(at))}</text>'
+        )
+    for number, (name, steps) in enumerate(drawn.items()):
+        style, dash = _MANNERS[number % 3], _DASHES[number // 3]
+        path: list[str] = []
+        last = (0.0, 0.0)
+        for begin, end, value in steps:
+            here, there, up = x(begin), EDGE if end is None else x(end), y(value)
+            if here == there:
+                continue
+            path.append((f"V{up}" if path and last[0] == here else f"M{here},{up}") + f"H{there}")
+            last = (there, up)
+        key = 30 + 18 * number
+        parts.append(
+            f'<g class="{style}" style="fill:none;stroke-width:1.6;stroke-dasharray:{dash or "none"}"><title>{escape(line(name or title, 120))}</title>'
+            f'<path d="{"".join(path)}"/><path d="M2,{key}h20"/></g><text class="s" x="28" y="{key + 4}">{escape(line(name or title, 40))}</text>'
+        )
+    if hidden > 0:
+        parts.append(f'<text class="s" x="2" y="{height - 6}">{hidden:,} more are not drawn</text>')
+    return "".join([*parts, "</svg>"])

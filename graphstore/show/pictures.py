@@ -5,13 +5,14 @@ Whatever the value holds, the answer is at most `LIMIT` bytes, says how much it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from graphstore.core.read.view import Reader
-from graphstore.show.drawing import drawing
-from graphstore.show.scenes import Arrow, Bar, Scene, Sheet, glance, scene
+from graphstore.errors import InvalidError
+from graphstore.show.drawing import WIDTH, drawing, drawing_height, stairs
+from graphstore.show.scenes import Arrow, Bar, Scene, Sheet, glance, graph_scene, scene
 from graphstore.values.text import line
 
 LIMIT = 50_000
@@ -28,11 +29,15 @@ _NO_COLUMNS = "(no columns)"
 _TIMES = frozenset({"when", "since", "holds", "recorded"})
 _MARKDOWN = frozenset("\\`*_{}[]()#+-.!|~$^=:@")
 
+_LIGHT = "--ink:#1b1f24;--soft:#57606a;--faint:#d8dee4;--paper:#fff;--node:#0072b2;--event:#b34700;--link:#6e7781;--go:#1b1f24"
+_DARK = "--ink:#e6edf3;--soft:#9aa4af;--faint:#30363d;--paper:#0d1117;--node:#56b4e9;--event:#e69f00;--link:#9aa4af;--go:#e6edf3"
+# As the system has it, but a notebook's own theme goes before that.
 _CSS = """
-.graphstore{--ink:#1b1f24;--soft:#57606a;--faint:#d8dee4;--paper:#fff;--node:#0072b2;--event:#b34700;--link:#6e7781;--go:#1b1f24;
+.graphstore{@LIGHT;
 background:var(--paper);color:var(--ink);font:13px/1.4 system-ui,sans-serif;padding:10px 12px;overflow-x:auto}
-@media (prefers-color-scheme:dark){.graphstore{--ink:#e6edf3;--soft:#9aa4af;--faint:#30363d;--paper:#0d1117;--node:#56b4e9;
---event:#e69f00;--link:#9aa4af;--go:#e6edf3}}
+@media (prefers-color-scheme:dark){.graphstore{@DARK}}
+[data-jp-theme-light=false] .graphstore,.vscode-dark .graphstore{@DARK}
+[data-jp-theme-light=true] .graphstore,.vscode-light .graphstore{@LIGHT}
 .graphstore p{margin:2px 0 8px;color:inherit}.graphstore p.more{color:var(--soft)}
 .graphstore svg{display:block;font:13px system-ui,sans-serif}.graphstore svg text{fill:var(--ink)}
 .graphstore svg .s{fill:var(--soft);font-size:11px}.graphstore .grid{stroke:var(--faint);fill:none}
@@ -46,7 +51,9 @@ background:var(--paper);color:var(--ink);font:13px/1.4 system-ui,sans-serif;padd
 .graphstore.graphstore tr,.graphstore.graphstore td,.graphstore.graphstore th{background:transparent!important;color:inherit;
 text-align:left;vertical-align:top;border:0;border-bottom:1px solid var(--faint);padding:3px 12px 3px 0;max-width:none;white-space:normal}
 .graphstore.graphstore td.t{white-space:nowrap}
-"""
+""".replace("@LIGHT", _LIGHT).replace("@DARK", _DARK)
+_ALL = 1_000_000
+"""More rows than any value has."""
 
 
 # ---------------------------------------------------------------- text
@@ -92,6 +99,21 @@ def html(value: Any) -> str:
     return _fitted(lambda most: _page(scene(shown, most), most))
 
 
+def whole(value: Any, kind: str) -> str:
+    """All of a value as a file: `.svg`, the drawing alone, or `.html`, a page with its tables too. Raises InvalidError for what has no drawing."""
+    shown = scene(glance(value, ROWS) if isinstance(value, Reader) else value, _ALL)
+    if kind == ".html":
+        title = f"<meta charset=utf-8><title>{_safe(shown.title, 200)}</title>"
+        return f"<!doctype html>{title}{_page(shown, _ALL)}\n"
+    if not shown.bars:
+        raise InvalidError(f"{shown.title} has no drawing. Save it as .html.")
+    height = drawing_height(shown)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="graphstore" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}">'
+        f'<style>{_CSS}</style><rect width="100%" height="100%" style="fill:var(--paper)"/>{drawing(shown)}</svg>\n'
+    )
+
+
 def table_plain(
     columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, notes: Sequence[str]
 ) -> str:
@@ -112,6 +134,27 @@ def table_html(
         return _frame(table + _paragraphs(notes[:most]))
 
     return _fitted(made)
+
+
+def steps_html(title: str, lines: Mapping[str, Sequence[tuple[Any, Any, Any]]], table: str) -> str:
+    """A drawing of steps with the table of them below."""
+    drawn = stairs(title, lines)
+    both = _frame(drawn) + table
+    return table if not drawn else both if len(both.encode()) <= LIMIT else _frame(drawn)
+
+
+def graph_html(
+    nodes: Sequence[Mapping[str, Any]], links: Sequence[tuple[str, Mapping[str, Any], str]], table: str
+) -> str:
+    """A drawing of the nodes of a query's answer and of the links between them, with the table below. `links`: source, the link, target."""
+
+    def made(most: int) -> str:
+        shown = graph_scene(nodes, links, most)
+        hidden = _paragraphs(_hidden(shown.total - len(shown.bars), "in the picture"))
+        return _frame(drawing(shown) + hidden + table) if shown.bars else table
+
+    found = _fitted(made)
+    return found if len(found.encode()) <= LIMIT else table
 
 
 def _fitted(made: Callable[[int], str]) -> str:

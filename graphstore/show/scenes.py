@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -148,13 +148,16 @@ def cut(each: Bar, link: Link | None) -> Bar:
 
 def arrow(link: Link, tail: str | None = None, head: str | None = None) -> Arrow:
     """The arrow of a link; `tail` and `head` name its source and target otherwise than by id."""
-    source, target = tail or link.source, head or link.target
-    kind = KINDS.get(link.kind)
     sentence = f"{link.source} {link.kind} {link.target}"
-    if kind is not None and (kind.causal or link.kind in _SUCCESSION):
+    return _arrow(tail or link.source, link.kind, head or link.target, link.reason or "", sentence)
+
+
+def _arrow(source: str, name: str, target: str, reason: str, sentence: str) -> Arrow:
+    kind = KINDS.get(name)
+    if kind is not None and (kind.causal or name in _SUCCESSION):
         manner: Manner = "cause" if kind.causal else "succession"
-        return Arrow(target, source, manner, kind.inverse, link.reason or "", sentence)
-    return Arrow(source, target, "other", link.kind, link.reason or "", sentence)
+        return Arrow(target, source, manner, kind.inverse, reason, sentence)
+    return Arrow(source, target, "other", name, reason, sentence)
 
 
 def arrows(links: Iterable[Link], shown: Iterable[Bar], most: int) -> tuple[Arrow, ...]:
@@ -178,6 +181,42 @@ def things_scene(
     return Scene(
         title, bars, total, arrows(links, bars, most), (thing_sheet(bars, total, "things"),), here=here
     )
+
+
+def graph_scene(
+    nodes: Iterable[Mapping[str, Any]], links: Iterable[tuple[str, Mapping[str, Any], str]], most: int
+) -> Scene:
+    """The scene of what a query found: its nodes that have a time, in the order of it, and the links between them, each a source, a link and a target."""
+    found = {each["id"]: each for each in nodes if isinstance(each.get("id"), str)}
+    bars = _in_time(one for each in found.values() if (one := _found_bar(each)) is not None)
+    shown = bars[:most]
+    names = {each.name for each in shown}
+    drawn = {
+        (source, target, link["_label"]): _arrow(
+            source,
+            name := str(link.get("kind") or link["_label"]).lower(),
+            target,
+            link.get("reason") or "",
+            f"{source} {name} {target}",
+        )
+        for source, link, target in links
+        if source in names and target in names
+    }
+    return Scene("", shown, len(bars), tuple(drawn.values())[: 2 * most])
+
+
+def _found_bar(found: Mapping[str, Any]) -> Bar | None:
+    """The bar of a node of a query's answer; None where it says no time."""
+    happened = "occurred_at" in found
+    start = found.get("occurred_at" if happened else "valid_from")
+    if not isinstance(start, datetime):
+        return None
+    end, told = found.get("last_seen" if happened else "valid_to"), found.get("tx_from")
+    kind = found.get("type" if happened else "kind") or found["_label"]
+    return Bar(
+        found["id"], str(kind), str(found.get("description" if happened else "text") or ""), start, end if isinstance(end, datetime) else None,
+        told if isinstance(told, datetime) else start, str(found.get("standing") or "stands"), happened=happened,
+    )  # fmt: skip
 
 
 def thing_sheet(bars: Sequence[Bar], total: int, what: str) -> Sheet:
@@ -419,10 +458,13 @@ def glance(reader: Reader, most: int) -> Scene:
     title = repr(reader).strip("<>")
     if reader._why_closed:
         return Scene(title)
-    with reader.reading() as sight:
+
+    def look(sight: Sight) -> Scene:
         last, count = sight.latest(most)
         links = _between(set(last), sight)
         return things_scene(title, list(map(sight.thing, last)), count, links, most, moment(sight.valid))
+
+    return reader._looked(look)
 
 
 def _between(shown: set[int], sight: Sight) -> list[Link]:

@@ -2,72 +2,52 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import repeat
 from typing import Any
 
-import orjson
-
-from graphstore.core.index.births import Birth, bear
+from graphstore.core.index.births import Birth, Run
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.write import verbs
 from graphstore.core.write.act import Act
+from graphstore.core.write.linking import Claim, Ends
+from graphstore.core.write.new_links import NewLinks
 from graphstore.core.write.recording import Recording, Report, may_repeat
 from graphstore.core.write.slots import Filling, Slot
 from graphstore.core.write.transaction import refuse_taken_slot
 from graphstore.core.write.trust import TRUST
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.values.event_fields import EVENT_FIELDS, EVENT_TEXTS
-from graphstore.values.inputs import (
-    description,
-    event_fields,
-    event_of,
-    ids,
-    json_object,
-    json_read,
-    text_of,
-)
+from graphstore.store.load_columns import Row, Table, check_columns, listed, object_of, table_of, told
+from graphstore.values.content_diff import same
+from graphstore.values.event_fields import ENDED_AT, EVENT_TEXTS
+from graphstore.values.inputs import description, event_of, ids, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant, Period, instant, moment, period, without_all
+from graphstore.values.period import BEGINNING, OPEN, Instant, Period, moment, period, without_all
+from graphstore.values.vocabulary import Kind, refuse_creator, strength_of
 
-_COLUMNS = {
-    "nodes": frozenset("id kind key scope".split()),
-    "versions": frozenset(
-        "node_id content text tags trigger source reason valid_from valid_to tx_from tx_to".split()
-    ),
-    "events": frozenset({*EVENT_FIELDS, "tx_from"}),
-    "links": frozenset(
-        "id source kind target reason strength confidence created_by metadata "
-        "valid_from valid_to tx_from tx_to".split()
-    ),
-}
-_REQUIRED = {
-    "nodes": ("id",),
-    "versions": ("node_id",),
-    "events": ("type", "description"),
-    "links": ("source", "kind", "target"),
-}
 DEFAULT_KIND = "fact"
-_NONE = type(None)
-_KEPT = 100_000  # so many bodies are kept from one transaction for the next
-_LONG_NUMBER = re.compile("[0-9]{18}")  # what `json_read` has to look at twice
+_KEPT = 100_000  # so many contents are kept from one transaction for the next
+_BLOCK = 8_192  # so many rows are laid out at once
+_FEW = 3  # versions that are sooner written one by one
 
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
 
-_TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"})
-
-Row = dict[str, Any]
 _Opened = dict[
     int, tuple[str, datetime]
 ]  # row number of a link that will be taken back -> its id, and when it begins
-Step = tuple[int, str, int, Row]  # order within an instant, what it is, row number, row
+_Tails = dict[int, tuple[int, Instant, Instant, int]]
+"""Node -> its last row, when that begins, where all that was said of the node ends, and the number of its version. The beginning is `_NEVER` where
+more was said than that row."""
+_NEVER = BEGINNING - 1
+Step = tuple[
+    int, str, Sequence[int], list[Period]
+]  # what it is, the table, the rows; of retractions the period of each
 _RETRACT, _EVENTS, _VERSIONS, _LINKS, _UNLINK = range(5)
 
 
@@ -75,35 +55,43 @@ def load(
     store: Writer, *, nodes: Any, versions: Any, events: Any, links: Any, progress: Progress | None
 ) -> dict[str, int]:
     """See `GraphStore.bulk_load`."""
-    tables = {"nodes": rows(nodes), "versions": rows(versions), "events": rows(events), "links": rows(links)}
+    given = {"nodes": nodes, "versions": versions, "events": events, "links": links}
+    tables = {name: table_of(table) for name, table in given.items()}
     for name, table in tables.items():
-        _check_columns(name, table)
+        check_columns(name, table)
     identities = _identities(store, tables)
     dated = any(
-        row.get("tx_from") is not None for name in ("versions", "events", "links") for row in tables[name]
+        at is not None for name in ("versions", "events", "links") for at in tables[name].column("tx_from")
     )
     total, count = sum(map(len, tables.values())), 0
-    opened: _Opened = {}
-    bodies: dict[int, Json] = {}
+    memory = _Memory(tables, identities)
     with no_collecting(), store._together():
         before = store._core.index.mark()
         for at, steps in _steps(tables) if dated else _one_step(tables):
-            with store._transact(None if at is None else instant(at), None, None) as work, store._core.lock:
-                loader = _Loader(Act(store._core, work), identities, opened, bodies)
-                for what, name, number, row in steps:
-                    try:
-                        _ACTS[what](loader, row)
-                    except GraphStoreError as error:
-                        raise type(error)(f"{name} row {number}: {error}") from error
-                    count += 1
+            with store._transact(at, None, None) as work, store._core.lock:
+                loader = _Loader(Act(store._core, work), memory)
+                for step in steps if progress is None else _in_thousands(steps, count):
+                    loader.do(step)
+                    count += len(step[2])
                     if progress and count % 1000 == 0:
                         loader.bear()
                         progress(count, total)
                 loader.bear()
-                told = work.index.lengths()
-            if len(bodies) > _KEPT or store._core.index.lengths() != told:  # then versions got other numbers
-                bodies.clear()
+                left = work.index.lengths()
+            if len(memory.contents) > _KEPT or store._core.index.lengths() != left:
+                memory.forget()  # versions got other numbers
         return _stored(store._core.index, before)
+
+
+def _in_thousands(steps: Sequence[Step], count: int) -> Iterator[Step]:
+    """The same steps, parted after each thousandth row; `count` rows were written before."""
+    for what, name, numbers, spans in steps:
+        at = 0
+        while at < len(numbers):
+            stop = at + 1000 - count % 1000
+            part = numbers[at:stop]
+            yield what, name, part, spans[at:stop]
+            at, count = stop, count + len(part)
 
 
 def _stored(index: Index, before: Mark) -> dict[str, int]:
@@ -128,11 +116,11 @@ def _stored(index: Index, before: Mark) -> dict[str, int]:
     }
 
 
-def _identities(store: Writer, tables: dict[str, list[Row]]) -> dict[str, Row]:
+def _identities(store: Writer, tables: dict[str, Table]) -> dict[str, Row]:
     """What each node is, by id. A node must have a version, and rows of a known node must agree with the store."""
     index = store._core.index
     found: dict[str, Row] = {}
-    described = {row["node_id"] for row in tables["versions"]}
+    described = set(tables["versions"].column("node_id"))
     for number, row in enumerate(tables["nodes"]):
         name = row["id"]
         if name in found:
@@ -161,222 +149,251 @@ def _identities(store: Writer, tables: dict[str, list[Row]]) -> dict[str, Row]:
 
 
 def rows(table: Any) -> list[Row]:
-    """A table of any kind as a list of dicts: Arrow, pandas, polars, or an iterable of mappings. Times become instants, NaN and NaT None."""
-    if table is None:
-        return []
-    if hasattr(table, "to_arrow") and not hasattr(table, "to_pylist"):  # polars
-        table = table.to_arrow()
-    if hasattr(table, "to_pylist"):
-        return _from_arrow(table)
-    if hasattr(table, "to_dict") and hasattr(table, "columns"):  # pandas
-        found = [
-            {name: _no_nan(value) for name, value in record.items()}
-            for record in table.to_dict(orient="records")
-        ]
-    elif isinstance(table, Iterable) and not isinstance(table, (str, bytes, Mapping)):
-        found = [_row(number, row) for number, row in enumerate(table)]
-    else:
-        raise InvalidError(
-            f"{type(table).__name__} is no table. Give an Arrow table, a DataFrame, or an iterable of dicts."
-        )
-    for number, row in enumerate(found):
-        for name in _TIMES & row.keys():
-            if row[name] is not None:
-                try:
-                    row[name] = instant(row[name], name)
-                except InvalidError as error:
-                    raise InvalidError(f"row {number}: {error}") from None
-    return found
+    """A table of any kind as a list of dicts. Times become instants, NaN and NaT None."""
+    return list(table_of(table))
 
 
-def _row(number: int, row: Any) -> Row:
-    if not isinstance(row, Mapping):
-        raise InvalidError(f"row {number} is {row!r}, no row. Give a dict of column names and values.")
-    return dict(row)
+class _Memory:
+    """What a load knows from one of its transactions to the next."""
 
+    def __init__(self, tables: dict[str, Table], identities: dict[str, Row]) -> None:
+        self.tables = tables
+        self.identities = identities  # what is known of a node before its first version
+        self.opened: _Opened = {}  # links that will be taken back
+        self.tails: _Tails = {}  # of nodes without a key
+        self.contents: dict[int, Json] = {}  # of versions
+        # name of a kind, confidence, maker of links -> see `_kind`
+        self.kinds: dict[Any, tuple[Kind, bool, bool] | None] = {}
 
-def _from_arrow(table: Any) -> list[Row]:
-    import pyarrow
-
-    columns = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        kind = column.type
-        if name in _TIMES and pyarrow.types.is_timestamp(kind):
-            if kind.tz is None:
-                raise InvalidError(f"column {name!r} has no time zone. Cast it to timestamp('us', tz='UTC').")
-            columns.append(
-                column.cast(pyarrow.timestamp("us", kind.tz), safe=False).cast(pyarrow.int64()).to_pylist()
-            )
-        elif name in _TIMES:
-            columns.append([None if value is None else instant(value, name) for value in column.to_pylist()])
-        else:
-            columns.append(column.to_pylist())
-    names = table.column_names
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _no_nan(value: Any) -> Any:
-    """A cell of a DataFrame as Python has it: no NaN or NaT, no numpy; a whole number that a gap in its column made a float is whole."""
-    if hasattr(value, "to_pydatetime"):
-        return None if value != value else value.to_pydatetime()
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, float):
-        return None if value != value else int(value) if value.is_integer() else value
-    return value
-
-
-def _check_columns(name: str, table: list[Row]) -> None:
-    if not _columns_right(name, table):
-        _refuse_wrong(name, table)
-
-
-def _identifiers(name: str) -> tuple[str, ...]:
-    return (*_REQUIRED[name], "id") if name == "events" else _REQUIRED[name]
-
-
-def _columns_right(name: str, table: list[Row]) -> bool:
-    """Whether `_refuse_wrong` has nothing to refuse, checked on whole columns."""
-    there = set().union(*set(map(tuple, table)))
-    if not there <= _COLUMNS[name]:
-        return False
-    if "tx_to" in there and None in [row.get("tx_from") for row in table if row.get("tx_to") is not None]:
-        return False
-    for column in _identifiers(name):
-        given = {type(row.get(column)) for row in table}
-        if not given <= {str} and (column in _REQUIRED[name] or not given <= {str, _NONE}):
-            return False
-    return True
-
-
-def _refuse_wrong(name: str, table: list[Row]) -> None:
-    allowed, required = _COLUMNS[name], _REQUIRED[name]
-    for number, row in enumerate(table):
-        wrong = next((column for column in row if column not in allowed), None)
-        if wrong is not None:
-            raise InvalidError(f"{name} row {number}: {InvalidError.choice('column', wrong, allowed)}")
-        for column in required:
-            if row.get(column) is None:
-                fields = f" {event_fields()}" if name == "events" else ""
-                raise InvalidError(
-                    f"{name} row {number} has no {column!r}. Needed: {', '.join(required)}.{fields}"
-                )
-        for column in _identifiers(name):
-            if type(row.get(column)) is not str and row.get(column) is not None:
-                raise InvalidError(f"{name} row {number}: {column} {row[column]!r} is no text. Give a str.")
-        if name in ("versions", "links") and row.get("tx_to") is not None and row.get("tx_from") is None:
-            raise InvalidError(
-                f"{name} row {number} has tx_to and no tx_from. A belief is held over [tx_from, tx_to): give both."
-            )
+    def forget(self) -> None:
+        """Forget what is known by the numbers of rows and versions."""
+        self.tails.clear()
+        self.contents.clear()
 
 
 class _Loader:
-    """The rows of one transaction, each written as by its verb. New things are collected, and added column by column before anything else."""
+    """The rows of one transaction, each written as by its verb. Descriptions of new things, and those that go on from what was said of a thing, are
+    collected in a run, and added column by column before anything else."""
 
-    def __init__(
-        self, act: Act, identities: dict[str, Row], opened: _Opened, bodies: dict[int, Json]
-    ) -> None:
+    def __init__(self, act: Act, memory: _Memory) -> None:
         self.act, self.index, self.work = act, act.index, act.work
-        self.identities = identities  # what is known of a node before its first version
-        self.opened = opened  # links that will be taken back
+        self.memory, self.tails = memory, memory.tails
         self.recording = Recording(act)
-        self.births: dict[str, Birth] = {}
+        self.run, self.fresh_links = Run(act.index), NewLinks(act.core, act.work)
         self.ranked = act.index.setting(TRUST) is not None
-        self.bodies = bodies  # of versions written here, and by the transactions before
-        self._first_bodies: list[Json] = []  # of the collected things
+        self.tailed = not (self.ranked or act.index.undone_by)
+        self.number = 0  # of the row that is being written
+
+    def do(self, step: Step) -> None:
+        """Write the rows of a step. An error names the row."""
+        what, name, numbers, spans = step
+        try:
+            if what == _RETRACT:
+                for self.number, during in zip(numbers, spans, strict=True):
+                    self.unversion(during)
+            elif what in (_VERSIONS, _LINKS):
+                many = self.versions if what == _VERSIONS else self.links
+                for at in range(0, len(numbers), _BLOCK):
+                    many(numbers[at : at + _BLOCK])
+            else:
+                write = self.event if what == _EVENTS else self.unlink
+                for self.number in numbers:
+                    write()
+        except GraphStoreError as error:
+            raise type(error)(f"{name} row {self.number}: {error}") from error
+
+    def row(self, name: str) -> Row:
+        """The row that is being written."""
+        return self.memory.tables[name].row(self.number)
 
     def body(self, ver: int) -> Json:
-        """The body of a version."""
-        return self.bodies.get(ver) or self.act.body(ver)
+        """What is known of the body of a version, its content at least."""
+        content = self.memory.contents.get(ver)
+        return self.act.body(ver) if content is None else {"content": content}
 
     def bear(self) -> None:
-        """Add the collected new things."""
-        if self.births:
-            self.bodies.update(enumerate(self._first_bodies, len(self.index.v_ent)))
-            bear(self.index, self.work.tx, self.work.author, list(self.births.values()))
-            self.births.clear()
-            self._first_bodies.clear()
+        """Add the run to the index."""
+        if self.run.said:
+            self.run.add(self.work.tx, self.work.author)
 
     def _is_new(self, name: str) -> bool:
-        return name not in self.index.ids and name not in self.births
+        return name not in self.index.ids and name not in self.run.fresh
 
-    def _wait(
-        self, verb: str, name: str, kind: str, scope: str, during: Period, body: Json, reason: str | None
-    ) -> None:
-        why = self.work.reason(reason)
-        self._first_bodies.append(body)
-        self.births[name] = Birth(
-            verb, name, verb == "record_event", kind, scope, *during, *self.work.body(body), *why
+    # ------------------------------------------------------------------ versions
+
+    def versions(self, numbers: Sequence[int]) -> None:
+        """Write rows of versions, in order."""
+        if len(numbers) < _FEW:
+            for self.number in numbers:
+                self.version()
+            return
+        table = self.memory.tables["versions"]
+        none = [None] * len(numbers)
+        names, starts, stops, reasons = (
+            table.of(name, numbers) or none for name in ("node_id", "valid_from", "valid_to", "reason")
         )
+        said = told(table, numbers)
+        salts, bodies, contents = self.work.salts(len(numbers)), self.work.bodies, self.memory.contents
+        run, known, now, unsaid = self.run, self.index.ids, self.work.tx, self.work.why
+        for self.number, name, start, stop, reason, content, written, salt, rest, first, later in zip(
+            numbers, names, starts, stops, reasons, said.contents, said.written, salts, said.rests, said.first,
+            said.later, strict=True,
+        ):  # fmt: skip
+            start, end = now if start is None else start, OPEN if stop is None else stop
+            if not run.said:
+                run.begin()
+            ent = known.get(name, -1) if name not in run.fresh else run.fresh[name]
+            if content is None or start >= end:
+                self.version()
+                continue
+            if ent < 0:
+                ent, number, verb = self._new(name), 1, "add_node"
+            else:
+                number, verb = self._next(ent, start, end, content), "revise"
+            if ent < 0 or number == 0:
+                self.version()
+                continue
+            why, why_length = unsaid if reason is None else self.work.reason(reason)
+            bodies.append(
+                b'{"content":%b,"salt":"%b"%b%b}'
+                % (written, salt, rest, first if verb == "add_node" else later)
+            )
+            at = len(run.said)
+            run.said.append(
+                (verb, name, why, why_length, ent, number, start, end, -len(bodies), len(bodies[-1]))
+            )
+            contents[run.first_ver + at] = content
+            if self.tailed:
+                self.tails[ent] = run.first_row + at, start, end, number
 
-    def version(self, row: Row) -> None:
-        index, work, name, given = self.index, self.work, row["node_id"], row.get
+    def _new(self, name: str) -> int:
+        """The number of a new node; -1 when it has a key."""
+        identity = self.memory.identities.get(name)
+        if identity is None:
+            kind, scope = DEFAULT_KIND, ""
+        elif identity.get("key") is not None:
+            return -1
+        else:
+            kind = text_of("kind", identity.get("kind") or DEFAULT_KIND)
+            scope = text_of("scope", identity.get("scope") or "", empty=True)
+        return self.run.bear(Birth(self.act.free_id(name), False, kind, scope))
+
+    def _next(self, ent: int, start: Instant, end: Instant, content: Json) -> int:
+        """The number of a version that takes nothing of what was said of a node, or the place of its last row; 0 where it does more."""
+        index, run = self.index, self.run
+        tail = self.tails.get(ent) or self._first_tail(ent)
+        if tail is None:
+            return 0
+        row, begun, until, number = tail
+        if row < run.first_row:
+            now = index.now_of[ent]
+            if not now or now[-1] != row or index.rows_of[ent][-1] != row:
+                return 0
+        if start >= until:
+            return number + 1
+        if start != begun or end < until:
+            return 0
+        run.closed[len(run.said)] = row
+        ver = index.r_ver[row] if row < run.first_row else run.first_ver + row - run.first_row
+        if not same(self.body(ver).get("content"), content):
+            run.turned.append((ent, begun, until, len(run.said)))
+        return number + (row < self.work.mark.rows)  # what is not stored leaves its number
+
+    def _first_tail(self, ent: int) -> tuple[int, Instant, Instant, int] | None:
+        """What `tails` has of a node without a key of which one version was said, and nothing else that a further one depends on."""
+        index = self.index
+        if (
+            not self.tailed
+            or ent >= self.run.first_ent
+            or len(index.rows_of[ent]) != 1
+            or len(index.versions_of[ent]) > 1
+            or not index.now_of[ent]
+            or index.key[ent] is not None
+            or index.is_event[ent]
+            or ent in index.ghosts
+            or ent in index.gone
+        ):
+            return None
+        row = index.now_of[ent][0]
+        return row, index.r_from[row], index.r_to[row], index.v_num[index.r_ver[row]]
+
+    def version(self) -> None:
+        """Write a row of a version by itself."""
+        index, work, row = self.index, self.work, self.row("versions")
+        name, given = row["node_id"], row.get
         trigger, tags = given("trigger"), given("tags")
         body = description(
-            given("text"), None if tags is None else _listed(tags), trigger or "initial", given("source")
+            given("text"), None if tags is None else listed(tags), trigger or "initial", given("source")
         )
-        body["content"] = _object(given("content"))
+        body["content"] = object_of(given("content"))
         start, stop = given("valid_from"), given("valid_to")
         during = period(work.tx if start is None else start, OPEN if stop is None else stop)
-        if self.births and name in self.births:
-            self.bear()
+        self.bear()
         ent = index.ids.get(name, -1)
         if ent < 0:
-            self._new(name, during, stop, body, given("reason"))
+            self._first(name, during, stop, body, given("reason"))
             return
-        if self.births:
-            self.bear()
-        if index.is_event[ent]:
-            raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
         if trigger is None:
             body["trigger"] = "user_feedback"
+        if index.is_event[ent]:
+            raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
         if self.ranked:
             self.act.trust(row.get("source")).guard(ent, [during])
         op = work.op("revise", name, given("reason"))
         self.act.turn(ent, [during], body["content"], op, self.body)
-        work.describe(ent, [during], body, op)
-        self.bodies[index.versions_of[ent][-1]] = body
+        last = work.describe(ent, [during], body, op)
+        ver = index.r_ver[last]
+        self.memory.contents[ver] = body["content"]
         if index.key[ent] is not None:
             refuse_taken_slot(index, ent, op)
+        elif self.tailed:
+            until = index.said(ent)[-1][1]
+            self.tails[ent] = last, during[0] if until == during[1] else _NEVER, until, index.v_num[ver]
 
-    def _new(self, name: str, during: Period, stop: Instant | None, body: Row, reason: str | None) -> None:
+    def _first(self, name: str, during: Period, stop: Instant | None, body: Row, reason: str | None) -> None:
         """The first version of a node; one with a key fills its slot."""
         index, work = self.index, self.work
-        identity = self.identities.get(name, {})
+        identity = self.memory.identities.get(name, {})
         key = identity.get("key")
         kind = text_of("kind", identity.get("kind") or DEFAULT_KIND)
-        slot = "" if key is None else slot_name(key)
+        slot = None if key is None else slot_name(key)
         scope = text_of("scope", identity.get("scope") or "", empty=True)
-        if key is None:
-            self._wait("add_node", self.act.free_id(name), kind, scope, during, body, reason)
-            return
-        self.bear()
-        filling = Filling(self.act, Slot(kind, slot, scope), during[0], stop, source=body.get("source"))
-        filling.refuse_untrusted()
+        filling = None
+        if slot is not None:
+            filling = Filling(self.act, Slot(kind, slot, scope), during[0], stop, source=body.get("source"))
+            filling.refuse_untrusted()
+            during = filling.during
         op = work.op("add_node", self.act.free_id(name), reason)
         ent = index.add_entity(name, False, kind, slot, scope, work.tx)
-        work.describe(ent, [filling.during], body, op)
-        filling.close(ent, None, op)
-        filling.follow(ent, op)
+        work.describe(ent, [during], body, op)
+        if filling is not None:
+            filling.close(ent, None, op)
+            filling.follow(ent, op)
 
-    def unversion(self, row: Row) -> None:
+    def unversion(self, during: Period) -> None:
+        """Take back what a row of a version said, over a part of its period."""
         self.bear()
-        reason = row.get("reason") or "no longer in the source"
-        during = {"valid_from": _given(row, "valid_from"), "valid_to": _given(row, "valid_to")}
-        verbs.retract(self.act, row["node_id"], **during, reason=text_of("reason", reason))
+        row = self.row("versions")
+        reason = text_of("reason", row.get("reason") or "no longer in the source")
+        start, stop = map(moment, during)
+        verbs.retract(self.act, row["node_id"], start, stop, reason)
 
-    def event(self, row: Row) -> None:
-        metadata = _object(row.get("metadata"))
+    # ------------------------------------------------------------------ events and links
+
+    def event(self) -> None:
+        """Write a row of an event."""
+        row = self.row("events")
+        metadata = object_of(row.get("metadata"))
         kind, body = event_of(
             row["type"],
             row["description"],
             row.get("origin") or "agent",
             None,
             row.get("authorized"),
-            **{name: row[name] for name in EVENT_TEXTS if name in row},
+            **{name: row[name] for name in (*EVENT_TEXTS, ENDED_AT) if name in row},
         )
         if metadata:  # checked already
-            body["metadata"] = metadata
+            body["metadata"] = {**metadata, **body.get("metadata", {})}
         related = row.get("related_to")
         abouts = () if related is None else tuple(ids("related_to", related))
         id, at = row.get("id"), row.get("occurred_at")
@@ -386,115 +403,163 @@ class _Loader:
             self.recording.write(report)
             return
         at = self.work.tx if at is None else at
+        run, work = self.run, self.work
+        if not run.said:
+            run.begin()
         if id is not None:
             name = self.act.free_id(id)
         else:
-            while (name := self.recording.new_id(at)) in self.births:
+            while (name := self.recording.new_id(at)) in run.fresh:
                 pass
-        self._wait("record_event", name, kind, "", period(at, OPEN), body, None)
+        during = period(at, OPEN)
+        ent = run.bear(Birth(name, True, kind, ""))
+        run.said.append(("record_event", name, *work.why, ent, 1, *during, *work.body(body)))
 
-    def link(self, row: Row) -> None:
-        if self.births:
-            self.bear()
+    def links(self, numbers: Sequence[int]) -> None:
+        """Write rows of links, in order: those that are plainly new together."""
+        self.bear()
+        table, known, fresh = self.memory.tables["links"], self.index.ids, self.fresh_links
+        none: list[Any] = [None] * len(numbers)
+        columns = (
+            table.of(name, numbers) or none
+            for name in ("source", "target", "valid_from", "valid_to", "tx_to")
+        )
+        claims = self._claims(table, numbers)
+        for self.number, source, target, start, stop, ended, said in zip(
+            numbers, *columns, claims, strict=True
+        ):
+            one, other = known.get(source, -1), known.get(target, -1)
+            new = None
+            if said is not None and one >= 0 and other >= 0:
+                kind, turned, claim = said
+                ends = Ends(other, kind, one) if turned else Ends(one, kind, other)
+                new = fresh.say(ends, start, OPEN if stop is None else stop, claim)
+            if new is None:
+                fresh.bear()
+                new = self.link()
+            if ended is not None:
+                name, begun = new
+                self.memory.opened[self.number] = name, moment(begun if start is None else start)
+        fresh.bear()
+
+    def _claims(self, table: Table, numbers: Sequence[int]) -> Iterator[tuple[Kind, bool, Claim] | None]:
+        """Of each row the kind, whether it is turned round, and what it claims; None where that is wrong, or the kind does something to its ends."""
+        none: list[Any] = [None] * len(numbers)
+        columns = [
+            table.of(name, numbers) or none
+            for name in ("kind", "confidence", "created_by", "reason", "strength", "metadata", "id")
+        ]
+        known = self.memory.kinds
+        for name, confidence, maker, reason, strength, metadata, id in zip(*columns, strict=True):
+            spoken = name, confidence, maker
+            try:
+                if spoken not in known:
+                    known[spoken] = self._kind(*spoken)
+                found = known[spoken]
+                if found is not None:
+                    claim = Claim(
+                        None if reason is None else text_of("reason", reason, empty=True),
+                        strength_of(strength),
+                        "user" if maker is None else maker,
+                        {} if metadata is None else object_of(metadata),
+                        found[2],
+                        None if id is None else text_of("link id", id),
+                    )
+                    yield found[0], found[1], claim
+                    continue
+            except (GraphStoreError, TypeError):  # the row by itself says what is wrong
+                pass
+            yield None
+
+    def _kind(self, name: Any, confidence: Any, maker: Any) -> tuple[Kind, bool, bool] | None:
+        """A kind of link that does nothing to its ends, whether a name of it turns the sentence round, and whether it is inferred; None for another."""
+        vocabulary = self.act.core.vocabulary
+        said = vocabulary.sentence("1", name, "2", "explicit" if confidence is None else confidence)
+        refuse_creator(said.kind, text_of("created_by", "user" if maker is None else maker))
+        if said.kind.name in ("supersedes", "corrects"):
+            return None
+        return said.kind, said.source == "2", said.confidence == "inferred"
+
+    def link(self) -> tuple[str, Instant]:
+        """Write a row of a link by itself. Returns its id, and when it begins."""
+        index, row = self.index, self.row("links")
         fields = {name: value for name in _LINK_FIELDS if (value := row.get(name)) is not None}
         start, stop = row.get("valid_from"), row.get("valid_to")
         if "metadata" in fields:
-            fields["metadata"] = _object(fields["metadata"])
+            fields["metadata"] = object_of(fields["metadata"])
         fields["exactly_over"] = start, OPEN if stop is None else stop
         number = verbs.link_row(self.act, row["source"], row["kind"], row["target"], **fields)
-        if row.get("tx_to") is not None:
-            begun = self.index.k_from[number] if start is None else start
-            self.opened[row["row"]] = self.index.l_name[self.index.k_link[number]], moment(begun)
+        return index.l_name[index.k_link[number]], index.k_from[number]
 
-    def unlink(self, row: Row) -> None:
+    def unlink(self) -> None:
+        """Take back what a row of a link said."""
         self.bear()
-        link, begun = self.opened.pop(row["row"])
-        verbs.unlink(self.act, link, begun, _given(row, "valid_to"), None)
+        stop = self.row("links").get("valid_to")
+        link, begun = self.memory.opened.pop(self.number)
+        verbs.unlink(self.act, link, begun, None if stop is None else moment(stop), None)
 
 
-_ACTS = {
-    _RETRACT: _Loader.unversion,
-    _EVENTS: _Loader.event,
-    _VERSIONS: _Loader.version,
-    _LINKS: _Loader.link,
-    _UNLINK: _Loader.unlink,
-}
-
-
-def _steps(tables: dict[str, list[Row]]) -> Iterator[tuple[Any, list[Step]]]:
-    """The steps at each instant, in order: first retractions, then events, versions, links."""
-    steps: dict[Instant, list[Step]] = defaultdict(list)
-    taken_back: dict[Instant, list[Step]] = defaultdict(list)
-    begun: dict[tuple[str, Instant], list[Period]] = defaultdict(
-        list
-    )  # the versions of a node that are written again at an instant
-    for row in tables["versions"]:
-        if row.get("tx_from") is not None:
-            begun[row["node_id"], row["tx_from"]].append(_period(row))
-    for what, undo, name in (
-        (_EVENTS, None, "events"),
-        (_VERSIONS, _RETRACT, "versions"),
-        (_LINKS, _UNLINK, "links"),
-    ):
-        for number, row in enumerate(tables[name]):
-            at = row.get("tx_from")
+def _steps(tables: dict[str, Table]) -> Iterator[tuple[Instant, list[Step]]]:
+    """The steps at each instant, in order: first what is taken back, then events, versions, links."""
+    told: dict[Instant, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    unlinked: dict[Instant, list[int]] = defaultdict(list)
+    retracted: dict[Instant, list[tuple[int, Period]]] = defaultdict(list)
+    for name in ("events", "versions", "links"):
+        table = tables[name]
+        stops = table.columns.get("tx_to") or repeat(None)
+        for number, (at, stop) in enumerate(zip(table.column("tx_from"), stops, strict=False)):
             if at is None:
                 raise InvalidError(
                     f"{name} row {number} has no tx_from, though others have. Give it to every row, or to none."
                 )
-            steps[at].append((what, name, number, {**row, "row": number} if what == _LINKS else row))
-            stop = row.get("tx_to") if undo is not None else None
+            told[at][name].append(number)
             if stop is None:
                 continue
             if stop <= at:
                 raise InvalidError(
                     f"{name} row {number}: tx_to is not after tx_from. A belief is held over [tx_from, tx_to)."
                 )
-            if undo == _UNLINK:
-                taken_back[stop].append((_UNLINK, name, number, {**row, "row": number}))
-            else:  # what is not written again there is retracted
-                for start, end in without_all(_period(row), begun.get((row["node_id"], stop), ())):
-                    taken_back[stop].append(
-                        (_RETRACT, name, number, {**row, "valid_from": start, "valid_to": end})
-                    )
-    for at in sorted({*steps, *taken_back}):
-        yield moment(at), [*sorted(taken_back.get(at, ()), key=lambda step: -step[0]), *steps.get(at, ())]
+            if name == "links":
+                unlinked[stop].append(number)
+            else:
+                retracted[stop].append((number, _during(table.row(number))))
+    _leave_said_again(tables["versions"], retracted)
+    for at in sorted({*told, *unlinked, *retracted}):
+        steps: list[Step] = []
+        if numbers := unlinked.get(at):
+            steps.append((_UNLINK, "links", numbers, []))
+        if parts := retracted.get(at):
+            steps.append((_RETRACT, "versions", [number for number, _ in parts], [part for _, part in parts]))
+        there = told.get(at, {})
+        for what, name in ((_EVENTS, "events"), (_VERSIONS, "versions"), (_LINKS, "links")):
+            if name in there:
+                steps.append((what, name, there[name], []))
+        yield at, steps
 
 
-def _period(row: Row) -> Period:
+def _leave_said_again(table: Table, retracted: dict[Instant, list[tuple[int, Period]]]) -> None:
+    """Leave of what is to be retracted at an instant what is not written again there."""
+    wanted = {(table.row(number)["node_id"], at) for at, parts in retracted.items() for number, _ in parts}
+    again: dict[tuple[str, Instant], list[Period]] = defaultdict(list)
+    if wanted:
+        for number, key in enumerate(zip(table.column("node_id"), table.column("tx_from"), strict=True)):
+            if key in wanted:
+                again[key].append(_during(table.row(number)))
+    for at, parts in list(retracted.items()):
+        parts[:] = [
+            (number, part)
+            for number, during in parts
+            for part in without_all(during, again.get((table.row(number)["node_id"], at), ()))
+        ]
+        if not parts:
+            del retracted[at]
+
+
+def _during(row: Row) -> Period:
     start, stop = row.get("valid_from"), row.get("valid_to")
     return row["tx_from"] if start is None else start, OPEN if stop is None else stop
 
 
-def _one_step(tables: dict[str, list[Row]]) -> Iterator[tuple[None, list[Step]]]:
-    yield (
-        None,
-        [
-            (what, name, number, row)
-            for what, name in ((_EVENTS, "events"), (_VERSIONS, "versions"), (_LINKS, "links"))
-            for number, row in enumerate(tables[name])
-        ],
-    )
-
-
-def _given(row: Row, name: str) -> Any:
-    at = row.get(name)
-    return None if at is None else moment(at)
-
-
-def _listed(tags: Any) -> Any:
-    return tags if isinstance(tags, str) or not isinstance(tags, Iterable) else list(tags)
-
-
-def _object(value: Any) -> Any:
-    if type(value) is str:
-        with suppress(ValueError, RecursionError):
-            found = orjson.loads(value)
-            if type(found) is dict and _LONG_NUMBER.search(value) is None:
-                return found
-    if isinstance(value, (str, bytes)):
-        value, text = json_read(repr(value[:60]), value, kept=True), value
-        if not isinstance(value, dict):
-            raise InvalidError(f"{text[:60]!r} is no JSON object. Give a dict, or the text of a JSON object.")
-        return value
-    return {} if value is None else json_object("content", value)
+def _one_step(tables: dict[str, Table]) -> Iterator[tuple[None, list[Step]]]:
+    every = ((_EVENTS, "events"), (_VERSIONS, "versions"), (_LINKS, "links"))
+    yield None, [(what, name, range(len(tables[name])), []) for what, name in every if len(tables[name])]

@@ -85,11 +85,13 @@ def _refuse_bad(number: int, verdict: Any) -> None:
 def pairs_of(view: View, ids: Iterable[str]) -> list[Pair]:
     """The pairs to judge of these: each with what the rules suspect, then with what is nearest in words, in its scope. What a lifecycle or `contradicts`
     link joins is left out, and what says the same."""
-    with view._core.lock:
-        sight = view._sight()
-        joined = conflicts.linked(sight)
-        seen: set[frozenset[int]] = {frozenset(pair) for pair in joined}
-        return [pair for id in ids for pair in _pairs(sight, sight.index.ids[id], seen)]
+    asked = list(ids)
+
+    def look(sight: Sight) -> list[Pair]:
+        seen: set[frozenset[int]] = {frozenset(pair) for pair in conflicts.linked(sight)}
+        return [pair for id in asked for pair in _pairs(sight, sight.index.ids[id], seen)]
+
+    return view._looked(look)
 
 
 def _pairs(sight: Sight, ent: int, seen: set[frozenset[int]]) -> Iterator[Pair]:

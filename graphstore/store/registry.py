@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
 
@@ -37,6 +37,8 @@ class Elsewhere:
         raise NotImplementedError
 
 
+watch: Callable[[str, Any, tuple[Any, ...], Mapping[str, Any], Callable[[], Any]], Any] | None = None
+"""Does each call of a room, where somebody looks on: given its name, the view or store, the arguments, and what does it."""
 _ITS = "its_"
 _registered: dict[str, Registered] = {}
 
@@ -72,8 +74,10 @@ def _register(
             reader = args[0] if args else kwargs.get(first)
             if not here and isinstance(reader, Elsewhere):
                 rest = {given: value for given, value in kwargs.items() if given != first}
-                return reader._ask(name, args[1:], rest)  # type: ignore[no-any-return]
-            return function(*args, **kwargs)
+                asked = partial(reader._ask, name, args[1:], rest)
+            else:
+                asked = partial(function, *args, **kwargs)
+            return asked() if watch is None else watch(name, reader, args, kwargs, asked)  # type: ignore[no-any-return]
 
         _registered[name] = Registered(name, function, scope, frozenset(files), call)
         return call
@@ -118,10 +122,12 @@ def of(
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             target: Any = args[0]
             if isinstance(target._store, Elsewhere):
-                its = {_ITS + each: value for each, value in target._settings.items()} if settings else {}
-                arguments = {**kwargs, **its}
-                return target._store._ask(name, args[1:], arguments)  # type: ignore[no-any-return]
-            return method(*args, **kwargs)
+                kept = target._settings.items() if settings else ()
+                its = {_ITS + each: value for each, value in kept if value is not None}
+                asked = partial(target._store._ask, name, args[1:], {**kwargs, **its})
+            else:
+                asked = partial(method, *args, **kwargs)
+            return asked() if watch is None else watch(name, target._store, args, kwargs, asked)  # type: ignore[no-any-return]
 
         return call
 

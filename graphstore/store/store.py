@@ -18,7 +18,6 @@ from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import POINTS
 from graphstore.core.journal.branch_records import BranchRecord
 from graphstore.core.journal.line import FORGETTING
-from graphstore.core.read import view_diff
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.search import LANGUAGES as SPOKEN
@@ -496,6 +495,7 @@ class Store(WholeStore):
         trace_id: str | None = None,
         span_id: str | None = None,
         parent_span_id: str | None = None,
+        ended_at: TimeLike | None = None,
         sender: str | None = None,
         sender_name: str | None = None,
         thread: str | None = None,
@@ -507,12 +507,11 @@ class Store(WholeStore):
     ) -> Recorded:
         """Record something that happened at `occurred_at` (default: now). An unknown `related_to` is left out with a warning.
 
-        A fix or a resolution, and what can be open and is named with it, are linked by `resolved_by`, from the later of the two on; all
-        else by `related_to`. Open can be all but deploys, fixes, resolutions, confirmations, messages and types that `define_point` names.
+        A fix or a resolution, and what can be open and is named with it, are linked by `resolved_by`, from the later of the two on; all else by `related_to`.
+        Open can be all but deploys, fixes, resolutions, confirmations, messages and types that `define_point` names. `ended_at`: when a span ended.
 
-        Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The
-        same id with the same content is the same event; with other content it is a ConflictError. From `sender` on: fields of a message, see
-        `timeline.record_message`. Raises InvalidError, with the fields there are.
+        Without an id, the fingerprint of an event that stands makes it an occurrence of that event: `is_new` is false, its `count` grows. The same id with
+        the same content is the same event, with other content a ConflictError. From `sender` on: see `timeline.record_message`. Raises InvalidError.
         """
         if unknown:
             raise InvalidError(f"unknown field {min(unknown)!r} of an event. {inputs.event_fields()}")
@@ -528,6 +527,7 @@ class Store(WholeStore):
             trace_id=trace_id,
             span_id=span_id,
             parent_span_id=parent_span_id,
+            ended_at=None if ended_at is None else moment(self._time(ended_at, "ended_at")),
             sender=sender,
             sender_name=sender_name,
             thread=thread,
@@ -538,8 +538,7 @@ class Store(WholeStore):
         at = None if occurred_at is None else self._time(occurred_at, "occurred_at")
         related = tuple(ids("related_to", related_to or ()))
         with self._verb() as work:
-            act = Act(self._core, work)
-            return Recording(act).record(Report(type, body, id, at, related))
+            return Recording(Act(self._core, work)).record(Report(type, body, id, at, related))
 
     def bulk_load(
         self,
@@ -577,7 +576,7 @@ class Store(WholeStore):
     @property
     def trust(self) -> dict[str, int]:
         """The ranks of source classes."""
-        return dict(self._core.setting(TRUST) or {})
+        return dict(self._setting(TRUST) or {})
 
     def set_languages(self, languages: Iterable[str]) -> None:
         """The languages texts are searched in, as Snowball names them: `["english", "german"]`. Kept in the store; the words of all texts are read anew.
@@ -594,7 +593,7 @@ class Store(WholeStore):
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages texts are searched in."""
-        return tuple(self._core.setting(SPOKEN) or ENGLISH)
+        return tuple(self._setting(SPOKEN) or ENGLISH)
 
     def sweep(
         self,
@@ -615,7 +614,7 @@ class Store(WholeStore):
     @property
     def retention(self) -> dict[str, int | None]:
         """What the store keeps: `days` and `bytes`, None for no limit."""
-        kept: dict[str, int | None] | None = self._trunk._core.setting(retention.RETENTION)
+        kept: dict[str, int | None] | None = self._trunk._setting(retention.RETENTION)
         return dict(kept) if kept else {"days": None, "bytes": None}
 
     def evict_old(self) -> list[str]:
@@ -658,8 +657,7 @@ class Store(WholeStore):
         """
         if not isinstance(other, str):
             return super().compare(other)
-        with self._core.lock:
-            return view_diff.compare(self._sight(), self.on(other)._sight())
+        return super().compare(self.on(other))
 
     def _fork(self, at: View | None, tx: TimeLike | None) -> Instant:
         if at is None:
@@ -820,8 +818,9 @@ class GraphStore(Store):
         event. Returns the ids, oldest first.
 
         `before`: events that happened last before then, and nodes of the named `kinds` that ended before then. `larger_than`: the oldest of these until the
-        journal is smaller than so many bytes. `ids`: these things, whatever their age. `keep_audit=False` removes the tombstones too. Views of earlier
-        coordinates lose the contents as well. Raises InvalidError when none of the three is given, or inside a transaction.
+        journal is smaller than so many bytes; without `before` none where all of them would not do, and `notices` says so. `ids`: these things, whatever
+        their age. `keep_audit=False` removes the tombstones too. Views of earlier coordinates lose the contents as well. Raises InvalidError when none of
+        the three is given, or inside a transaction.
         """
         wanted = None if kinds is None else frozenset(inputs.ids("kinds", kinds))
         cut = None if before is None else self._time(before, "before")
@@ -855,19 +854,20 @@ class GraphStore(Store):
         cut = max(self._now() - days * retention.DAY, BEGINNING)
         return self.evict(before=moment(cut), reason=f"older than {days} days")
 
-    def erase(self, id: str, *, reason: str) -> None:
+    def erase(self, id: str, *, reason: str, author: str | None = None) -> None:
         """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
 
-        `id` is the whole id. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
+        `id` is the whole id, `author` as of `transaction`. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
         """
         text_of("reason", reason)
         with self._by_itself("erase()"):
             if self._chosen([text_of("id", id)]) != {id: "erased"}:
-                self._forget("erase", [id], reason)
+                self._forget("erase", [id], reason, author)
 
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
         """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
-        and the size after each commit."""
+        and the size after each commit. For the size what remains of evicted events goes too, once it takes a quarter: then one record a day says how
+        many of which type, of which day, are gone."""
         wanted = {
             "days": inputs.whole_number("days", days),
             "bytes": inputs.whole_number("bytes", bytes),
@@ -912,6 +912,11 @@ class GraphStore(Store):
                 ents = retention.enough(each, ents, over, keep_audit)
                 over -= retention.freed(each, ents, keep_audit)
             found += [each.names[ent] for ent in ents]
+        if over is not None and over > 0 and cut is None and found:
+            self.notices.append(
+                f"nothing was evicted: without all {len(found)} of it the journal would still be about {over} bytes larger than {most}."
+            )
+            return []
         return found
 
 
@@ -1065,6 +1070,9 @@ class Branch(Store):
     def _write_accesses(self) -> None:
         if self.is_loaded:
             super()._write_accesses()
+
+    def _keep_accesses(self) -> None:
+        self.flush_accesses()
 
     def _usable(self) -> None:
         self._trunk._usable()

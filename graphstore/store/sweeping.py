@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 
 from graphstore.core.read.conflicts import linked
+from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import View
 from graphstore.core.write.act import Act
 from graphstore.core.write.verbs import link_row
@@ -111,12 +112,14 @@ def recorded_since(store: WholeStore, view: View, since: datetime | None) -> lis
         for change in store.changes(since)
         if change.verb in _TELLING and change.tx <= view.at.tx
     )
-    with view._core.lock:
-        sight = view._sight()
+
+    def look(sight: Sight) -> list[str]:
         known = sight.index.ids
         return [
             name for name in names if name in known and sight.standing(known[name]) in ("stands", "shaky")
         ]
+
+    return view._looked(look)
 
 
 def _last(store: WholeStore, setting: str) -> datetime | None:

@@ -49,13 +49,16 @@ def entity(sight: Sight, place: Place) -> int:
 
 def kept_in(view: Reader, *places: Place) -> Node | None:
     """What a view shows in the first of these places where something stands, None if nothing does."""
-    with view.reading() as sight:
+
+    def look(sight: Sight) -> Node | None:
         for place in places:
             ent = entity(sight, place)
             row = -1 if ent < 0 else sight.find(ent)
             if row >= 0:
                 return sight.node(row, sight.upright(ent))
-    return None
+        return None
+
+    return view._looked(look)
 
 
 def _named(index: Index, place: Place) -> tuple[str, int]:

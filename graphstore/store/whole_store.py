@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
 from graphstore.core.read import snapshots
+from graphstore.core.read.outside import Outside
 from graphstore.core.read.sight import Sight
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.core.write import retention
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import DamageError, InvalidError
+from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
-from graphstore.values.period import OPEN, TimeLike, moment
+from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, moment
 
 if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
@@ -36,8 +38,105 @@ class WholeStore(Writer):
         `limits=None`: for a text or an answer of any size; so no parameter of a text can be named $limits. Raises QueryError for a text that
         writes, misses a parameter, is larger or nested deeper than is allowed, or does not run.
         """
+        from graphstore.core.tables import macros
+
         core = self._core
-        return core.graphs.query_tables(core.lock, self._usable, cypher, params, limits)
+        given = macros.with_coordinate(cypher, params, self._axis)
+        return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
+
+    def _part_of(self, whole: WholeStore, upto: Instant, crossing: Collection[str]) -> None:
+        """Have this copy of a part of a store, as it was at a tx, stand as it does there. `crossing`: the ids that ever had a link to something outside."""
+        if self._core.outside is None:
+            self._core.outside = Outside(whole._core, self._core)
+        self._core.outside.follow(crossing)
+        self._followed = upto
+
+    def history_table(
+        self,
+        kind: str | None = None,
+        fields: Iterable[str] | None = None,
+        *,
+        tx: TimeLike | Sequence[TimeLike | None] | None = None,
+        valid: Sequence[TimeLike | None] | None = None,
+        clip: bool = False,
+        coalesce_on: str | Iterable[str] | None = None,
+    ) -> Result:
+        """Every row of nodes (of a kind) as a table, by id, valid_from and tx_from: both periods, who said it first, when and why, and the fields of the
+        content, each of the one type that its values have ever had (JSON text where they differ).
+
+        `tx`: what was believed then, by default now; a pair (from, to), None for an open end: all that was believed at some instant of it. `valid`: what
+        holds at some instant of [from, to). `clip` cuts the periods to these. `coalesce_on`: only the id, these columns and the periods, neighbouring
+        periods over which the columns stay the same as one. Raises InvalidError for a span that is empty, and for an unknown column.
+        """
+        return histories.history(
+            self,
+            kind,
+            None if fields is None else list(fields),
+            *histories.ends(valid, "valid"),
+            **_tx(tx),
+            clip=clip,
+            coalesce_on=[coalesce_on]
+            if isinstance(coalesce_on, str)
+            else None
+            if coalesce_on is None
+            else list(coalesce_on),
+        )
+
+    def links_table(
+        self,
+        kind: str | None = None,
+        *,
+        tx: TimeLike | Sequence[TimeLike | None] | None = None,
+        valid: Sequence[TimeLike | None] | None = None,
+        clip: bool = False,
+    ) -> Result:
+        """Every row of links (of a kind) as a table, with both periods, who said it and when; otherwise as `history_table`."""
+        return histories.links(self, kind, *histories.ends(valid, "valid"), **_tx(tx), clip=clip)
+
+    def changes_table(self, since: TimeLike | None = None, until: TimeLike | None = None) -> Result:
+        """What each transaction after `since`, up to `until`, changed, as a table: the periods of valid time over which something is said since then (`added`)
+        or no more (`removed`), with its value, who did it and why. A piece that is only written anew is no change."""
+        return histories.changes(self, since, until)
+
+    def over(
+        self, *, valid: over_time.Every | TimeLike | None = None, tx: over_time.Every | TimeLike | None = None
+    ) -> over_time.Over:
+        """The graph at many instants: `valid=("2024-01-01", "2025-01-01", "1 month")` is each first of a month of 2024, as known at `tx` (default: now); or
+        so over `tx`: how belief grew. It has `query`, `nodes`, `count`, `total` and `compare`, each one table with a column `at`.
+
+        Raises InvalidError when not exactly one of them is (from, to, step), and for a step that is none.
+        """
+        ranges = [axis for axis, given in (("valid", valid), ("tx", tx)) if isinstance(given, tuple | list)]
+        if len(ranges) != 1:
+            raise InvalidError(
+                "over() wants one of valid and tx as (from, to, step), such as ('2024-01-01', '2025-01-01', '1 month')."
+            )
+        axis: over_time.TimeAxis = "valid" if ranges == ["valid"] else "tx"
+        every, other = (valid, tx) if axis == "valid" else (tx, valid)
+        assert isinstance(every, tuple | list)
+        if len(every) != 3:
+            raise InvalidError(f"{axis} has {len(every)} values. Give (from, to, step).")
+        begin, end = (self._time(each, axis, axis) for each in every[:2])
+        at = self.as_of().at
+        fixed: Any = other if other is not None else at.tx if axis == "valid" else at.valid
+        fixed_axis: over_time.TimeAxis = "tx" if axis == "valid" else "valid"
+        return over_time.Over(
+            self, axis, over_time.instants_of(begin, end, every[2]), self._time(fixed, fixed_axis, fixed_axis)
+        )
+
+    def recipe(
+        self, name: str, *, valid: TimeLike | None = None, tx: TimeLike | None = None, **params: Any
+    ) -> Result:
+        """The answer of a question that comes with the package, by its name; `recipes()` tells them.
+
+        It is asked at a coordinate, by default now. `since` and `until` are times, by default all there are; other parameters are as the recipe says.
+        Raises InvalidError for an unknown recipe, and for parameters that it has not, or that are missing.
+        """
+        return recipes.asked(self, name, valid, tx, params)
+
+    def recipes(self) -> list[recipes.Recipe]:
+        """The questions that come with the package, each with what it answers and the parameters it takes."""
+        return list(recipes.recipes().values())
 
     @contextmanager
     def _queries_apart(self, allowance: Allowance | None = None) -> Iterator[Workers | None]:
@@ -78,19 +177,18 @@ class WholeStore(Writer):
 
     def snapshots(self) -> list[Snapshot]:
         """The named coordinates, in the order they were named."""
-        with self._core.lock:
-            return snapshots.known(self._core.index, self._coordinate()[1])
+        return self._looked(Sight.snapshots)
 
     def touch(self, ids: str | Iterable[str]) -> None:
         """Count a lookup of each thing, as `recall` does with its hits. In memory: see `flush_accesses`.
 
         Raises NotFoundError for an unknown id; InvalidError on a store that is only read.
         """
-        with self._core.lock:
-            self._writable()
-            sight = self._sight()
-            ents = [sight.resolve(name)[0] for name in inputs.ids("ids", ids)]
-            self._core.accesses.count(sight.index.names[ent] for ent in ents)
+        self._writable()
+        wanted = inputs.ids("ids", ids)
+        self._core.accesses.count(
+            self._looked(lambda sight: [sight.id(sight.resolve(name)[0]) for name in wanted])
+        )
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the graph tables anew from the journal's index."""
@@ -98,30 +196,45 @@ class WholeStore(Writer):
             self._usable()
             self._core.graphs.rebuild(progress)
 
-    def changes(self, since: TimeLike | None = None) -> list[Change]:
-        """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on."""
-        return self._changes(since, None)
+    def changes(self, since: TimeLike | None = None, until: TimeLike | None = None) -> list[Change]:
+        """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on. With `until`, only what
+        came by then. `changes_table` has the periods and values."""
+        found = self._changes(since, None)
+        if until is None:
+            return found
+        last = moment(self._time(until, "until", "tx"))
+        return [each for each in found if each.tx <= last]
 
     def _changes(self, since: TimeLike | None, most: int | None) -> list[Change]:
-        """As `changes`, at most so many plus the rest of their last transaction, so that the lock is held briefly."""
-        with self._core.lock:
-            self._usable()
-            index = self._core.index
-            after = -OPEN if since is None else self._time(since, "since", "tx")
-            known = self._coordinate()[1]
-            change = Sight(self._core, after, after).change
-            instants = index.o_tx  # ascending: a binary search finds what follows an instant
-            first = bisect_right(instants, after, hi=index.mark().ops)
-            last = bisect_right(instants, known, lo=first, hi=index.mark().ops)
+        """As `changes`, at most so many plus the rest of their last transaction."""
+        self._usable()
+        after = -OPEN if since is None else self._time(since, "since", "tx")
+
+        def look(sight: Sight) -> list[Change]:
+            instants, ops = sight.index.o_tx, sight.index.mark().ops
+            first = bisect_right(
+                instants, after, hi=ops
+            )  # ascending: a binary search finds what follows an instant
+            last = bisect_right(instants, sight.tx, lo=first, hi=ops)
             if most is not None and last - first > most:
                 last = bisect_right(instants, instants[first + most - 1], lo=first, hi=last)
-            return [change(op) for op in range(first, last)]
+            return [sight.change(op) for op in range(first, last)]
+
+        return self._looked(look)
+
+    def _last_changes(self, most: int) -> list[Change]:
+        """The last of `changes`, at most so many, the last first."""
+        self._usable()
+
+        def look(sight: Sight) -> list[Change]:
+            last = bisect_right(sight.index.o_tx, sight.tx, hi=sight.index.mark().ops)
+            return [sight.change(op) for op in range(last - 1, max(-1, last - 1 - most), -1)]
+
+        return self._looked(look)
 
     def _contents(self, kind: str) -> list[Content]:
         """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
-        with self._core.lock:
-            self._usable()
-            return retention.contents(self._core.index, kind)
+        return self._looked(lambda sight: retention.contents(sight.index, kind))
 
     def _is_settled(self) -> bool:
         """Whether this is the trunk, and no transaction that is open has written anything."""
@@ -133,7 +246,7 @@ class WholeStore(Writer):
             self._usable()
             index = self._core.index
             mark = index.mark()
-            events = sum(index.is_event[: mark.entities])
+            events = index.is_event.count(True, 0, mark.entities)
             return {
                 "path": None if self.path is None else str(self.path),
                 "nodes": mark.entities - events,
@@ -184,3 +297,12 @@ class WholeStore(Writer):
             if not self.read_only:
                 self._core.journal.settle()  # a dump holds nothing that the store may lose
             return dumps.save(self._core.journal, Path(path))
+
+
+def _tx(tx: TimeLike | Sequence[TimeLike | None] | None) -> dict[str, Any]:
+    """A tx, or a span of it, as the calls take them."""
+    if tx is None or isinstance(tx, str) or not isinstance(tx, Sequence):
+        return {"tx": tx}
+    begin, end = histories.ends(tx, "tx")
+    # a span with two open ends is all there is
+    return {"tx_from": moment(BEGINNING) if begin is None else begin, "tx_to": end}

@@ -123,15 +123,17 @@ def consolidate(
         None if topic is None else _Topic(text_of("topic", topic)),
         OPEN if before is None else view._time(before, "before"),
     )
-    with view.reading() as sight:
+
+    def look(sight: Sight) -> list[tuple[_Lot, list[Node]]]:
         contradictions = _Contradictions(sight)
-        found = [
+        return [
             (lot, [sight.node(each.row, sight.standing(each.ent)) for each in members])
             for lot, candidates in _lots(sight, wanted).items()
             for members in _groups(sight, lot, candidates, wanted, similar, contradictions)
             if len(members) >= at_least
         ]
-    groups = [_drafted(lot, nodes, wanted, summarise) for lot, nodes in found]
+
+    groups = [_drafted(lot, nodes, wanted, summarise) for lot, nodes in view._looked(look)]
     return sorted(groups, key=lambda group: (-len(group.members), group.ids))
 
 
@@ -368,9 +370,12 @@ class _Folding:
 @registry.read("consolidation")
 def consolidations(view: Reader) -> list[Consolidation]:
     """The summaries that stand at a view's coordinate and what each sums up, the one recorded last first."""
-    with view.reading() as sight:
+
+    def look(sight: Sight) -> list[Consolidation]:
         found = sorted(_foldings(sight).items(), key=lambda each: (each[1].op, each[0]), reverse=True)
         return [_consolidation(sight, sight.thing(ent), folding) for ent, folding in found]
+
+    return view._looked(look)
 
 
 def _consolidation(sight: Sight, summary: Node | Event, folding: _Folding) -> Consolidation:

@@ -14,6 +14,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from graphstore.core.read.sight import Sight
 from graphstore.core.read.topic_rows import FoundBy, TopicRow, TopicRows
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError, NotFoundError, closest
@@ -282,7 +283,8 @@ def latest_on(
     plain = topic_name(text_of("topic", topic))
     if strategy != DEFAULT:
         strategy_for(strategy, plain)
-    with view.reading() as sight:
+
+    def look(sight: Sight) -> Latest:
         found = _Topic(sight, topic, plain, kind, scope)
         found.pass_versions()
         decision = found.decide(strategy)
@@ -309,6 +311,8 @@ def latest_on(
             }
         )
 
+    return view._looked(look)
+
 
 @registry.read("topics")
 def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | None = None) -> Timeline:
@@ -318,7 +322,8 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
     of its scope begins, whether or not that supersedes it. Raises InvalidError for a blank topic.
     """
     plain = topic_name(text_of("topic", topic))
-    with view.reading() as sight:
+
+    def look(sight: Sight) -> Timeline:
         found = _Topic(sight, topic, plain, kind, scope)
         found.pass_versions()
         names = found.numbered(plain)
@@ -334,6 +339,8 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
             planned=planned,
             nearest=() if found.by else found.nearest(),
         )
+
+    return view._looked(look)
 
 
 @registry.write("topics")

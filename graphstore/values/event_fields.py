@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 
 class EventField(NamedTuple):
@@ -40,6 +40,16 @@ EVENT_TEXTS = tuple(field.name for field in BODY if field.kind == "text" and fie
 """Texts that an event may have."""
 MESSAGE_TEXTS = tuple(field.name for field in BODY if field.of_message and field.kind == "text")
 """Texts that make an event a message."""
+ENDED_AT = "ended_at"
+"""When the span of an event ended, kept in its metadata as ISO 8601 text."""
 EVENT_FIELDS = ("type", "description", "id", "occurred_at", "source", "origin", "agent", "related_to", "metadata",
-                "fingerprint", *SPAN_IDS, "authorized", *MESSAGE_TEXTS)  # fmt: skip
+                "fingerprint", *SPAN_IDS, ENDED_AT, "authorized", *MESSAGE_TEXTS)  # fmt: skip
 """What a caller may give, in the order of the messages that list it."""
+
+OF_AN_OCCURRENCE = ("description", "source", "metadata")
+"""What each occurrence of an event says for itself."""
+
+
+def differing(first: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """What an occurrence says otherwise than the first report of its event."""
+    return {name: body.get(name) for name in OF_AN_OCCURRENCE if body.get(name) != first.get(name)}

@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 
 from graphstore.errors import InvalidError
-from graphstore.values.event_fields import EVENT_FIELDS, MESSAGE_TEXTS
+from graphstore.values.event_fields import ENDED_AT, EVENT_FIELDS, MESSAGE_TEXTS
 from graphstore.values.fingerprints import MESSAGES, fingerprint_of
 from graphstore.values.models import Event, Json, Node
-from graphstore.values.period import BEGINNING, OPEN, Instant, Period, TimeLike, period
+from graphstore.values.period import BEGINNING, OPEN, Instant, Period, TimeLike, instant, iso, period
 
 Thing = Node | Event
 
@@ -179,9 +179,16 @@ def _event_of(
     body["origin"] = origin
     if metadata:
         body["metadata"] = json_object("metadata", metadata)
+    ended = texts.pop(ENDED_AT, None)
+    if ended is not None:
+        body["metadata"] = {**body.get("metadata", {}), ENDED_AT: iso(instant(ended, ENDED_AT))}
     for name, value in texts.items():
         if value is not None:
             body[name] = text_of(name, value, empty=True)
+    if "agent" in body and origin != "agent":
+        raise InvalidError(
+            f"agent {body['agent']!r} with origin {origin!r}. Only what an agent recorded names one: leave it out, or give origin 'agent'."
+        )
     if authorized is not None and not isinstance(authorized, bool):
         raise InvalidError(f"authorized {authorized!r} is neither true nor false. Give True or False.")
     if authorized is None and not body.keys().isdisjoint(MESSAGE_TEXTS):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, NewType, NoReturn, TypeVar
@@ -36,10 +36,20 @@ _names: dict[type, set[str]] = {}
 M = TypeVar("M", bound="Value")
 
 
+def _hashable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return frozenset((key, _hashable(item)) for key, item in value.items())
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
+
+
 class Value(BaseModel):
     """A frozen record. `made` builds one from fields already known to be right, without checking them again."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __hash__(self) -> int:
+        """Equal records have one hash, whatever their contents hold: records can be put into a set."""
+        return hash((type(self), *(_hashable(value) for value in vars(self).values())))
 
     @classmethod
     def made(cls: type[M], fields: dict[str, Any]) -> M:
@@ -218,6 +228,8 @@ class Event(Value):
     trace_id: str | None
     span_id: str | None
     parent_span_id: str | None
+    ended_at: datetime | None
+    """When its span ended, where it is known."""
     sender: str | None
     sender_name: str | None
     thread: str | None
@@ -320,6 +332,10 @@ class LinkInspection(Value):
         return f"{_link_text(self.link, self.holds)} {ends} Believed: {', '.join(map(_period, self.history)) or 'nothing'}."
 
 
+OUTSIDE = "something outside your scope"
+"""The id of a foundation that a token with scopes does not see."""
+
+
 class Shaky(Value):
     """A thing that stands and rests on one that has fallen: by which links, how and why that fell, and when the fall was recorded."""
 
@@ -336,6 +352,9 @@ class Shaky(Value):
 
     def __str__(self) -> str:
         path = "; ".join(map(str, self.links))
+        if self.root.id == OUTSIDE:
+            by = f"{path}; and then by a link to it" if path else "a link to it"
+            return f"{_name(self.node)} is shaky: {OUTSIDE} has fallen, recorded {when(self.recorded_at)}. It rests on that by {by}."
         fell = (
             "had fallen before it was evicted"
             if self.root.standing == "evicted" and isinstance(self.root, Event)

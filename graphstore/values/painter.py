@@ -4,8 +4,12 @@ when something is shown first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
+
+from graphstore.errors import InvalidError
 
 
 class Table(Protocol):
@@ -26,11 +30,17 @@ class Painter(Protocol):
     @property
     def markdown(self) -> Callable[[Any], str]: ...
     @property
+    def whole(self) -> Callable[[Any, str], str]: ...
+    @property
     def table_plain(self) -> Table: ...
     @property
     def table_html(self) -> Table: ...
     @property
     def table_markdown(self) -> Table: ...
+    @property
+    def graph_html(self) -> Callable[[Sequence[Any], Sequence[tuple[str, Any, str]], str], str]: ...
+    @property
+    def steps_html(self) -> Callable[[str, Mapping[str, Sequence[tuple[Any, Any, Any]]], str], str]: ...
 
 
 _load: Callable[[], Painter] | None = None
@@ -58,3 +68,12 @@ class Painted:
 
     def _repr_markdown_(self) -> str:
         return painter().markdown(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture to a file, all of it, however large: the drawing alone as `.svg`, with its tables as `.html`. Raises InvalidError for another ending."""
+        kind = Path(path).suffix.lower()
+        if kind not in (".svg", ".html"):
+            raise InvalidError.choice("ending of a picture", kind, (".svg", ".html"))
+        text = painter().whole(self, kind)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)

@@ -6,7 +6,7 @@ Outside, an instant is an aware `datetime` and an open end is `None`; inside it 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TypeAlias
@@ -74,6 +74,18 @@ def recorded(value: str | datetime) -> Instant:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
+def all_recorded(values: Sequence[str | datetime | None]) -> list[Instant]:
+    """The instants in a line of the journal; None is an open end. Raises InvalidError."""
+    try:
+        since = [None if value is None else datetime.fromisoformat(value) - EPOCH for value in values]  # type: ignore[arg-type]
+    except (ValueError, TypeError):  # no text in UTC
+        return [OPEN if value is None else recorded(value) for value in values]
+    return [
+        OPEN if each is None else (each.days * 86_400 + each.seconds) * 1_000_000 + each.microseconds
+        for each in since
+    ]
+
+
 def _parse(text: str, what: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(text.strip())
@@ -91,7 +103,12 @@ def _parse(text: str, what: str) -> datetime:
 @lru_cache(maxsize=1 << 14)  # neighbours share their instants: one transaction, one boundary
 def moment(at: Instant) -> datetime:
     """The aware datetime of an instant."""
-    return EPOCH + timedelta(0, 0, at)
+    return EPOCH + MICROSECOND * at
+
+
+def moments(instants: Iterable[Instant]) -> list[datetime]:
+    """The aware datetimes of many instants, which need not be kept."""
+    return [EPOCH + MICROSECOND * at for at in instants]
 
 
 def end_moment(at: Instant) -> datetime | None:

@@ -6,15 +6,15 @@ Anomalies of a trace (a child that begins before its parent, a span with two par
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from graphstore.values.event_fields import SPAN_IDS
+from graphstore.errors import InvalidError
+from graphstore.values.event_fields import ENDED_AT, SPAN_IDS
 from graphstore.values.models import Json
-from graphstore.values.period import Instant
-
-ENDED_AT = "ended_at"
-"""In the metadata of an event with a span id: when the span ended, as ISO 8601 text."""
+from graphstore.values.period import Instant, instant, moment
 
 
 def place(body: Json) -> Json:
@@ -22,6 +22,15 @@ def place(body: Json) -> Json:
     kept = {name: body[name] for name in SPAN_IDS if name in body}
     ended = body.get("metadata", {}).get(ENDED_AT)
     return {**kept, ENDED_AT: ended} if isinstance(ended, str) else kept
+
+
+def ended(*said: Mapping[str, Any]) -> datetime | None:
+    """When the span of an event ended, by the first of these mappings that says so; None where none does, or it is no time."""
+    for each in said:
+        if ENDED_AT in each:
+            with suppress(InvalidError):
+                return moment(instant(each[ENDED_AT], ENDED_AT))
+    return None
 
 
 class SpanEvent(NamedTuple):

@@ -17,25 +17,25 @@ Window = tuple[Instant, Instant]
 def window(since: Any, now: Instant, names: Names = tuple) -> Window:
     """From and to of a window that ends at `now` unless it is a range; both ends are in it.
 
-    `since` is a time as `coordinates.resolve` takes it (`30m`, `7d`, `yesterday`, an ISO instant or date), a range `A..B` of instants and dates,
+    `since` is a time as `coordinates.resolve` takes it (`30m`, `7d`, `yesterday`, an ISO instant or date), a range `A..B` of such times,
     or a pair of these. Raises InvalidError for anything else.
     """
     if isinstance(since, (tuple, list)):
         if len(since) != 2:
             raise _unknown(since)
-        return _range(since, since[0], since[1])
+        return _range(since, since[0], since[1], now, names)
     if isinstance(since, str):
         text = since.strip()
         begin, dots, end = text.partition("..")
         if dots:
-            return _range(since, begin, end)
+            return _range(since, begin, end, now, names)
     elif not isinstance(since, date):
         raise _unknown(since)
     return _read(since, lambda: resolve(since, "since", now, names)), now
 
 
-def _range(since: Any, begin: Any, end: Any) -> Window:
-    start, stop = _time(since, begin), _time(since, end)
+def _range(since: Any, begin: Any, end: Any, now: Instant, names: Names) -> Window:
+    start, stop = (_time(since, each, now, names) for each in (begin, end))
     if stop < start:
         raise InvalidError(
             f"since {window_text(since)!r} ends before it begins. Give the earlier time first."
@@ -43,10 +43,10 @@ def _range(since: Any, begin: Any, end: Any) -> Window:
     return start, stop
 
 
-def _time(since: Any, value: Any) -> Instant:
+def _time(since: Any, value: Any, now: Instant, names: Names) -> Instant:
     if not isinstance(value, (str, date)):
         raise _unknown(since)
-    return _read(since, lambda: instant(value.strip() if isinstance(value, str) else value, "since"))
+    return _read(since, lambda: resolve(value, "since", now, names))
 
 
 def _read(since: Any, read: Callable[[], Instant]) -> Instant:
@@ -61,7 +61,7 @@ def _read(since: Any, read: Callable[[], Instant]) -> Instant:
 def _unknown(since: Any) -> InvalidError:
     return InvalidError(
         f"since {since!r} is no window. Give a whole number of minutes, hours, days or weeks ('30m', '1h', '7d', '2w'), an ISO instant or "
-        "date ('2026-01-20T10:00:00Z', '2026-01-20'), a month ('2026-01'), today, yesterday, a snapshot's name, a range of dates and instants ('2026-01-01..2026-02-01'), or a pair of times (start, end)."
+        "date ('2026-01-20T10:00:00Z', '2026-01-20'), a month ('2026-01'), today, yesterday, a snapshot's name, a range of these ('2026-01-01..2026-02-01', '2026-01..yesterday'), or a pair of times (start, end)."
     )
 
 

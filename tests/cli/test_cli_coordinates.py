@@ -75,7 +75,7 @@ def test_unknown_name_and_both_ways_at_once_are_refused(folder: Path) -> None:
     )
     assert "no snapshot 'soon'" in refused("show", folder, "limit", "--valid", "soon")
     assert "both axes" in refused("show", folder, "limit", "--as-of", "release", "--tx", "2026-02-10", code=2)
-    assert "no --valid" in refused("query", folder, "RETURN 1", "--tables", "--as-of", "release", code=2)
+    assert "reads no $tx" in refused("query", folder, "RETURN 1", "--tables", "--as-of", "release", code=2)
 
 
 def test_consolidate_proposes_and_writes_only_when_told_to(folder: Path) -> None:

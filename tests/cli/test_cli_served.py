@@ -30,7 +30,7 @@ READS: list[tuple[str, ...]] = [
     ("events", "--since", "2026-01-01..2026-03-01"), ("timeline",), ("trace", "0af7651916cd43dd8448eb211c80319c"), ("review",), ("shaky",),
     ("recall", "auth tokens"), ("recall", "tea", "--layer", "conversation"), ("topic", "auth"), ("latest", "auth"), ("snapshots",), ("branches",), ("compare", "plan"),
     ("working", "--user", "ana"), ("context", "--user", "ana", "--query", "tea"), ("retention",), ("trust",), ("languages",), ("embedder",), ("verify",), ("stats",),
-    ("lifecycle", "--dry-run"), ("consolidate", "--topic", "auth"),
+    ("lifecycle", "--dry-run"), ("consolidate", "--topic", "auth"), ("sql", "SELECT id, text FROM node_as_of('2026-02-01', '2030-01-01') ORDER BY id"),
 ]  # fmt: skip
 GROUPED: list[tuple[str, ...]] = [
     ("sessions", "list"), ("sessions", "decisions"), ("sessions", "lessons"), ("sessions", "errors"), ("sessions", "costs"), ("memory", "stats", "--as-of", "release"),
@@ -48,7 +48,7 @@ WRITES: list[tuple[str, ...]] = [
     ("resolve", "green", "black", "--keep", "green", "--reason", "asked her"), ("consolidate", "--topic", "auth", "--apply"),
 ]  # fmt: skip
 LOCAL = {
-    "demo": "makes a store of its own", "init": "makes a store", "restore": "makes a store", "serve": "is the server",
+    "demo": "makes a store of its own", "init": "makes a store", "restore": "makes a store", "copy": "makes a store", "serve": "is the server", "page": "in a test of its own",
     "unlink": "in a test of its own", "undo": "in a test of its own", "reembed": "in a test of its own", "import": "in a test of its own", "export": "in a test of its own",
     "index": "in a test of its own", "memorize": "in a test of its own", "mcp": "is a server", "token": "is about the server", "shell": "in its own tests",
 }  # fmt: skip

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -28,14 +29,14 @@ ROOT = Path(__file__).parents[2]
 
 COMMANDS = [
     "demo", "init", "token", "add-node", "revise", "amend", "supersede", "end", "retract", "undo", "link", "unlink", "record-event", "get", "links", "history",
-    "what-superseded", "why", "effects", "walk", "path", "diff", "query", "changes", "import", "export", "restore", "verify", "stats",
+    "what-superseded", "why", "effects", "walk", "path", "diff", "query", "sql", "changes", "import", "export", "restore", "copy", "verify", "stats",
     "events", "record-message", "timeline", "trace", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "search", "fold", "trust", "languages",
     "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
     "connect",
     "remember", "lifecycle", "embedder", "reembed", "memory", "working", "context", "index",
     "branch", "branches", "compare", "merge", "pull", "delete-branch", "link-history",
-    "serve", "mcp", "shell",
+    "serve", "page", "mcp", "shell",
 ]  # fmt: skip
 
 
@@ -155,7 +156,10 @@ def test_the_tools_of_agents_have_the_names_of_commands() -> None:
     tools = {name.replace("_", "-") for name in re.findall(r"^([a-z_]+) ", page, re.MULTILINE)}
 
     assert {"search", "get", "why", "what-superseded", "record-event"} <= tools
-    assert {"schema"} == tools - set(COMMANDS) - set(UNLISTED)  # in the shell
+    others = {"remember-many"}  # a shell asks each by itself
+    others |= {"keep", "layers", "scratchpad"}  # remember, memory stats and working
+    others |= {"observe", "expertise", "record-outcome", "over"}  # of agents alone, over in Python too
+    assert others == tools - set(COMMANDS) - set(UNLISTED)
 
 
 def test_help_is_grouped_and_no_line_is_cut_in_80_columns() -> None:
@@ -324,7 +328,7 @@ def test_link_and_unlink(folder: Path) -> None:
 def test_event(folder: Path) -> None:
     recorded = answer(
         "event", folder, "deploy", "tokens went live", "--id", "deploy1", "--occurred-at", "2026-02-10T08:00:00Z",
-        "--source", "ci", "--origin", "system", "--agent", "bot", "--related-to", "tokens", "--metadata", '{"n": 1}',
+        "--source", "ci", "--origin", "agent", "--agent", "bot", "--related-to", "tokens", "--metadata", '{"n": 1}',
         "--trace-id", "t1", "--span-id", "s1", "--parent-span-id", "p1",
     )  # fmt: skip
     event = recorded["event"]
@@ -530,7 +534,42 @@ def test_query_over_the_whole_history(folder: Path) -> None:
         "id=limits",
     )
     assert rows[0]["rows"] == 3
-    assert "no --valid" in refused("query", folder, "RETURN 1", "--tables", "--valid", "2026-01-01", code=2)
+    standing = (
+        "MATCH (v:Version) WHERE AS_OF(v) AND v.node_id IN ['tokens', 'sessions'] RETURN v.node_id AS id"
+    )
+    assert answer("query", folder, standing, "--tables") == [{"id": "tokens"}]
+    assert answer("query", folder, standing, "--tables", "--valid", "2026-01-20") == [{"id": "sessions"}]
+    assert "reads no $valid" in refused(
+        "query", folder, "RETURN 1", "--tables", "--valid", "2026-01-01", code=2
+    )
+
+
+def test_query_writes_its_rows_to_a_file(folder: Path, tmp_path: Path) -> None:
+    cypher = (
+        "MATCH (n:Node) RETURN n.id AS id, n.tags AS tags, n.key AS key, n.valid_from AS since ORDER BY id"
+    )
+    rows = answer("query", folder, cypher)
+    for ending in ("parquet", "csv", "jsonl"):
+        assert f"{len(rows)} rows in" in run("query", folder, cypher, "-o", tmp_path / f"rows.{ending}")
+    read = pyarrow.parquet.read_table(tmp_path / "rows.parquet").to_pylist()
+    assert [{**row, "since": row["since"].isoformat().replace("+00:00", "Z")} for row in read] == rows
+    assert [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()] == rows
+    with open(tmp_path / "rows.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [(row["id"], json.loads(row["tags"]), row["key"] or None, row["since"]) for row in found] == [
+        tuple(row.values()) for row in rows
+    ]
+    assert "exists" in refused("query", folder, cypher, "-o", tmp_path / "rows.csv")
+    assert "Valid: .csv, .jsonl, .parquet" in refused("query", folder, cypher, "-o", tmp_path / "rows.xlsx")
+
+
+def test_null_is_shown_and_no_column_vanishes(folder: Path) -> None:
+    assert ["x", "y", "1", "null"] == run("query", folder, "RETURN 1 AS x, NULL AS y").replace(
+        "─", ""
+    ).split()
+    assert ["x", "no", "rows."] == run(
+        "query", folder, "MATCH (n:Node {id: 'none'}) RETURN n.id AS x"
+    ).replace("─", "").split()
 
 
 def test_query_formats(folder: Path) -> None:

@@ -12,7 +12,7 @@ from datetime import timedelta
 import pytest
 
 import graphstore
-from graphstore import EngineError, InvalidError, NotFoundError, indexers
+from graphstore import EngineError, InvalidError, NotFoundError, indexers, lifecycle
 from graphstore.context.feeders import AutoIndexer, SoulFileIndexer, Sync, sections
 from graphstore.memory import Memory
 from tests.conftest import day
@@ -615,3 +615,38 @@ def test_a_cursor_that_is_no_json_is_a_failure_of_the_source(store, diary):
     diary.fetch = lambda cursor: ([{"id": "a", "text": "one"}], object())
     assert "not JSON" in Sync(store, diary).run().error
     assert [] == texts(store)
+
+
+# ---------------------------------------------------------------- what tools gave
+
+
+def test_what_a_tool_gave_is_remembered_in_its_layer(store, clock):
+    indexer = AutoIndexer(Memory(store))
+    indexer.tool(
+        "pytest", "3 failed: test_login, test_logout, test_cart", asked="pytest -q", user="ada", thread="t1"
+    )
+    indexer.tool("http", '{"function": "status", "code": 503, "body": "no upstream"}', user="ada")
+    indexer.tool("shell", "Error: permission denied for /srv/app", user="ada")
+    indexer.tool("shell", "ok", user="ada")
+    indexer.tool("shell", "  ", user="ada")
+    indexer.close()
+
+    assert ({"yes_no": 1, "blank": 1}, 3) == (indexer.skipped, indexer.indexed)
+    found = Memory(store).recall("login failed", layers="tool", user="ada").hits[0]
+    assert ("tool:pytest", "tool:ada", {"tool": "pytest", "asked": "pytest -q"}) == (
+        found.source, found.node.scope, found.node.content["metadata"],
+    )  # fmt: skip
+    assert ["tool"] * 2 == [Memory(store).recall(text).hits[0].layer for text in ("upstream", "permission")]
+    clock.move(days=15)
+    assert {"tool": 3} == lifecycle.due(store).layers
+
+
+def test_of_a_very_long_output_the_beginning_and_the_end_are_kept(store):
+    indexer = AutoIndexer(Memory(store))
+    indexer.tool("build", "began well\n" + "line\n" * 50_000 + "linker said no")
+    indexer.flush()
+    (node,) = store.nodes("chunk")
+
+    assert len(node.text) < 9_000
+    assert node.text.startswith("began well") and node.text.endswith("linker said no")
+    assert "characters left out" in node.text

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 import graphstore
-from graphstore import InvalidError, lifecycle, observer, timeline
+from graphstore import InvalidError, context, lifecycle, observer, timeline
 from graphstore.context.observer import Observer
 from graphstore.memory import Memory
 from tests.conftest import day
@@ -175,14 +175,208 @@ def test_an_event_that_is_there_already_is_queued_once(store, watching):
     assert [] == queued(store, "ada", "t1")
 
 
-def test_without_a_compressor_the_messages_are_kept(store, clock):
+def test_without_a_compressor_the_messages_wait(store, clock, compress):
     watching = Observer(store, threshold=2)
-    said = clock.now
-    fill(watching, 1, 2)
+    assert fill(watching, 1, 2, 3) is None
+    done = watching.observe("ada", "t1")
+    assert ((), 0, None) == (done.observations, done.messages, done.error)
+    assert "there is no compressor" in done.warnings[0]
+    clock.move(days=9)
+    assert ([], []) == (watching.tick(), noticed(store, "ada"))
 
-    assert ["ada: message 1", "ada: message 2"] == noticed(store, "ada")
-    first, *_ = observer.observations(store, "ada")
-    assert said <= first.valid_from < said + timedelta(seconds=1)
+    assert [3] == [done.messages for done in Observer(store, compress, threshold=2).tick()]
+
+
+# ---------------------------------------------------------------- when it is enough
+
+
+def test_a_queue_is_compressed_when_its_first_message_has_waited_for_a_day(store, compress, clock):
+    watching = Observer(store, compress, idle=timedelta(days=9))
+    fill(watching, 1)
+    for _ in range(23):
+        clock.move(hours=1)
+        fill(watching, 2)
+        assert [] == watching.tick()
+    clock.move(hours=1)
+    assert [24] == [done.messages for done in watching.tick()]
+    assert [] == watching.tick()
+    fill(watching, 3)
+    clock.move(hours=23)
+    assert [] == watching.tick()
+
+
+def test_a_thread_that_is_silent_is_compressed(store, compress, clock):
+    watching = Observer(store, compress, idle=timedelta(minutes=30))
+    fill(watching, 1)
+    clock.move(minutes=20)
+    fill(watching, 2)
+    clock.move(minutes=20)
+    assert [] == watching.tick()
+    clock.move(minutes=10)
+    assert [2] == [done.messages for done in watching.tick()]
+
+
+def test_all_threads_of_a_user_are_compressed_when_they_have_enough_together(store, compress):
+    watching = Observer(store, compress, threshold=10)
+    for number in range(3):
+        fill(watching, 1, 2, 3, thread=f"t{number}")
+    fill(watching, 1, 2, 3, user="bob")
+    assert [] == watching.tick()
+    fill(watching, 4, thread="t0")
+    assert [("ada", "t0", 4), ("ada", "t1", 3), ("ada", "t2", 3)] == sorted(
+        (done.user, done.thread, done.messages) for done in watching.tick()
+    )
+    assert 3 == len(queued(store, "bob", "t1"))
+
+
+def test_a_thread_that_ends_is_compressed(store, compress):
+    watching = Observer(store, compress)
+    fill(watching, 1)
+    assert 2 == watching.enqueue("good-bye", user="ada", thread="t1", end=True).messages
+    fill(watching, 3)
+    fill(watching, 4, user="bob")
+    assert [1] == [done.messages for done in watching.close("ada", "t1")]
+    with Observer(store, compress) as block:
+        fill(block, 5, thread="t5")
+    assert ([], []) == (queued(store, "bob", "t1"), queued(store, "ada", "t5"))
+
+
+def test_a_thread_that_ends_within_a_transaction_is_compressed_by_the_next_tick(store, compress):
+    watching = Observer(store, compress)
+    with store.transaction():
+        assert watching.enqueue("good-bye", user="ada", thread="t1", end=True) is None
+    assert [1] == [done.messages for done in watching.tick()]
+
+
+def test_what_others_queue_is_compressed_by_the_observer_that_is_lent(store, compress):
+    lent = Observer(store, compress, threshold=3)
+    lent.lend()
+    assert fill(Observer(store), 1, 2, 3) is None
+    assert [3] == [done.messages for done in lent.tick()]
+    Observer(store).enqueue("good-bye", user="ada", thread="t1", end=True, author="ana")
+    assert "ana" == store.changes()[-1].author
+    assert [1] == [done.messages for done in lent.tick()]
+
+
+def test_who_asks_for_it_is_the_author_of_what_was_noticed(store, compress):
+    watching = Observer(store, compress)
+    fill(watching, 1)
+    (node,) = watching.observe("ada", "t1", author="ana").observations
+    assert ("ana", "ana") == (node.author, store.changes()[-1].author)
+
+
+# ---------------------------------------------------------------- what stands is known to it
+
+
+def test_a_compressor_names_what_a_new_observation_replaces(store, clock):
+    def compress(messages, observations):
+        dated = [node for node in observations if "launch" in node.text]
+        mark = f"[SUPERSEDES {dated[0].id}] " if dated else ""
+        return f"- [HIGH] {mark}the launch is on {messages[-1].text}"
+
+    watching = Observer(store, compress, threshold=1)
+    watching.enqueue("12 March", user="ada", thread="t1")
+    clock.move(days=1)
+    done = watching.enqueue("13 March", user="ada", thread="t2")
+
+    assert ["the launch is on 13 March"] == noticed(store, "ada")
+    assert 1 == len(done.superseded)
+    assert ["the launch is on 12 March"] == noticed(store.knowledge_at(clock.now - timedelta(hours=1)), "ada")
+
+
+@pytest.mark.parametrize(
+    "compress",
+    [
+        lambda messages, *, observations: f"- [LOW] {len(observations)} known",
+        lambda *given: f"- [LOW] {len(given[1])} known",
+    ],
+)
+def test_the_observations_that_stand_are_given_to_who_takes_them(store, compress):
+    Memory(store).remember("tea at noon", layer="observation", user="ada")
+    Memory(store).remember("bob's own", layer="observation", user="bob")
+    fill(Observer(store, compress, threshold=1), 1)
+    assert "1 known" in noticed(store, "ada")
+
+
+def test_a_reflection_is_had_so_often_when_something_is_new(store, clock):
+    asked = []
+
+    def reflect(known):
+        asked.append([node.text for node in known])
+        return f"- [HIGH] [SUPERSEDES {', '.join(node.id for node in known)}] all {len(asked)}"
+
+    watching = Observer(
+        store,
+        lambda messages: "".join(f"- [LOW] {each.text}\n" for each in messages),
+        reflect=reflect,
+        threshold=1,
+    )
+    fill(watching, 1)
+    assert [] == watching.tick()
+    clock.move(minutes=1)
+    fill(watching, 2)
+    clock.move(minutes=1)
+    watching.tick()
+    assert ([["message 1", "message 2"]], ["all 1"]) == (asked, noticed(store, "ada"))
+    clock.move(days=2)
+    watching.tick()
+    assert 1 == len(asked)
+    fill(watching, 3)
+    watching.tick()
+    assert (["all 1", "message 3"], ["all 2"]) == (asked[-1], noticed(store, "ada"))
+    clock.move(hours=20)
+    fill(watching, 4)
+    watching.tick()
+    assert 2 == len(asked)
+
+
+def test_a_reflection_that_fails_is_tried_again_with_the_next_tick(store, clock):
+    wrong = [1]
+    watching = Observer(
+        store,
+        lambda messages: "- [LOW] a\n- [LOW] b",
+        reflect=lambda known: "- [LOW] c" if not wrong else 1 / 0,
+        threshold=1,
+    )
+    fill(watching, 1)
+    clock.move(minutes=1)
+    assert ["ZeroDivisionError: division by zero"] == [done.error for done in watching.tick()]
+    wrong.clear()
+    assert [None] == [done.error for done in watching.tick()]
+
+
+# ---------------------------------------------------------------- groups
+
+
+def test_what_is_noticed_in_a_group_reaches_who_spoke_there(store, compress):
+    watching = Observer(store, compress, threshold=3)
+    for who in ("ada", "bob", "helper"):
+        role = {"role": "agent"} if who == "helper" else {}
+        event = timeline.record_message(store, "TEXT", f"said by {who}", sender=who, thread="g", **role)
+        watching.enqueue(event, user="team", thread="g")
+
+    for member in ("team", "ada", "bob"):
+        assert ["something was said\n  - in detail"] == noticed(store, member)
+        assert "something was said" in context.context(store, member).text
+    assert ([], []) == (noticed(store, "carol"), noticed(store, "helper"))
+
+
+def test_members_of_a_group_are_told_what_was_noticed_of_any_of_them(store, compress):
+    observer.set_members(store, "g", ["carol", "ada", "bob"])
+    fill(Observer(store, compress, threshold=3), 1, 2, 3, thread="g")
+    assert ["ada", "bob", "carol"] == observer.members(store, "g")
+    assert 1 == len(noticed(store, "carol")) == len(noticed(store, "bob"))
+    observer.set_members(store, "g", ["ada", "bob"])
+    assert [] == noticed(store, "carol")
+    observer.set_members(store, "g", [])
+    assert ([], []) == (noticed(store, "bob"), observer.members(store, "g"))
+
+
+def test_threads_of_one_name_that_users_have_apart_are_no_group(store, compress):
+    watching = Observer(store, compress, threshold=3)
+    fill(watching, 1, 2, 3)
+    fill(watching, 4, user="bob")
+    assert [] == noticed(store, "bob")
 
 
 def test_a_compressor_that_fails_loses_nothing(store, watching, compress):

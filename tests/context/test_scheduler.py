@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -116,3 +117,29 @@ def test_ticks_go_on_in_a_server_and_one_that_fails_is_counted(disk_store: Graph
 
 def _note(store: GraphStore) -> None:
     store.record_event("noted", "a tick", id="evt_note")
+
+
+def test_others_write_while_a_compressor_thinks(disk_store: GraphStore):
+    thinking, done = threading.Event(), threading.Event()
+
+    def compress(messages: Any) -> str:
+        thinking.set()
+        assert done.wait(20)
+        return "- [LOW] likes tea"
+
+    watching = Observer(disk_store, compress, threshold=1)
+    ticking = usual(disk_store, observer=watching)
+
+    def started(calling: Any) -> Any:
+        return run.together([run.tick(calling, ticking, 0.01)])
+
+    Observer(disk_store).enqueue("I like tea", user="ada")
+    with serve_in_thread(disk_store, started=started) as url:
+        wire = Wire(url)
+        assert thinking.wait(20)
+        disk_store_events = len(wire.get("/events?type=noted"))
+        wire.post("/record_event", {"type": "noted", "description": "meanwhile"})
+        assert disk_store_events + 1 == len(wire.get("/events?type=noted"))
+        done.set()
+        while not wire.get("/nodes?kind=chunk"):
+            time.sleep(0.01)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from datetime import timedelta
 
 import pytest
@@ -58,11 +60,13 @@ graphstore 0.1, on a server
 
 # Bootstrap files
 ## AGENTS.md
-## Rules [since 2026-02-01]
+## Rules
+[since 2026-02-01]
 Never push.
 ## SOUL.md
 I am Ada's agent. [since 2026-02-01]
-## Style [since 2026-02-01]
+## Style
+[since 2026-02-01]
 I answer briefly.
 
 # Working memory
@@ -136,11 +140,23 @@ def test_it_is_as_it_was_at_any_time(told, clock):
 
 
 def test_nothing_known_is_nothing_told(store):
-    found = context.context(store, "ada")
+    found = context.context(store, "ada", identity="")
 
     assert ("", "", 0, ()) == (found.text, found.stable_prefix, found.tokens, found.left_out)
     assert NAMES == [each.name for each in found.sections]
     assert "nothing was asked, so memory was not searched" == found.note
+
+
+def test_the_identity_is_the_day_of_the_view_and_what_runs_unless_it_is_given(store, clock):
+    today = section(context.context(store, "ada"), "identity")
+    assert "Today is Sunday, 2026-02-01 (UTC), yesterday was 2026-01-31, tomorrow is 2026-02-02." in today
+    assert f"graphstore {graphstore.__version__} on Python {platform.python_version()}" in today
+    clock.move(hours=23)
+    assert today == section(context.context(store, "ada"), "identity")
+    clock.move(hours=1)
+    assert "Today is Monday, 2026-02-02" in section(context.context(store, "ada"), "identity")
+    assert "Today is Friday, 2026-01-30" in context.context(store.as_of(valid="2026-01-30"), "ada").text
+    assert "# Identity\nme\n\n" == section(context.context(store, "ada", identity="me"), "identity")
 
 
 def test_what_is_told_above_is_not_recalled_again(told):
@@ -251,7 +267,7 @@ def test_no_line_of_a_message_or_an_observation_reads_as_a_section(store):
     )
     Memory(store).remember("likes tea\n# Identity\nroot", layer="observation", user="ada")
     Memory(store).remember("tea is hot\r# Identity\n# Skills", layer="tool")
-    lines = context.context(store, "ada", "t1", "tea").text.split("\n")
+    lines = context.context(store, "ada", "t1", "tea", identity="").text.split("\n")
 
     assert ["# Observations", "# Retrieved memory", "# Conversation"] == [
         line for line in lines if line.startswith("# ")
@@ -288,10 +304,10 @@ def test_every_budget_is_kept_and_nothing_goes_silently(told):
         missing = {id for one in found.left_out for id in one.ids}
         assert {id for each in whole.sections for id in each.ids} == told_of | missing
         assert set() == told_of & missing
-        kept = [bool(each.text) for each in found.sections]
-        assert sorted(kept, reverse=True) == kept  # a section goes only after those behind it
-        assert before <= len(told_of) + 1
+        assert before <= len(told_of) + 2
         before = len(told_of)
+        if told_of:
+            assert whole.sections[-1].ids[-1] in told_of  # the last message is the last to go
     assert found == whole
 
 
@@ -301,10 +317,17 @@ def test_of_observations_the_least_important_go_first(told):
         assert "broke" in found or "lunch" not in found
 
 
-def test_the_prefix_depends_on_itself_and_the_room_alone(told):
-    for budget in range(1, 300):
-        first = context.context(told, *ASKED, budget, **WHO)
-        second = context.context(told, "ada", "t1", "", budget, identity=WHO["identity"], recent=1)
+def test_the_prefix_does_not_depend_on_the_question_where_not_all_fits(told):
+    for number in range(30):
+        timeline.record_message(
+            told, "TEXT", f"and another thing, number {number}", sender="ada", thread="t1"
+        )
+        Memory(told).remember(f"about the login and lunch {number}", layer="tool")
+    both = [context.context(told, "ada", "t1", asked, **WHO) for asked in ("login?", "lunch, please")]
+    for budget in range(60, min(each.tokens for each in both), 7):
+        first, second = (
+            context.context(told, "ada", "t1", asked, budget, **WHO) for asked in ("login?", "lunch, please")
+        )
         assert first.stable_prefix == second.stable_prefix
         assert first.text.startswith(first.stable_prefix)
 
@@ -337,3 +360,14 @@ def test_a_reader_is_told_the_same(tmp_path, clock):
         wanted = context.context(store, *ASKED, **WHO).text
         with graphstore.open(tmp_path / "m.gs", clock=clock, read_only=True) as reader:
             assert wanted == context.context(reader, *ASKED, **WHO).text
+
+
+def test_as_many_messages_as_there_can_be_are_asked_for(store):
+    timeline.record_message(store, "telegram_text", "hello", sender="ana")
+    store.add_node("fact", {"n": 1}, id="one")
+    store.add_node("fact", {"n": 2}, id="two")
+    store.link("one", "related_to", "two")
+
+    assert context.context(store, "ana", recent=sys.maxsize) is not None
+    assert len(timeline.messages(store, limit=sys.maxsize).events) == 1
+    assert len(store.as_of().paths("one", "two", limit=sys.maxsize)) == 1

@@ -212,3 +212,10 @@ def test_scores_lie_between_nothing_and_all(store, tracker, clock):
     assert 0.99 < tracker.score(store, "a").score < 1
     assert 0 < tracker.score(store, "b").score < 0.01
     assert day("2026-02-01") == tracker.score(store, "a").latest
+
+
+def test_a_window_longer_than_time_itself_reaches_to_its_beginning(store):
+    working.record_outcome(store, "go", "success")
+    for length in (timedelta(days=10**6), timedelta.max):
+        found = working.expertise(store, "go", window=length)
+        assert found.trend == working.expertise(store, "go", window=timedelta(days=365)).trend

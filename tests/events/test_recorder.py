@@ -10,7 +10,7 @@ import pytest
 
 import graphstore
 from graphstore import InvalidError, events
-from graphstore.events.recorder import changed_resources, deploy_description, is_code
+from graphstore.events.deploys import changed_resources, deploy_description, is_code
 from tests.conftest import BOOM, START, after
 
 pytestmark = pytest.mark.served

@@ -533,3 +533,64 @@ def test_few_and_many_that_say_a_text_are_found_alike(store: GraphStore, clock: 
         assert ids == [event.id for event in messages(store, text=word, limit=None)]
         mine = [id for id in ids if int(id[1:]) % 3 == 1]
         assert mine == [event.id for event in messages(store, text=word, thread="t1", limit=None)]
+
+
+# ---------------------------------------------------------------- who spoke, and where
+
+
+def test_a_role_is_kept_with_the_message(store: GraphStore) -> None:
+    found = record_message(store, "TEXT", "hello", sender="ana", role="user").event
+
+    assert {"role": "user"} == found.metadata
+    with pytest.raises(InvalidError, match="role"):
+        record_message(store, "TEXT", "hello", role="user", metadata={"role": "agent"})
+
+
+def test_senders_and_threads_with_counts_whoever_spoke_last_first(store: GraphStore, clock: Clock) -> None:
+    for sender, thread, role in (("ana", "a", "user"), ("bot", "a", "agent"), ("ana", "b", "user")):
+        clock.move(seconds=1)
+        record_message(store, "TEXT", f"{sender} in {thread}", sender=sender, thread=thread, role=role)
+    before = clock.now
+
+    assert [("ana", "user", 2, before), ("bot", "agent", 1, after(2))] == [
+        (each.id, each.role, each.messages, each.last_seen) for each in timeline.senders(store)
+    ]
+    assert [("b", 1), ("a", 2)] == [(each.id, each.messages) for each in timeline.threads(store)]
+    assert [("a", "bot")] == [(each.id, each.name) for each in timeline.threads(store.as_of(valid=after(2)))]
+    assert 1 == len(timeline.senders(store, limit=1))
+
+
+def test_messages_recorded_since_a_transaction_whenever_they_happened(
+    store: GraphStore, clock: Clock
+) -> None:
+    record_message(store, "TEXT", "first")
+    seen = store.event(next(iter(messages(store))).id).tx_from
+    clock.move(days=1)
+    record_message(store, "TEXT", "told late", occurred_at=after(-60))
+    record_message(store, "TEXT", "told now")
+
+    assert ["told now", "told late"] == says(messages(store, recorded_since=seen))
+    assert ["told late"] == says(messages(store, recorded_since=seen, text="late"))
+    page = messages(store, recorded_since=seen, limit=1)
+    assert ["told late"] == says(messages(store, recorded_since=seen, limit=1, cursor=page.cursor))
+
+
+def test_the_traces_newest_first_with_their_errors(store: GraphStore, clock: Clock) -> None:
+    for trace in ("one", "two"):
+        store.record_event(
+            "span",
+            f"root of {trace}",
+            trace_id=trace,
+            span_id="r",
+            metadata={"ended_at": after(60).isoformat()},
+        )
+        clock.move(seconds=1)
+        store.record_event("error", f"boom in {trace}", trace_id=trace, span_id="s", parent_span_id="r")
+        clock.move(seconds=1)
+
+    found = timeline.traces(store)
+    assert [("two", "root of two", 2, 1), ("one", "root of one", 2, 1)] == [
+        (each.trace_id, each.name, each.events, each.errors) for each in found
+    ]
+    assert after(60) == found[0].end
+    assert ["one"] == [each.trace_id for each in timeline.traces(store.as_of(valid=after(1)))]

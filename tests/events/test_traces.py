@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphstore import GraphStore, NotFoundError, timeline
+from graphstore import GraphStore, InvalidError, NotFoundError, timeline
 from graphstore.events.timeline import Trace, record_message
 from graphstore.values import spans
 from graphstore.values.spans import SpanEvent
@@ -343,3 +343,33 @@ def test_every_span_is_in_the_tree_once_under_its_parent_or_at_the_root(drawn: l
     for twig in walked:
         assert all(child.parent == twig.span and child.depth == twig.depth + 1 for child in twig.children)
     assert all(twig.depth == 0 and twig.parent is None for twig in grown.roots)
+
+
+def test_the_end_of_a_span_is_a_field(store, clock):
+    clock.move(days=1)
+    work = store.record_event(
+        "span", "work", trace_id="t", span_id="a", occurred_at=after(0), ended_at=after(5), metadata={"n": 1}
+    ).event
+    told = store.record_event(
+        "span", "told", trace_id="t", span_id="b", parent_span_id="a", occurred_at=after(1),
+        metadata={"ended_at": after(3).isoformat()},
+    ).event  # fmt: skip
+    store.bulk_load(
+        events=[
+            {"type": "span", "description": "loaded", "id": "c", "trace_id": "t", "span_id": "c", "occurred_at": after(2), "ended_at": after(4), "metadata": {"m": 2}},
+            {"type": "span", "description": "open", "id": "d", "trace_id": "t", "span_id": "d", "occurred_at": after(2)},
+        ]
+    )  # fmt: skip
+
+    assert (after(5), 1) == (work.ended_at, work.metadata["n"])
+    assert [after(5), after(3), after(4), None] == [
+        store.event(id).ended_at for id in (work.id, told.id, "c", "d")
+    ]
+    assert {"a": after(5), "b": after(3), "c": after(4), "d": None} == {
+        span.span_id: span.end for span in timeline.trace(store, "t").spans
+    }
+    assert 2 == store.event("c").metadata["m"]
+    store.evict(ids=[work.id])
+    assert after(5) == store.inspect(work.id).node.ended_at
+    with pytest.raises(InvalidError, match="ended_at 'soon' is no time"):
+        store.record_event("span", "x", trace_id="t", span_id="e", ended_at="soon")

@@ -682,7 +682,10 @@ def test_a_line_has_the_documents_fields(full: GraphStore, tmp_path: Path) -> No
     assert {
         "id": "evt_boom", "type": "error", "timestamp": "2026-01-19T00:00:00Z", "description": "boom 1234567", "source": "a.js:1",
         "origin": "system", "status": "active", "metadata": {"n": 1}, "fingerprint": full.event("evt_boom").fingerprint, "trace_id": "t1",
-        "occurrences": ["2026-01-20T00:00:00Z", "2026-01-21T01:00:00Z"],
+        "occurrences": ["2026-01-20T00:00:00Z", "2026-01-21T01:00:00Z"], "reported": "2026-01-20T00:00:00Z",
+        "said": {
+            "2026-01-19T00:00:00Z": {"description": "boom 7654321", "metadata": None}, "2026-01-21T01:00:00Z": {"description": "boom 42424242", "metadata": None},
+        },
         "links": [{"target": "evt_mend", "relationship": "resolved_by", "confidence": "explicit", "created_by": "agent:claude"}],
     } == {name: value for name, value in boom.items() if name != "recorded"}  # fmt: skip
     assert "possibly_caused_by" in [link["relationship"] for link in found["evt_slow"]["links"]]

@@ -47,7 +47,7 @@ def full(store: GraphStore, clock: Clock) -> GraphStore:
 
 @pytest.fixture
 def ana(full: GraphStore) -> Iterator[Agent]:
-    with agent(door.server(full)) as opened:
+    with agent(door.server(full, tools=["all"])) as opened:
         yield opened
 
 
@@ -62,7 +62,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "trace": {"id": "hub"},
     "schema": {},
     "cypher": {"query": "MATCH (n:Node) RETURN n.id, n.says"},
-    "events": {"since": "365d"},
+    "over": {"what": "count", "since": "2025-01-01", "until": "2025-06-01"},
+    "events": {"since": "365d", "type": "TEXT"},
 }
 _FRAME = ("at", "left_out", "more")
 
@@ -182,3 +183,19 @@ def test_a_long_text_in_a_row_is_counted(ana, full):
 @pytest.mark.parametrize("budget", [0, 99, 100_001])
 def test_a_budget_out_of_range_is_refused(ana, budget):
     assert "budget_tokens: got" in ana.refused("get", id="hub", budget_tokens=budget)
+
+
+def test_events_come_to_the_last_of_them_though_one_report_has_no_room_for_all(store, clock):
+    clock.set("2026-03-01")
+    words = "w" * 4_000
+    with store.transaction():
+        for n in range(150):
+            store.record_event("tick", f"{n} {words}", id=f"tick{n:03}", occurred_at=after(n / 24))
+    clock.set("2026-03-20")
+    with agent(door.server(store)) as ana:
+        pages = list(ana.pages("events", since="365d", type="tick", budget_tokens=90_000))
+
+    assert [f"tick{n:03}" for n in reversed(range(150))] == [
+        e["id"] for page in pages for e in page["events"]
+    ]
+    assert {150} == {page["total_events"] for page in pages}

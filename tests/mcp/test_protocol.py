@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -14,13 +15,27 @@ from graphstore import GraphStore, InvalidError, timeline
 from tests.conftest import Clock, after
 
 pytest.importorskip("mcp")
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
+
 from graphstore import mcp as door
 from tests.support.agent import Agent, agent
 
 pytestmark = pytest.mark.in_process("its tools ask the store in process")
 
 READS = ["search", "get", "what_superseded", "history", "why", "timeline", "diff", "trace", "schema", "cypher", "events"]  # fmt: skip
-WRITES = ["remember", "amend", "record_event", "supersede", "retract", "undo", "link"]
+WRITES = [
+    "remember",
+    "remember_many",
+    "amend",
+    "record_event",
+    "supersede",
+    "retract",
+    "undo",
+    "link",
+    "unlink",
+    "resolve",
+]
 MARCH = "2026-03-01T00:00:00Z"
 
 
@@ -67,7 +82,7 @@ def ana(told: GraphStore) -> Iterator[Agent]:
 # ---------------------------------------------------------------- what is offered
 
 
-def test_there_are_eighteen_tools_with_flat_arguments(ana):
+def test_there_are_twenty_one_tools_with_flat_arguments(ana):
     tools = ana.tools()
 
     assert [*READS, *WRITES] == list(tools)
@@ -79,15 +94,22 @@ def test_tools_say_whether_they_write(ana):
     hints = {name: tool.annotations for name, tool in ana.tools().items()}
 
     assert READS == [name for name, hint in hints.items() if hint.read_only_hint]
-    assert ["retract"] == [name for name, hint in hints.items() if hint.destructive_hint]
-    assert {False} == {hint.open_world_hint for hint in hints.values()}
-    assert all(hint.title for hint in hints.values())
+    assert ["retract", "unlink", "resolve"] == [name for name, hint in hints.items() if hint.destructive_hint]
 
 
 def test_reading_tools_take_a_coordinate_a_budget_and_a_cursor(ana):
     for name in READS:
         given = ana.tools()[name].input_schema["properties"]
-        assert {"valid", "tx", "budget_tokens", "cursor"} <= given.keys(), name
+        assert (name == "schema") is not ({"valid", "tx"} <= given.keys()), name
+        assert "no argument 'budget'. Arguments: " in (told := ana.refused(name, budget=1))
+        assert {"valid", "tx", "budget_tokens", "cursor"} <= set(re.findall(r"\w+", told)), name
+
+
+def test_the_first_tool_says_what_a_time_and_a_cursor_are(told):
+    for sets in ("all", "graph", "events"):
+        with agent(door.server(told, tools=[sets])) as some:
+            descriptions = [tool.description for tool in some.tools().values()]
+        assert [0] == [at for at, said in enumerate(descriptions) if "2026-03-01, 2026-03, 7d" in said]
 
 
 def test_instructions_teach_when_to_use_which_tool(ana):
@@ -101,6 +123,41 @@ def test_a_read_only_server_offers_nothing_that_writes(told):
         assert "remember" not in reader.client.instructions
         assert "remember writes, and here one only reads." in reader.refused("remember", statement="x")
         assert "no tool 'rember'" in reader.refused("rember", statement="x")
+
+
+def test_tools_come_in_sets(told):
+    with agent(door.server(told, tools=["events", "graph"])) as some:
+        assert [
+            "timeline",
+            "diff",
+            "trace",
+            "schema",
+            "cypher",
+            "over",
+            "events",
+            "record_event",
+            "link",
+            "unlink",
+        ] == list(some.tools())
+        assert "no tool 'remember'" in some.refused("remember", statement="x")
+    with pytest.raises(
+        InvalidError,
+        match=r"unknown set of tools 'notes'\. Valid: all, events, graph, memory, sessions, usual\.",
+    ):
+        door.server(told, tools=["notes"])
+
+
+def test_erasing_is_offered_to_nobody_who_was_not_allowed_it(told):
+    with agent(door.server(told)) as usual:
+        assert "forget" not in usual.tools()
+        assert "no tool 'forget'" in usual.refused("forget", id="table", reason="a secret")
+    with agent(door.server(told, allow_erase=True)) as allowed:
+        done = allowed.ask("forget", id="table", reason="a secret")
+
+        assert ("table", "erased") == (done["thing"]["id"], done["thing"]["standing"])
+        assert "scale the session table" not in allowed.told("history", id="table")
+        last = allowed.ask("why", id="table")["said"][-1]
+        assert ("erase", "ana", "a secret") == (last["verb"], last["who"], last["reason"])
 
 
 def test_an_unknown_profile_is_refused(store):
@@ -129,6 +186,45 @@ def test_every_answer_carries_its_coordinate(ana):
     for tool, arguments in asked.items():
         found = ana.ask(tool, **arguments, valid="2026-02-25", tx="2026-02-24")
         assert {"valid": "2026-02-25T00:00:00Z", "tx": "2026-02-24T00:00:00Z"} == found["at"], tool
+
+
+def test_the_whole_history_is_asked_with_its_coordinate(ana):
+    rows = "MATCH (v:Version) WHERE AS_OF(v) RETURN v.node_id ORDER BY v.node_id"
+    seen = [
+        [row[0] for row in ana.ask("cypher", query=rows, history=True, valid=valid)["rows"]]
+        for valid in ("2026-01-20", "2026-02-25")
+    ]
+
+    assert "sessions" in seen[0] and "tokens" not in seen[0]
+    assert "tokens" in seen[1] and "sessions" not in seen[1]
+    assert ana.ask("cypher", query="MATCH (v:Version) RETURN count(*)", history=True)["rows"][0][0] >= 2
+    assert "Version" in ana.refused("cypher", query=rows)
+
+
+def test_how_things_were_at_each_step_of_time(told):
+    with agent(door.server(told, tools=["graph"])) as ana:
+        _asked_over_time(told, ana)
+
+
+def _asked_over_time(told, ana):
+    spans = {"since": "2026-01-01", "until": "2026-03-01", "step": "10 days"}
+    over = told.over(valid=("2026-01-01", "2026-03-01", "10 days"))
+    counts = [[at.isoformat().replace("+00:00", "Z"), count] for at, count in over.count("decision").tuples()]
+    found = ana.ask("over", what="count", kind="decision", **spans)
+
+    assert found["columns"] == ["at", "count(*)"]
+    assert found["rows"] == counts
+    assert len({count for _, count in counts}) > 1
+    first, last = (ana.ask("over", what=what, kind="decision", **spans)["rows"] for what in ("first", "last"))
+    assert {row[0] for row in first} == {row[0] for row in last} == {"sessions", "tokens"}
+    changed = ana.ask("over", what="changes", kind="decision", **spans)
+    assert {(row[1], row[3]) for row in changed["rows"]} == {
+        ("sessions", "added"),
+        ("sessions", "removed"),
+        ("tokens", "added"),
+    }
+    assert "Give field" in ana.refused("over", what="sum", **spans)
+    assert "the step 'soon' is none" in ana.refused("over", what="count", since="30d", step="soon")
 
 
 def test_search_finds_what_stands_and_with_any_standing_what_was(ana):
@@ -224,7 +320,7 @@ def test_get_of_an_event_tells_its_fields(ana):
 
 
 def test_what_superseded_answers_in_one_call(ana):
-    found = ana.ask("what_superseded", id_or_text="sessions")
+    found, told = (how("what_superseded", id_or_text="sessions") for how in (ana.ask, ana.told))
 
     (step,) = found["chain"]
     assert ("superseded", "sessions", "tokens") == (step["how"], step["replaced"], step["id"])
@@ -233,7 +329,8 @@ def test_what_superseded_answers_in_one_call(ana):
     assert ["tokens"] == [thing["id"] for thing in found["current"]]
     assert (False, False) == (found["forked"], found["retracted"])
     assert "2026-02-05T00:00:00Z" == found["subject"]["valid_to"]
-    assert found["answer"] == (
+    assert "sessions is superseded. What stands: tokens." == found["answer"], "the steps are in the chain"
+    assert told.splitlines()[0] == (
         "“logins are sessions” (sessions) was superseded by “logins are signed tokens” (tokens) on 2026-02-05 "
         "(recorded 2026-02-10 by ada), because: no restart may log everybody out. What stands is “logins are signed tokens” (tokens)."
     )
@@ -293,8 +390,9 @@ def test_what_superseded_tells_a_fork_and_a_retraction(ana):
     ana.ask("retract", id="passkeys", reason="never decided")
     found = ana.ask("what_superseded", id_or_text="passkeys")
     assert (True, []) == (found["retracted"], found["current"])
-    assert "was retracted" in found["answer"]
-    assert "because: never decided" in found["answer"]
+    assert "passkeys is retracted. What stands: nothing." == found["answer"]
+    told = ana.told("what_superseded", id_or_text="passkeys")
+    assert 1 == told.count("was retracted") == told.count("because: never decided")
 
 
 def test_history_tells_who_knew_what_and_when(ana):
@@ -328,7 +426,7 @@ def test_why_tells_that_what_a_thing_rests_on_has_fallen(ana):
         (link["target"], link["target_standing"]) for link in found["rests_on"]
     ]
     assert found["shaky"].startswith("table is shaky: sessions was superseded, recorded ")
-    assert found["shaky"] in found["answer"]
+    assert found["shaky"] in ana.told("why", id="table").splitlines()[0]
 
 
 def test_timeline_of_a_node_has_its_versions_and_its_events(ana):
@@ -430,6 +528,20 @@ def test_cypher_sees_the_graph_of_the_coordinate(ana):
     assert [["sessions", "2026-01-05T00:00:00Z"]] == ana.ask("cypher", **ask, valid="2026-01-20")["rows"]
 
 
+def test_events_are_asked_for_by_several_types_by_status_origin_and_agent(told):
+    told.record_event("error", "it broke", id="broken", agent="bot")
+    told.record_event("deploy", "v9", id="out", origin="system")
+    with agent(door.server(told)) as one:
+
+        def found(**asked):
+            return {each["id"] for each in one.ask("events", **asked)["events"]}
+
+        assert {"broken", "out"} <= found(type="error, deploy")
+        assert "out" not in found(type="error")
+        assert {"broken"} == found(agent="bot,ann") == found(agent="bot", status="active,resolved")
+        assert {"out"} == found(origin="system", type="deploy") - found(origin="agent", type="deploy")
+
+
 def test_events_has_the_shape_of_the_history_report(ana):
     ana.ask(
         "record_event", type="fix", description="restarted", related_to=["outage"], occurred_at="2026-02-02"
@@ -497,6 +609,36 @@ def test_the_audit_names_what_is_shaky_and_what_changed(ana):
     assert "table (scale the session table) is shaky" in text or "table is shaky" in text
     assert "- changed tokens [decision] logins are signed tokens" in text
     assert "2. Contradictions" in text
+
+
+def test_a_prompt_that_cannot_be_made_says_what_to_give(ana, caplog):
+    for name, given, said in (
+        ("audit", {"since": "soonish"}, "'soonish' is no time"),
+        ("audit", {"sinc": "7d"}, "Did you mean 'since'?"),
+        ("adit", {}, "no prompt 'adit'. Prompts: audit."),
+    ):
+        with pytest.raises(MCPError) as refused:
+            ana.do(ana.client.get_prompt, name, given)
+        assert (INVALID_PARAMS, True) == (refused.value.code, said in refused.value.message), (
+            refused.value.message
+        )
+    assert "Traceback" not in caplog.text
+
+
+def test_ids_and_names_of_snapshots_are_completed(ana, told):
+    told.snapshot("release-1")
+
+    def completed(ref, name, begins):
+        return ana.do(ana.client.complete, ref, {"name": name, "value": begins}).completion.values
+
+    node = ResourceTemplateReference(uri="graphstore://node/{id}")
+    assert ["table", "tokens"] == completed(node, "id", "t")
+    assert ["outage"] == completed(node, "id", "ou")
+    assert [] == completed(node, "id", "x' OR")
+    audit = PromptReference(name="audit")
+    assert ["release-1"] == completed(audit, "since", "re")
+    assert ["30d", "7d", "release-1", "yesterday"] == completed(audit, "since", "")
+    assert [] == completed(PromptReference(name="other"), "since", "")
 
 
 # ---------------------------------------------------------------- refusals
@@ -611,8 +753,35 @@ def test_what_a_client_lists_is_flat_and_short(told):
 
     assert [] == [word for word in ("$ref", "anyOf", "null", '"title"') if word in asked]
     assert [] == [word for word in ("anyOf", "null", '"title"') if word in given]
-    assert len(asked) < 16_000, "about 4,000 tokens"
-    assert len(asked + given) < 60_000
+    assert [] == [word for word in ("$ref", "$defs", "format") if word in given]
+    assert len(asked) < 6_500, "about 1,600 tokens"
+    assert len(asked + given) < 18_500
+
+
+@pytest.mark.parametrize(
+    ("sets", "asked", "whole"),
+    [
+        ("usual", 9_000, 22_000),
+        ("memory", 8_500, 18_500),
+        ("graph", 3_000, 6_700),
+        ("events", 1_800, 3_000),
+        ("sessions", 900, 1_100),
+        ("all", 13_400, 28_200),
+    ],
+)
+def test_the_list_of_tools_keeps_to_its_characters(told, sets, asked, whole):
+    """Of the whole list as compact JSON: without the shapes of answers, and with them."""
+    with agent(door.server(told, tools=[sets])) as one:
+        tools = [
+            tool.model_dump(mode="json", exclude_none=True, by_alias=True) for tool in one.tools().values()
+        ]
+
+    def characters(listed):
+        return len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False))
+
+    short = [{name: value for name, value in tool.items() if name != "outputSchema"} for tool in tools]
+    assert characters(short) <= asked
+    assert characters(tools) <= whole
 
 
 def test_null_is_left_out_and_one_text_is_a_list_of_one(told):
@@ -647,6 +816,63 @@ def test_a_refusal_says_what_was_meant(told, tool, asked, told_so):
         assert told_so in one.refused(tool, **asked)
 
 
+TIMES = ("yesterday", "7d", "2026-02", "before-bob")
+READING = [
+    ("search", {"query": "logins"}, ("valid", "tx", "since", "until")),
+    ("get", {"id": "sessions"}, ("valid", "tx")),
+    ("what_superseded", {"id_or_text": "sessions"}, ("valid", "tx")),
+    ("history", {"id": "sessions"}, ("valid", "tx")),
+    ("why", {"id": "sessions"}, ("valid", "tx")),
+    ("timeline", {}, ("valid", "tx", "since", "until")),
+    ("diff", {"id": "sessions", "before_tx": "2026-01-15"}, ("valid", "tx", "before_valid", "before_tx")),
+    ("trace", {"id": "sessions"}, ("valid", "tx")),
+    ("schema", {}, ("valid", "tx")),
+    ("cypher", {"query": "MATCH (n:Node) RETURN n.id"}, ("valid", "tx")),
+    ("over", {"what": "count"}, ("valid", "tx", "since", "until")),
+    ("events", {}, ("valid", "tx", "since")),
+    ("sessions", {"ask": "work"}, ("valid", "tx", "since", "until")),
+    ("context", {"user": "ada"}, ("valid", "tx")),
+    ("layers", {}, ("valid", "tx")),
+    ("expertise", {}, ("valid", "tx")),
+]
+
+
+def test_a_time_may_be_said_in_every_way_wherever_a_time_is(told, clock):
+    clock.set("2026-02-20")
+    told.snapshot("before-bob")
+    clock.set("2026-03-01")
+    with agent(door.server(told, tools=["all"])) as one:
+        assert {name for name, _, _ in READING} == {
+            name for name, tool in one.tools().items() if tool.annotations.read_only_hint
+        }
+        for tool, asked, names in READING:
+            for name in names:
+                for time in (*TIMES, "2026-02..yesterday") if (tool, name) == ("events", "since") else TIMES:
+                    one.ask(tool, **{**asked, name: time})
+        for number, time in enumerate(TIMES):
+            one.ask(
+                "remember", statement=f"number {number}", id=f"n{number}", valid_from=time, valid_to="open"
+            )
+            one.ask(
+                "remember", statement=f"until {number}", id=f"u{number}", valid_from="2026-01", valid_to=time
+            )
+            one.ask(
+                "remember_many",
+                statements=[{"statement": f"one of {number}", "id": f"m{number}", "valid_from": time}],
+            )
+            one.ask("remember", statement=f"better {number}", revises=f"m{number}", valid_from=time)
+            one.ask("amend", id=f"n{number}", fields={"more": 1}, valid_from=time)
+            one.ask("record_event", type="note", description=f"number {number}", occurred_at=time)
+            one.ask("link", source=f"n{number}", kind="uses", target="table", valid_from=time)
+            one.ask("unlink", source=f"n{number}", kind="uses", target="table", valid_from=time, reason="no")
+            one.ask("supersede", old=f"m{number}", by=f"n{number}", valid_from=time)
+            one.ask("retract", id=f"u{number}", valid_to=time, reason="no")
+            one.ask("retract", id=f"n{number}", ended_at="now", reason="over")
+            one.ask("keep", text=f"number {number}", valid_from=time)
+            one.ask("record_outcome", domain="sql", outcome="success", occurred_at=time)
+            one.ask("observe", user="ada", message=f"number {number}", occurred_at=time)
+
+
 # ---------------------------------------------------------------- slow queries
 
 SLOW = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b) AS x"
@@ -671,3 +897,131 @@ def test_a_slow_query_holds_up_no_other_tool(told):
         assert slow.is_alive(), "the query was over before anything was asked beside it"
         slow.join()
     assert took < 2
+
+
+# ---------------------------------------------------------------- answers that do not mislead
+
+
+@pytest.fixture
+def billing(store: GraphStore, clock: Clock) -> Iterator[Agent]:
+    """A slot with a slip that was undone, an upgrade, and the outage, deploy and fix of its topic; a plan and a trial."""
+    clock.set("2026-01-10")
+    with store.transaction(author="ana"):
+        store.add_node(
+            "fact", {"says": "Postgres 14"}, id="pg14", key="billing_db", tags=["billing"], reason="audit"
+        )
+    clock.set("2026-02-01")
+    slip = store.add_node(
+        "fact", {"says": "MySQL"}, id="slip", tags=["billing"], supersedes="pg14", reason="slip"
+    )
+    clock.set("2026-02-02")
+    store.undo(slip.recorded_at, reason="a slip of mine", author="bob")
+    clock.set("2026-02-10")
+    store.add_node(
+        "fact", {"says": "Postgres 16"}, id="pg16", key="billing_db", tags=["billing"], reason="upgrade"
+    )
+    clock.set("2026-02-11")
+    store.record_event("deploy", "release 2.3", id="release", related_to="pg16")
+    store.record_event("error", "connections refused", id="outage", related_to="pg16")
+    store.record_event("error", "logins fail", id="other")
+    store.link("outage", "caused_by", "release"), store.link("other", "caused_by", "release")
+    store.record_event("fix", "more connections", id="fix", related_to="outage")
+    store.add_node("plan", {"says": "Aurora"}, id="aurora", valid_from="2027-01-01")
+    store.add_node("trial", {"says": "a trial"}, id="trial", valid_from="2026-01-01", valid_to="2026-01-20")
+    clock.set("2026-03-01")
+    with agent(door.server(store)) as opened:
+        yield opened
+
+
+def test_the_timeline_of_a_topic_has_its_outage_deploy_and_fix_and_marks_what_fell(billing):
+    entries = billing.ask("timeline", about="billing")["entries"]
+
+    assert {
+        ("fix", "stands"), ("outage", "stands"), ("release", "stands"), ("pg16", "stands"),
+        ("slip", "retracted"), ("pg14", "superseded"),
+    } == {(each["id"], each["standing"]) for each in entries}  # fmt: skip
+    assert "pg14 [billing_v1] Postgres 14 (superseded) → pg16" in billing.told("timeline", about="billing")
+
+
+@pytest.mark.parametrize(
+    ("id", "shown"),
+    [
+        ("pg14", ("pg14-v1", "superseded", ["pg16"])),
+        ("slip", ("slip-v1", "retracted", None)),
+        ("aurora", ("aurora-v1", "not_yet", None)),
+        ("trial", ("trial-v1", "ended", None)),
+    ],
+)
+def test_the_timeline_of_a_thing_says_how_each_version_stands(billing, id, shown):
+    (entry,) = billing.ask("timeline", about=id)["entries"]
+
+    assert shown == (entry["id"], entry["standing"], entry.get("replaced_by"))
+
+
+@pytest.mark.parametrize(
+    ("id", "said"),
+    [
+        ("trial", "has ended: it held 2026-01-01 → 2026-01-20."),
+        ("aurora", "is not yet so: it begins 2027-01-01."),
+        ("pg14", "is superseded: it held 2026-01-10 → 2026-02-10."),
+        (
+            "slip",
+            "is retracted. Recorded 2026-02-01, because: slip. What was written 2026-02-01 undone 2026-02-02 by bob",
+        ),
+    ],
+)
+def test_why_says_what_has_ended_and_what_is_not_yet(billing, id, said):
+    assert said in billing.told("why", id=id)
+
+
+def test_what_was_undone_is_no_step(billing):
+    found = billing.ask("what_superseded", id_or_text="pg14")
+
+    assert ["pg16"] == [step["id"] for step in found["chain"]]
+
+
+@pytest.mark.parametrize("tool", ["what_superseded", "why"])
+def test_a_text_says_a_reason_once(billing, tool):
+    asked = {"id_or_text" if tool == "what_superseded" else "id": "pg14"}
+
+    assert 1 == billing.told(tool, **asked).count("upgrade")
+
+
+def test_every_line_of_a_thing_says_who_and_why(billing):
+    lines = billing.ask("get", id="pg14")["history"]
+
+    assert [("ana", "audit", "2026-01-10T00:00:00Z")] == [
+        (e["who"], e["reason"], e["recorded_at"]) for e in lines
+    ]
+    assert "believed until 2026-02-02 by bob (a slip of mine)" in billing.told("history", id="pg14")
+
+
+# ---------------------------------------------------------------- filters of search
+
+
+@pytest.mark.parametrize(
+    ("asked", "ids"),
+    [
+        ({"kind": "decision", "author": "bob"}, ["tokens"]),
+        ({"author": "ada", "query": "tokens"}, []),
+        ({"author": "ada", "standing": "any", "query": "tokens"}, ["tokens"]),
+        ({"since": "2026-02-05", "kind": "decision"}, ["tokens"]),
+        ({"until": "2026-01-09"}, ["table"]),
+        ({"since": "30d", "until": "2026-02-02"}, ["outage"]),
+        ({"standing": "shaky", "kind": "plan"}, ["table"]),
+        ({"standing": "shaky", "kind": "decision"}, []),
+        ({"standing": "shaky", "until": "2026-01-01"}, []),
+    ],
+)
+def test_search_filters_without_words(ana, asked, ids):
+    assert ids == [each["id"] for each in ana.ask("search", **asked)["hits"]]
+
+
+def test_search_by_tag_and_scope(store, clock):
+    clock.set("2026-03-01")
+    store.add_node("fact", {"says": "one"}, id="one", tags=["billing"])
+    store.add_node("fact", {"says": "two"}, id="two", scope="shop")
+    with agent(door.server(store)) as ana:
+        assert ["one"] == [each["id"] for each in ana.ask("search", tag="billing")["hits"]]
+        assert ["two"] == [each["id"] for each in ana.ask("search", scope="shop")["hits"]]
+        assert "Give some words in query, or a filter" in ana.refused("search", query=" ")

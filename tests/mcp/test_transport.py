@@ -95,7 +95,7 @@ def port(folder: Path) -> Iterator[int]:
 def test_a_process_serves_over_stdio_and_keeps_what_it_was_told(folder):
     path = folder / "stdio.gs"
     with agent(stdio(path), "claude-code") as one:
-        assert 18 == len(one.tools())
+        assert {"search", "remember"} <= one.tools().keys()
         one.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
         one.ask(
             "remember",
@@ -176,6 +176,9 @@ UNREADABLE = [
     (b'{"id":6,"method":"ping"}', 6, -32600),
     (b'{"jsonrpc":"2.0","id":"seven","method":"tools/call","params":[1]}', "seven", -32600),
     (b'{"jsonrpc":"2.0","id":8,"method":"ping","params":{"a":"\\ud800"}}', 8, -32600),
+    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None, -32600),
     (b'[{"jsonrpc":"2.0","id":9,"method":"ping"}]', None, -32600),
     (b'"no object"', None, -32600),
     (b"{", None, -32700),

@@ -356,3 +356,117 @@ def test_the_id_of_a_link_where_a_thing_is_wanted_says_which_link_it_is(ana, sto
     if tool not in ("trace", "confirm"):
         assert f"{link.id!r}: it is a link, 'lamp' uses 'bulb'" in said
     assert "failed unexpectedly" not in said
+
+
+# ---------------------------------------------------------------- unlink, resolve, and what else changed
+
+
+def test_a_link_is_taken_back_and_what_it_superseded_holds_again(ana, store):
+    ana.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
+    ana.ask("remember", statement="tokens", id="new", supersedes=["old"], valid_from="2026-02-01")
+    done = ana.ask("unlink", source="new", kind="supersedes", target="old", reason="both hold")
+
+    assert ("stands", "stands") == (done["source"]["standing"], done["target"]["standing"])
+    assert [] == store.links_from("new", "supersedes")
+    change = store.changes()[-1]
+    assert ("unlink", "ana", "both hold") == (change.verb, change.author, change.reason)
+
+
+def test_a_link_that_is_not_there_is_refused(ana):
+    ana.ask("remember", statement="sessions", id="one")
+    ana.ask("remember", statement="tokens", id="two")
+
+    assert "one uses two" in ana.refused("unlink", source="one", kind="uses", target="two", reason="no")
+
+
+def test_a_contradiction_is_decided_for_one_or_both(ana, store):
+    for id, count in (("hundred", 100), ("two", 200), ("three", 300)):
+        ana.ask("remember", statement=f"the cache holds {count}", id=id)
+    ana.ask("remember", statement="size it so", id="plan", derived_from=["hundred"])
+    ana.ask("link", source="two", kind="contradicts", target="hundred")
+    ana.ask("link", source="three", kind="contradicts", target="two")
+    done = ana.ask("resolve", id="hundred", other="two", keep="two", reason="measured")
+    both = ana.ask("resolve", id="two", other="three", keep="both", reason="two caches")
+
+    assert ["retracted", "stands"] == [each["standing"] for each in done["things"]]
+    assert ["plan"] == [each["id"] for each in done["now_shaky"]]
+    assert ["stands", "stands"] == [each["standing"] for each in both["things"]]
+    assert [] == store.contradictions()
+    assert "do not contradict each other, or that is decided already" in ana.refused(
+        "resolve", id="two", other="three", keep="two", reason="again"
+    )
+
+
+def test_what_is_shaky_by_a_new_value_is_told_once(ana):
+    ana.ask("remember", statement="deploys on Tuesdays", key="day", id="tue", valid_from="2026-01-01")
+    ana.ask("remember", statement="watch on Tuesdays", id="watch", derived_from=["tue"])
+    moved = ana.ask("remember", statement="deploys on Fridays", key="day", id="fri")
+    other = ana.ask("remember", statement="deploys on Mondays", key="day", id="mon")
+
+    assert (["watch"], []) == ([each["id"] for each in moved["now_shaky"]], other["now_shaky"])
+
+
+def test_a_fix_says_what_it_resolved(ana):
+    ana.ask("record_event", type="error", description="refused", id="outage")
+    fix = ana.ask("record_event", type="fix", description="more of them", id="fix", related_to=["outage"])
+
+    assert ["outage"] == [each["id"] for each in fix["resolved"]]
+
+
+def test_a_retraction_says_what_holds_again(ana):
+    ana.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
+    ana.ask("remember", statement="tokens", id="new", supersedes=["old"], valid_from="2026-02-01")
+    done = ana.ask("retract", id="new", reason="never so")
+
+    assert ["old"] == [each["id"] for each in done["holds_again"]]
+
+
+# ---------------------------------------------------------------- several at once
+
+
+def test_several_statements_are_one_transaction(ana, store):
+    ana.ask("remember", statement="sessions", id="old", valid_from="2026-01-01")
+    done = ana.ask(
+        "remember_many",
+        statements=[
+            {
+                "statement": "tokens",
+                "id": "new",
+                "supersedes": "old",
+                "valid_from": "2026-02-01",
+                "tags": "auth",
+            },
+            {"statement": "Sessions.", "valid_from": "2026-01-15"},
+            {
+                "statement": "Ada leads",
+                "id": "lead",
+                "kind": "decision",
+                "content": {"since": 2024},
+                "reason": "vote",
+            },
+        ],
+    )
+
+    assert ["new", "old", "lead"] == [each["id"] for each in done["things"]]
+    assert (["old"], ["old"]) == (done["confirmed"], [each["id"] for each in done["closed"]])
+    assert {done["tx"]} == {
+        f"{store.node(id).recorded_at:%Y-%m-%dT%H:%M:%S.%fZ}".replace(".000000", "") for id in ("new", "lead")
+    }
+    assert ({"says": "Ada leads", "since": 2024}, ("auth",)) == (
+        store.node("lead").content,
+        store.node("new").tags,
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"statement": " "}, "statement 2 is blank"),
+        ({"statement": "x", "colour": "red"}, "unknown argument of statement 2 'colour'"),
+        ({"statement": "x", "content": "more"}, "content of statement 2 is no JSON object"),
+        ({"statement": "x", "supersedes": ["nothing"]}, "nothing"),
+    ],
+)
+def test_of_several_statements_all_are_kept_or_none(ana, store, wrong, said):
+    assert said in ana.refused("remember_many", statements=[{"statement": "first", "id": "first"}, wrong])
+    assert [] == store.nodes()

@@ -619,3 +619,26 @@ def test_what_stands_in_other_scopes_is_counted_where_nothing_here_answers(store
     assert "2 in other scopes say it (without scope= they are shown)" in found.note
     assert {} == recall(store, "lunch", scope="team/a").elsewhere
     assert {"theirs-0", "theirs-1"} == set(names(recall(store, "logins")))
+
+
+def test_filters_without_words_find_what_no_longer_stands_each_thing_once(store, clock):
+    clock.set("2026-01-01")
+    with store.transaction(author="ana"):
+        store.add_node("fact", {"says": "one"}, id="one", tags=["t"], valid_from="2026-01-01")
+        store.add_node("fact", {"says": "gone"}, id="gone", tags=["t"], valid_from="2025-12-01")
+        store.add_node("fact", {"says": "else"}, id="else")
+    clock.set("2026-02-01")
+    store.add_node("fact", {"says": "two"}, id="two", tags=["t"], supersedes="one")
+    store.revise("two", {"says": "two again"})
+    store.retract("gone", reason="never so")
+    clock.set("2026-03-01")
+
+    found = mentions(store, "", tag="t")
+    assert [("two", 2, "stands"), ("one", 1, "superseded"), ("gone", 1, "retracted")] == [
+        (hit.node.id, hit.node.number, hit.node.standing) for hit in found
+    ]
+    assert ["gone"] == [hit.node.id for hit in mentions(store, "standing:retracted tag:t")]
+    few = mentions(store, "", 1, tag="t")
+    assert (["two"], 2) == ([hit.node.id for hit in few], few.left_out)
+    assert ["one", "gone"] == [hit.node.id for hit in mentions(store.as_of(tx="2026-01-15"), "tag:t")]
+    assert ["one", "gone"] == [hit.node.id for hit in recall(store, "tag:t", author="ana", standing="any")]

@@ -119,7 +119,7 @@ def test_every_read_is_asked_once():
     reads = {name for name, call in CALLS.items() if call.scope == "read" and not call.files}
     written = {
         "info": "of a branch", "knowledge_at": "as as_of", "otlp.traces_data": "in its own test", "cloud_events.cloud_events": "runs where it is asked",
-        "sessions.work_on": "wants a session", "sessions.lineage": "wants a session",
+        "sessions.find_by_entry": "wants a session", "sessions.lineage": "wants a session",
     }  # fmt: skip
 
     assert sorted(written) == sorted(reads - {name for name, _ in QUESTIONS})

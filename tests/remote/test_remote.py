@@ -310,8 +310,15 @@ def test_an_observer_and_a_recorder_work_where_the_store_is(pair):
     noticing = observer.Observer(there, threshold=2)
     first = record_message(there, "TEXT", "tea is fine", sender="zoe")
     assert noticing.enqueue(first, user="zoe") is None
-    assert noticing.enqueue("coffee is not", user="zoe").observations
-    assert 2 == len(observer.observations(store, "zoe"))
+    assert noticing.enqueue("coffee is not", user="zoe") is None
+    assert [] == observer.observations(store, "zoe")
+    assert "there is no compressor" in noticing.observe("zoe").warnings[0]
+    watching = observer.Observer(store, lambda messages: f"- [LOW] {len(messages)} drinks", threshold=9)
+    watching.lend()
+    assert "the next tick compresses them" in noticing.observe("zoe", author="zoe's agent").warnings[0]
+    assert "zoe's agent" == store.changes()[-1].author
+    assert [2] == [done.messages for done in watching.tick()]
+    assert ["2 drinks"] == [node.text for node in observer.observations(there, "zoe")]
     with pytest.raises(InvalidError, match="needs the store in its own process"):
         observer.Observer(there, compress=lambda *_: "text")
 
@@ -363,8 +370,6 @@ def test_what_is_inside_a_store_is_not_there(there):
     with pytest.raises(InvalidError, match="_core is inside the store, and this one is at http://"):
         there._core  # noqa: B018
     assert not hasattr(there, "_sight_of")
-    with pytest.raises(InvalidError, match="needs the store in its own process"):
-        sessions.Following(there, ".")
     with pytest.raises(InvalidError, match="the server embeds"):
         memory.Memory(there, lambda texts: None)
 

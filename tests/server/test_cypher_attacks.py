@@ -232,7 +232,16 @@ class Asking:
 
     def __init__(self, folder: Path) -> None:
         pytest.importorskip("mcp")
-        command = [sys.executable, "-m", "graphstore", "mcp", str(folder), "--query-seconds", "3"]
+        command = [
+            sys.executable,
+            "-m",
+            "graphstore",
+            "mcp",
+            str(folder),
+            "--no-share",
+            "--query-seconds",
+            "3",
+        ]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

@@ -581,6 +581,23 @@ def test_a_batch_is_one_transaction_and_answers_each_call(disk_store, wire):
     assert {("ada", "moved")} == {(change.author, change.reason) for change in disk_store.changes()}
 
 
+def test_a_service_tells_of_a_deploy_in_its_own_words(disk_store, wire):
+    payload = {
+        "deployment": {"id": 42, "sha": "1a2b3c4d5e", "ref": "main"},
+        "deployment_status": {
+            "state": "success",
+            "environment": "production",
+            "created_at": "2026-01-01T00:00:00Z",
+        },
+    }
+    first, again = (wire.post("/webhooks/deploy", payload) for _ in range(2))
+    payload["deployment_status"]["state"] = "failure"
+
+    assert (True, False) == (first["is_new"], again["is_new"])
+    assert None is wire.post("/webhooks/deploy", {**payload, "deployment": {"id": 43}})
+    assert ["deploy"] == [event.type for event in disk_store.events()]
+
+
 def test_a_batch_may_answer_ids_alone(disk_store, wire):
     calls = [["add_node", fact("n1")], ["record_event", {"type": "deploy", "description": "d", "id": "e1"}]]
     calls.append(["supersede", {"old": "n1", "by": "e1"}])

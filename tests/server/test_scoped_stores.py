@@ -42,7 +42,7 @@ WORDS = (
     f"{MARK}_kind",
     "incident",
 )
-_RANDOM = re.compile(rb"lnk_[0-9a-f]{16}|[0-9a-f]{32}|graphstore-scoped-[^/\"]+|\"(?:at|generated_at|checked_at)\":\"[^\"]*\"|\"[a-z_]*(?:bytes|memory|seconds)[a-z_]*\":[0-9.]+")  # fmt: skip
+_RANDOM = re.compile(rb"lnk_[0-9a-f]{16}|[0-9a-f]{32}|graphstore-copy-[^/\"]+|\"(?:at|generated_at|checked_at)\":\"[^\"]*\"|\"[a-z_]*(?:bytes|memory|seconds)[a-z_]*\":[0-9.]+")  # fmt: skip
 
 
 def _fill(store: graphstore.GraphStore, clock: Clock, *, others: bool) -> None:
@@ -185,7 +185,7 @@ def test_what_is_erased_is_in_no_copy_even_if_nobody_asks(tmp_path, monkeypatch)
         while _says(copies, b"kitchen"):
             assert time.monotonic() < until
             time.sleep(0.01)
-    assert [] == list(copies.glob("graphstore-scoped-*"))
+    assert [] == list(copies.glob("graphstore-copy-*"))
 
 
 def test_a_token_is_kept_as_a_hash_and_ends_when_it_is_revoked_or_old(tmp_path, monkeypatch):
@@ -222,3 +222,65 @@ def test_wrong_tokens_are_refused(tmp_path):
             access_tokens.add(tmp_path, "b", **wrong)
     with pytest.raises(NotFoundError, match="no token 'A'"):
         access_tokens.revoke(tmp_path, "A")
+
+
+def _resting(store: graphstore.GraphStore, clock: Clock) -> None:
+    """Of team a: a plan that rests on a fact of team b, and a step that rests on the plan."""
+    store.add_node("fact", {"n": MARK}, id=f"{MARK}-1", scope="team/b", text=f"{MARK} is so")
+    store.add_node("fact", {"n": 1}, id="plan", scope="team/a", text="the plan")
+    store.add_node("fact", {"n": 2}, id="step", scope="team/a", text="the step")
+    store.add_node("fact", {"n": 3}, id="other", scope="team/a", text="what stands alone")
+    store.link("plan", "derived_from", f"{MARK}-1", reason=MARK)
+    store.link("step", "derived_from", "plan", reason="by the plan")
+    clock.move(minutes=1)
+
+
+def test_a_foundation_outside_that_fell_is_something_outside_and_no_more(tmp_path):
+    clock = _clock()
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        _resting(store, clock)
+        place = tmp_path / "memory.gs"
+        token = access_tokens.add(place, "a", scopes=("team/a",))
+        tokens = access_tokens.Tokens(TOKENS.write, TOKENS.read, folder=place)
+        with serve_in_thread(store, tokens=tokens) as url, graphstore.open(url, token=token) as seen:
+            count = "MATCH (n:Node) RETURN n.id AS id, n.standing AS standing ORDER BY id"
+            before = store.as_of().at
+            held = seen.as_of(valid=before.valid, tx=before.tx)
+            assert seen.shaky() == []
+            assert {row["standing"] for row in seen.as_of().query(count)} == {"stands"}
+
+            clock.move(minutes=1)
+            store.retract(f"{MARK}-1", reason=MARK)
+            clock.move(minutes=1)
+            found = seen.shaky()
+            assert [each.node.id for each in found] == ["plan", "step"]
+            assert [[link.target for link in each.links] for each in found] == [[], ["plan"]]
+            assert {each.root.id for each in found} == {"something outside your scope"}
+            assert [str(each) for each in found] == [
+                f"plan (the plan) is shaky: something outside your scope has fallen, recorded {_second(found[0])}. It rests on that by a link to it.",
+                f"step (the step) is shaky: something outside your scope has fallen, recorded {_second(found[1])}. It rests on that by "
+                f"{found[1].links[0]}; and then by a link to it.",
+            ]
+            assert MARK not in repr(found)
+            assert [node.standing for node in seen.as_of().nodes()] == ["shaky", "shaky", "stands"]
+            assert [row["standing"] for row in seen.as_of().query(count)] == ["stands", "shaky", "shaky"]
+            assert [each.node.id for each in seen.as_of().shaky(limit=1)] == ["plan"]
+            assert {each.node.id for each in store.shaky()} == {"plan", "step"}
+
+            # the past does not change by itself, neither by its coordinate nor in a view that was handed out
+            assert held.shaky() == []
+            assert {row["standing"] for row in held.query(count)} == {"stands"}
+            assert {node.standing for node in seen.as_of(valid=before.valid, tx=before.tx).nodes()} == {
+                "stands"
+            }
+
+            store.confirm("plan", reason="looked at again")
+            clock.move(minutes=1)
+            assert seen.shaky() == store.shaky() == []
+            store.retract("plan", reason="given up")
+            clock.move(minutes=1)
+            assert [(each.node.id, each.root.id) for each in seen.shaky()] == [("step", "plan")]
+
+
+def _second(shaky: Any) -> str:
+    return f"{shaky.recorded_at:%Y-%m-%d %H:%MZ}"

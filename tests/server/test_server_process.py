@@ -18,7 +18,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, LockedError
-from graphstore.core.folder import folder, server_file
+from graphstore.core.folder import server_file
 from tests.support.served import Wire, serve_in_process
 
 pytestmark = pytest.mark.rest
@@ -47,7 +47,7 @@ def test_a_server_tells_where_it_is_serves_and_ends(tmp_path):
         assert (url, process.pid, socket.gethostname()) == (told["url"], told["pid"], told["host"])
         for name in ("server.json", "token", "token-read", "token-metrics"):
             assert 0o600 == stat.S_IMODE((place / name).stat().st_mode), name
-        assert (url, (place / "token").read_text().strip()) == folder.serving(place)
+        assert (url, (place / "token").read_text().strip()) == server_file.serving(place)
         wire = Wire(url, (place / "token").read_text().strip())
         wire.post("/add_node", {"kind": "fact", "content": {}, "id": "served"})
         assert 403 == Wire(url, (place / "token-read").read_text().strip()).ask("POST", "/evict_old", {})[0]
@@ -56,7 +56,7 @@ def test_a_server_tells_where_it_is_serves_and_ends(tmp_path):
         assert 0 == process.wait(20)
 
     assert not (place / "server.json").exists()
-    assert folder.serving(place) is None
+    assert server_file.serving(place) is None
     with graphstore.open(place) as store:
         assert ["n0", "served"] == [node.id for node in store.nodes()]
 
@@ -92,7 +92,7 @@ def test_what_others_put_into_the_folder_is_not_believed(tmp_path, name, how):
         server_file.announce(place, "http://127.0.0.1:1")
         (place / "token").write_text("t" * 40)
         (place / "token").chmod(0o600)
-        assert ("http://127.0.0.1:1", "t" * 40) == folder.serving(place)
+        assert ("http://127.0.0.1:1", "t" * 40) == server_file.serving(place)
         if how == "a link":
             (place / name).rename(tmp_path / "elsewhere")
             (place / name).symlink_to(tmp_path / "elsewhere")
@@ -100,7 +100,7 @@ def test_what_others_put_into_the_folder_is_not_believed(tmp_path, name, how):
             pytest.skip("only root can give a file away")
         else:
             os.chown(place / name, 12345, -1)
-        assert folder.serving(place) is None
+        assert server_file.serving(place) is None
     if name == "token":
         assert f"{place / name} cannot be read" in run("serve", str(place), "--port", "0").stderr
 
@@ -115,7 +115,7 @@ def test_a_number_that_another_process_has_now_holds_nothing(tmp_path):
     (place / "server.json").write_bytes(orjson.dumps(told | {"pid": living}))
     (place / "lock").write_text(f"pid {living} on {socket.gethostname()}\n")
 
-    assert folder.serving(place) is None
+    assert server_file.serving(place) is None
     found = run("stats", str(place))
     assert (0, "") == (found.returncode, found.stderr)
     with serve_in_process(place) as (_, url):
@@ -127,7 +127,7 @@ def test_one_server_a_store(tmp_path):
     with serve_in_process(place) as (process, url):
         found = run("serve", str(place), "--port", "0")
         assert (1, True) == (found.returncode, f"on {url} (pid {process.pid})" in found.stderr)
-        assert (url, (place / "token").read_text().strip()) == folder.serving(place)
+        assert (url, (place / "token").read_text().strip()) == server_file.serving(place)
 
 
 def test_a_store_that_is_held_is_not_served_and_its_holder_is_named(tmp_path):
@@ -136,7 +136,7 @@ def test_a_store_that_is_held_is_not_served_and_its_holder_is_named(tmp_path):
         found = run("serve", str(place), "--port", "0")
 
         assert (1, True) == (found.returncode, f"pid {os.getpid()}" in found.stderr)
-        assert folder.serving(place) is None
+        assert server_file.serving(place) is None
 
 
 def test_a_store_in_memory_is_not_served(tmp_path):
@@ -159,9 +159,9 @@ def test_what_a_killed_server_told_of_itself_is_nothing(tmp_path):
         process.wait(10)
 
     assert (place / "server.json").exists()
-    assert folder.serving(place) is None
+    assert server_file.serving(place) is None
     with serve_in_process(place) as (_, url):
-        found = folder.serving(place)
+        found = server_file.serving(place)
         assert found is not None
         assert url == found[0]
 
@@ -173,12 +173,12 @@ def test_a_server_that_starts_is_waited_for(tmp_path):
         (place / "token").write_text("t" * 40)
         telling = threading.Timer(0.1, server_file.announce, (place, "http://127.0.0.1:1"))
         telling.start()
-        assert ("http://127.0.0.1:1", "t" * 40) == folder.serving(place)
+        assert ("http://127.0.0.1:1", "t" * 40) == server_file.serving(place)
         telling.join()
         server_file.announce(place, None)
-        assert folder.serving(place, wait=0.05) is None
+        assert server_file.serving(place, wait=0.05) is None
         server_file.withdraw(place)
-        assert folder.serving(place) is None
+        assert server_file.serving(place) is None
 
 
 @pytest.mark.parametrize("told", [b"", b"[]", b"{}", b'{"pid": "1", "url": 3}', b'{"pid": -1}'])
@@ -186,7 +186,7 @@ def test_what_makes_no_sense_says_nothing(tmp_path, told):
     place = made(tmp_path)
     (place / "server.json").write_bytes(told)
 
-    assert folder.serving(place) is None
+    assert server_file.serving(place) is None
 
 
 def test_who_cannot_write_is_told_to_serve(tmp_path):
@@ -277,7 +277,7 @@ def test_a_server_that_only_reads_follows_the_writer(tmp_path):
             time.sleep(0.02)
 
         assert {"n": 9} == wire.get("/node?id=later")["content"]
-        assert folder.serving(place) is None
+        assert server_file.serving(place) is None
 
 
 def test_agents_are_served_at_the_same_address_behind_the_same_tokens(tmp_path):

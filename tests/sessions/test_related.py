@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from itertools import permutations
 from typing import Any
 
@@ -293,47 +294,57 @@ def test_ids_are_found_as_words_of_a_text() -> None:
 # ---- what is written ----------------------------------------------------------------------------
 
 
-def test_each_end_is_revised_once_with_an_entry_for_each_connection(store: GraphStore, clock: Clock) -> None:
+def test_nothing_is_written_into_the_nodes(store: GraphStore, clock: Clock) -> None:
     told(store, "older", "2026-01-02", work("x", tags=("a",), errors=("boom",), project="/a"))
     told(store, "newer", "2026-01-03", work("y", tags=("a",), errors=("boom",), project="/b"))
-    told(store, "apart", "2026-01-04", work("z", project="/c"))
+    before = [store.node(id) for id in ("older", "newer")]
     clock.move(hours=1)
 
     done = connect(store)
 
-    node = store.node("older")
-    assert (node.number, node.trigger, node.text, node.tags) == (2, "connection_found", None, ("a",))
-    assert [(each["decision"], each["reasoning"]) for each in node.content["daemonMeta"]["decisions"]] == [
-        ("connected: semantic newer", "they share tags a"),
-        ("connected: failure pattern newer", "the same failure: tool: boom"),
-    ]
-    assert {each["timestamp"] for each in node.content["daemonMeta"]["decisions"]} == {
-        node.tx_from.isoformat().replace("+00:00", "Z")
-    }
-    assert node.content["semantic"]["relatedProjects"] == ["/b"]
-    assert store.node("newer").content["semantic"]["relatedProjects"] == ["/a"]
-    assert store.node("apart").number == 1
-    assert done.revised == ("older", "newer")
-    assert str(done) == "3 segments: 2 links made (1 semantic, 1 failure_pattern); 2 nodes revised."
-    SessionNode.of(node.content)
+    assert [store.node(id) for id in ("older", "newer")] == before
+    assert str(done) == "2 segments: 2 links made (1 semantic, 1 failure_pattern)."
+    assert only(store, "newer", "semantic").reason == "they share tags a"
 
 
-def test_the_entries_read_from_either_end(store: GraphStore) -> None:
-    told(store, "naming_it", "2026-01-02", work("after named_node"))
-    told(store, "named_node", "2026-01-03", work("storage"))
+def test_a_topic_alone_connects_nothing(store: GraphStore) -> None:
+    for id, on, tags in (
+        ("older", "2026-01-02", ()),
+        ("newer", "2026-01-03", ()),
+        ("tagged", "2026-01-04", ("a",)),
+    ):
+        content = work(tags=tags, session=id)
+        content["semantic"]["topics"] = ["testing"]
+        told(store, id, on, content)
 
-    connect(store, now="2026-01-31T08:00:00Z")
+    assert connect(store).links.get("semantic") is None
 
-    assert store.node("naming_it").content["daemonMeta"]["decisions"] == [
-        {
-            "timestamp": "2026-01-31T08:00:00Z",
-            "decision": "connected: reference named_node",
-            "reasoning": "its text names named_node",
-        }
-    ]
-    assert [each["decision"] for each in store.node("named_node").content["daemonMeta"]["decisions"]] == [
-        "connected: referenced by naming_it"
-    ]
+
+def test_what_did_nothing_has_no_links(store: GraphStore) -> None:
+    for id, on in (("older", "2026-01-02"), ("newer", "2026-01-03")):
+        content = work("Warmup", tags=("a",), session=id)
+        content["content"]["idle"] = "start-up"
+        told(store, id, on, content)
+
+    assert connect(store).links == {}
+
+
+def test_a_segment_has_ten_links_however_many_are_like_it(store: GraphStore) -> None:
+    for number in range(1, 29):
+        told(
+            store,
+            f"n{number:02}",
+            f"2026-01-{number:02}",
+            work(tags=("a", "b"), session=str(number), project=""),
+        )
+    connect(store, most=50)
+    links = between(store, "semantic")
+    ends = Counter(end for source, target, _ in links for end in (source, target))
+
+    assert max(ends.values()) == 10
+    told(store, "later", "2026-01-29", work(tags=("a", "b"), session="later", project=""))
+    assert connect(store, most=50).taken_back == 0
+    assert set(links) <= set(between(store, "semantic"))
 
 
 def test_what_was_believed_before_stays_as_it_was(store: GraphStore, clock: Clock) -> None:
@@ -451,18 +462,6 @@ def test_a_link_found_otherwise_is_renewed(store: GraphStore, clock: Clock) -> N
     assert connect(store).renewed == 0
 
 
-def test_entries_that_an_analysis_dropped_are_written_again(store: GraphStore, clock: Clock) -> None:
-    told(store, "older", "2026-01-02", work(tags=("a",), session="1"))
-    told(store, "newer", "2026-01-03", work(tags=("a",), session="2"))
-    connect(store)
-    clock.move(days=1)
-    store.revise("newer", work(tags=("a",), session="2"), trigger="prompt_update")
-
-    done = connect(store)
-
-    assert (done.links, done.renewed, done.revised) == ({}, 0, ("newer",))
-
-
 def test_a_link_somebody_took_back_stays_taken_back(store: GraphStore, clock: Clock) -> None:
     told(store, "older", "2026-01-02", work(tags=("a",), session="1"))
     told(store, "newer", "2026-01-03", work(tags=("a",), session="2"))
@@ -527,7 +526,6 @@ def test_a_segment_of_another_shape_is_no_obstacle(store: GraphStore, content: d
     connect(store)
 
     assert between(store) == [("newer", "odd_one", "reference")]
-    assert len(store.node("odd_one").content["daemonMeta"]["decisions"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -577,15 +575,20 @@ def brute(ordered: list[Subject]) -> set[tuple[str, str, float]]:
     def part(one: frozenset[str], other: frozenset[str]) -> float:
         return len(one & other) / len(one | other) if one | other else 0.0
 
-    found = set()
+    found: set[tuple[str, str, float]] = set()
+    ends: Counter[str] = Counter()
     for place, later in enumerate(ordered):
         near = []
         for number, earlier in enumerate(ordered[:place]):
             score = 0.4 * part(later.tags, earlier.tags) + 0.3 * part(later.topics, earlier.topics)
             score = round(score + 0.3 * part(later.words, earlier.words), 6)
-            if later.since - earlier.since <= LIMITS.window and score >= LIMITS.threshold:
+            more = later.tags & earlier.tags or later.words & earlier.words
+            if more and later.since - earlier.since <= LIMITS.window and score >= LIMITS.threshold:
                 near.append((-score, -number, earlier.id))
-        found |= {(later.id, id, -score) for score, _, id in sorted(near)[: LIMITS.most]}
+        for score, _, id in sorted(near)[: LIMITS.most]:
+            if max(ends[later.id], ends[id]) < 10:
+                ends.update((later.id, id))
+                found.add((later.id, id, -score))
     return found
 
 
@@ -599,7 +602,7 @@ def test_the_way_round_finds_what_looking_at_every_pair_finds() -> None:
     }
 
     assert found == brute(there)
-    assert len(found) > 100
+    assert len(found) > 40
 
 
 @pytest.mark.rest
@@ -657,11 +660,7 @@ def test_what_is_analysed_again_keeps_its_connections(store: GraphStore, clock: 
 
     sessions.ingest(store, shared_data("pi-v3-tree"))
     connect(store)
-    entries = {node.id: node.content["daemonMeta"]["decisions"] for node in store.nodes("segment")}
     clock.move(days=1)
     sessions.reanalyze(store, analyze=Newer())
 
     assert connect(store).links == {}
-    for node in store.nodes("segment"):
-        said = [each["decision"] for each in node.content["daemonMeta"]["decisions"]]
-        assert sorted(each["decision"] for each in entries[node.id]) == sorted(said)

@@ -21,6 +21,7 @@ from graphstore import GraphStore, InvalidError, sessions
 from graphstore.sessions import segment_node, session_node
 from tests.conftest import Clock, shared_data
 from tests.sessions.test_ingesting import append, graph, transactions
+from tests.support.served import TOKENS, serve_in_process, serve_in_thread
 from tests.support.session_files import START, header, said, write
 
 pytestmark = pytest.mark.in_process("follows files in the process of the store")
@@ -72,6 +73,20 @@ def test_of_a_growing_session_every_warning_so_far_is_counted(
     sessions.Following(store, file).look()
 
     assert {"damaged line": 1_500} == store.node(session_node("one")).content["warnings"]
+
+
+def test_a_new_warning_is_told_also_when_nothing_else_is_new(
+    store: GraphStore, clock: Clock, file: Path
+) -> None:
+    following = sessions.Following(store, file)
+    clock.move(minutes=10)
+    following.look()
+    with open(file, "ab") as sink:
+        sink.write(b"no object\n")
+
+    [told] = following.look().sessions
+    assert (told.new, told.revised, told.warnings) == (0, 0, ("damaged line",))
+    assert () == following.look().sessions
 
 
 def test_looking_when_nothing_happened_writes_nothing(store: GraphStore, clock: Clock, file: Path) -> None:
@@ -224,7 +239,7 @@ def command(*words: object, **more: str) -> subprocess.Popen[bytes]:
     )
 
 
-def until(holds: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def until(holds: Callable[[], bool], process: subprocess.Popen[Any], seconds: float = 60) -> None:
     """Wait for something that a process does."""
     end = time.monotonic() + seconds
     while not holds():
@@ -240,7 +255,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def segments(path: Path) -> list[str]:
     """What a store that another process may be writing has of segments, with no lock taken."""
-    if not (path / "journal").is_dir():
+    if not any((path / "journal").glob("*.jsonl")):
         return []
     with graphstore.open(path, read_only=True) as store:
         return [node.id for node in store.as_of(valid="9999-12-31").nodes("segment")]
@@ -341,3 +356,60 @@ def test_an_end_from_outside_leaves_everything_committed(
     assert (sign == signal.SIGINT) == (b"what was committed is kept" in told), told
     assert (130 if sign == signal.SIGINT else 0) == process.returncode
     assert 2 == len(segments(path))
+
+
+@pytest.mark.rest
+def test_a_server_ingests_sessions_while_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    live = write(tmp_path / "live" / "one.jsonl", header("one"), said("a", None, 1))
+    graphstore.open(tmp_path / "team.gs").close()
+    with serve_in_process(tmp_path / "team.gs", "--follow", str(tmp_path / "live")) as (server, url):
+        token = (tmp_path / "team.gs" / "token").read_text().strip()
+        with graphstore.open(url, token=token) as client:
+            until(lambda: {"one"} == {one.session_id for one in sessions.listed(client, every=True)}, server)
+            client.add_node("note", {"by": "another writer"}, id="beside")
+            write(tmp_path / "live" / "two.jsonl", header("two"), said("b", None, 1))
+            append(live, said("c", "a", 30))
+            until(lambda: 2 == len(sessions.listed(client, every=True)), server)
+            assert client.node("beside")
+
+
+def test_a_look_ends_in_its_time_and_the_next_goes_on(
+    store: GraphStore, clock: Clock, tmp_path: Path
+) -> None:
+    for name in ("one", "two", "three"):
+        write(tmp_path / f"{name}.jsonl", header(name), said(f"{name}-a", None, 1))
+    clock.set(START + timedelta(days=1))
+    following = sessions.Following(store, tmp_path)
+
+    assert [1, 1, 1, 0] == [starts(following.look(0))[0] for _ in range(4)]
+
+
+def test_files_that_are_quiet_are_sent_to_a_store_that_others_write(tmp_path: Path) -> None:
+    def quiet(file: Path, seconds: float) -> None:
+        os.utime(file, (time.time() - seconds, time.time() - seconds))
+
+    (tmp_path / "live").mkdir()
+    live = write(tmp_path / "live" / "one.jsonl", header("one"), said("a", None, 1))
+    (tmp_path / "live" / "two.jsonl").write_text("no session\n")
+    with (
+        graphstore.open(":memory:") as store,
+        serve_in_thread(store) as url,
+        graphstore.open(url, token=TOKENS.write) as client,
+    ):
+        following = sessions.Following(client, tmp_path / "live")
+        assert (0, 0) == starts(following.look())
+        quiet(live, 60)
+        quiet(tmp_path / "live" / "two.jsonl", 60)
+
+        done = following.look()
+
+        assert (1, 0) == starts(done)
+        assert ["two.jsonl"] == [Path(one.file).name for one in done.sessions if one.error]
+        store.add_node("note", {"by": "another writer"}, id="beside")
+        append(live, said("b", "a", 2))
+        assert () == following.look().sessions
+        quiet(live, 45)
+        assert (0, 1) == starts(following.look())
+        assert () == following.look().sessions
+        assert [segment_node("one", "a")] == [one.id for one in client.nodes("segment")]

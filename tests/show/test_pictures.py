@@ -447,3 +447,56 @@ def test_networkx_keeps_periods_and_reasons(told):
     assert graph.nodes["forty"]["valid_from"] == day("2026-03-08")
     assert graph.nodes["eight"]["standing"] == "superseded"
     assert graph.nodes["slow"]["occurred_at"] == day("2026-03-03")
+
+
+def test_a_picture_is_saved_whole(store, tmp_path):
+    for number in range(200):
+        store.add_node(
+            "fact",
+            {"says": f"step {number} <b>"},
+            id=f"n{number}",
+            valid_from=f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z",
+        )
+        if number:
+            store.link(f"n{number}", "caused_by", f"n{number - 1}", reason="then")
+    chain = store.causes("n199", depth=300)
+    chain.save(tmp_path / "chain.svg")
+    chain.save(tmp_path / "chain.html")
+
+    drawn = ET.parse(tmp_path / "chain.svg").getroot()
+    assert 200 == len(drawn.findall(f".//{SVG}g[@class='n']")) - len(
+        drawn.findall(f".//{SVG}g[@class='n']/..[@transform]")
+    )
+    assert 199 == len(drawn.findall(f".//{SVG}g[@class='a cause']")) - 1  # and one in the legend
+    page = (tmp_path / "chain.html").read_text(encoding="utf-8")
+    assert page.count("<tr>") >= 200 + 199
+    assert "<b>" not in page.replace("&lt;b&gt;", "")
+    assert len(chain._repr_html_().encode()) <= LIMIT
+    with pytest.raises(graphstore.InvalidError, match="ending"):
+        chain.save(tmp_path / "chain.png")
+
+
+def test_a_notebook_has_its_own_theme(told):
+    html = told["chain"]._repr_html_()
+    assert "[data-jp-theme-light=false] .graphstore,.vscode-dark .graphstore{--ink:#e6edf3" in html
+    assert "@LIGHT" not in html and "@DARK" not in html
+
+
+def test_nodes_and_links_of_an_answer_are_a_drawing(store):
+    store.add_node("fact", {}, id="a", text="A is so", valid_from="2026-01-01")
+    store.add_node("fact", {}, id="b", text="B is so", valid_from="2026-01-10")
+    store.link("b", "derived_from", "a", reason="as A says")
+    store.record_event("deploy", "v1", id="c", occurred_at="2026-01-20")
+    store.link("c", "caused_by", "b")
+
+    for text in ("MATCH (x)-[l]->(y) RETURN x, l, y", "MATCH p = (x)-[l]->(y) RETURN p"):
+        drawn = ET.fromstring(store.query(text)._repr_html_())
+        picture = next(each for each in drawn.iter() if each.tag.endswith("svg"))
+        words = " ".join(picture.itertext())
+        for said in ("A is so", "B is so", "v1", "as A says"):
+            assert said in words
+    assert "<svg" not in store.query("MATCH (x) RETURN x.id")._repr_html_()
+    found = store.query("MATCH (x)-[l:DERIVED_FROM]->(y) RETURN l, y").legible()
+    assert ["a"] == [row["y"]["id"] for row in found if "_source" not in row["l"]]
+    both = store.query("MATCH (x)-[l]->(y) RETURN x, l, y").legible()
+    assert {("b", "a"), ("c", "b")} == {(row["l"]["_source"], row["l"]["_target"]) for row in both}

@@ -30,10 +30,10 @@ def ends(link):
 
 
 def told(store):
-    """What was told, but for the ids of links, which are drawn, and the trigger, which says that it was a load."""
+    """What was told, but for the ids of links, which are drawn, as is their order, and the trigger, which says that it was a load."""
     nodes = [node.model_copy(update={"trigger": ""}) for node in store.nodes()]
-    events = [event.model_copy(update={"links": list(map(ends, event.links))}) for event in store.events()]
-    links = [ends(link) for node in nodes for link in store.links_from(node.id)]
+    events = [event.model_copy(update={"links": sorted(map(ends, event.links))}) for event in store.events()]
+    links = sorted(ends(link) for node in nodes for link in store.links_from(node.id))
     changes = [
         (change.verb, "" if change.verb == "link" else change.subject, change.reason)
         for change in store.changes()
@@ -160,21 +160,42 @@ def test_an_event_may_not_have_the_id_of_a_new_node(one):
     assert ([], []) == (one.nodes(), one.events())
 
 
+LINKED = (
+    "derived_from",
+    "supports",
+    "caused_by",
+    "causes",
+    "possibly_caused_by",
+    "relates_to",
+    "contradicts",
+    "uses",
+)
+
+
 def random_rows(seed):
-    """Versions and links of a few nodes over periods that cut each other, told at five instants; no content twice, as a verb writes only what changes."""
+    """Versions and links of a few nodes over periods that cut each other or go on, told at five instants; no content twice, as a verb writes only what
+    changes."""
     chance = random.Random(seed)
-    versions, links = [], []
+    versions, links, ended, spoken = [], [], {}, {}
     for at in (day(f"2025-0{month}-01") for month in range(1, 6)):
         for _ in range(chance.randrange(1, 12)):
-            start = day("2024-01-01") + timedelta(days=chance.randrange(60))
+            name, start = chance.choice("abcd"), day("2024-01-01") + timedelta(days=chance.randrange(60))
+            if seed % 2 and chance.random() < 0.7:
+                start = ended.get(name, start) + timedelta(days=chance.choice((0, 0, 3)))
             stop = chance.choice((None, start + timedelta(days=chance.randrange(1, 40))))
+            if seed % 3 == 0 and name in spoken and chance.random() < 0.4:
+                start, stop = spoken[name]  # the same time again, in this transaction or a later one
+                stop = stop and stop + timedelta(days=chance.choice((0, 0, 5)))
+            spoken[name] = start, stop
+            ended[name] = max(ended.get(name, start), stop or start)
             content = {"n": len(versions), "deep": [1, 2.5, None]}
-            row = {"node_id": chance.choice("abcd"), "valid_from": start, "valid_to": stop, "tx_from": at}
+            row = {"node_id": name, "valid_from": start, "valid_to": stop, "tx_from": at}
             versions.append({**row, "content": chance.choice((content, json.dumps(content)))})
         known = sorted({row["node_id"] for row in versions})
         for _ in range(chance.randrange(3) if len(known) > 1 else 0):
             source, target = chance.sample(known, 2)
-            links.append({"source": source, "kind": "derived_from", "target": target, "tx_from": at})
+            kind = "derived_from" if seed < 24 else chance.choice(LINKED)
+            links.append({"source": source, "kind": kind, "target": target, "tx_from": at})
     return versions, links
 
 
@@ -199,7 +220,7 @@ def say_by_verbs(store, versions, links):
                     store.link(row["source"], row["kind"], row["target"])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(60))
 def test_rows_that_cut_each_other_say_what_the_verbs_say(one, other, seed):
     versions, links = random_rows(seed)
     try:
@@ -218,6 +239,72 @@ def test_rows_that_cut_each_other_say_what_the_verbs_say(one, other, seed):
     for name in sorted({row["node_id"] for row in versions}):
         assert one.versions(name) == other.versions(name)
     assert told(one) == told(other)
+
+
+def test_links_that_are_new_are_told_with_those_that_take_more(one, other):
+    names = [f"n{number}" for number in range(6)]
+    rows = [
+        {
+            "source": "n0",
+            "kind": "uses",
+            "target": "n1",
+            "strength": 3,
+            "reason": "so",
+            "metadata": '{"a": 1}',
+        },
+        {
+            "source": "n1",
+            "kind": "used_by",
+            "target": "n0",
+            "strength": 3,
+            "reason": "so",
+            "metadata": {"a": 1},
+        },
+        {"source": "n2", "kind": "supersedes", "target": "n3", "id": "mine"},
+        {"source": "n1", "kind": "derived_from", "target": "n2", "created_by": "agent:x"},
+        {"source": "n2", "kind": "derived_from", "target": "n4", "confidence": "inferred", "id": "other"},
+        {"source": "n4", "kind": "relates_to", "target": "n5"},
+        {"source": "n5", "kind": "related_to", "target": "n4"},
+    ]
+    counts = one.bulk_load(versions=[{"node_id": name, "content": {}} for name in names], links=rows)
+    with other.transaction():
+        for name in names:
+            other.add_node("fact", {}, id=name)
+        for row in rows:
+            plain = {name: value for name, value in row.items() if name not in ("metadata", "id")}
+            other.link(**plain, **({"metadata": {"a": 1}} if "metadata" in row else {}))
+
+    assert 5 == counts["links"]
+    assert told(other) == told(one)
+    assert {"mine", "other"} <= {link.id for name in names for link in one.links_from(name)}
+    assert one.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"kind": "continuation", "source": "b", "target": "a"}, "would close a cycle"),
+        ({"kind": "caused_by", "source": "d", "target": "c"}, "two things cannot cause each other"),
+        ({"id": "lnk"}, "link 'lnk' is known already"),
+        ({"id": "l\x01"}, "control characters"),
+        ({"source": "a", "target": "a"}, "cannot be linked to itself"),
+        ({"strength": 9}, "strength 9 is out of range"),
+        ({"target": "nobody"}, "nobody"),
+        ({"kind": "nokind"}, "unknown link kind 'nokind'"),
+        ({"kind": ["uses"]}, "is no text"),
+        ({"valid_from": "2026-02-01", "valid_to": "2026-01-01"}, "empty period"),
+        ({"metadata": "[]"}, "is no JSON object"),
+    ],
+)
+def test_a_wrong_link_after_new_ones_leaves_nothing(one, wrong, error):
+    links = [
+        {"source": "a", "kind": "continuation", "target": "b", "id": "lnk"},
+        {"source": "c", "kind": "caused_by", "target": "d"},
+        {"source": "a", "kind": "uses", "target": "c", **wrong},
+    ]
+    with pytest.raises(graphstore.GraphStoreError, match=f"links row 2: .*{error}"):
+        one.bulk_load(versions=[{"node_id": name, "content": {}} for name in "abcd"], links=links)
+    assert ([], []) == (one.nodes(), one.changes())
 
 
 def test_a_load_in_many_transactions_knows_what_the_one_before_said(one):

@@ -22,6 +22,7 @@ from mcp_types import Implementation
 import graphstore
 from graphstore.mcp import server
 from tests.conftest import Clock
+from tests.support.agent_questions import QUESTIONS
 from tests.support.agent_tasks import READ, WRITTEN, Answer, Task
 from tests.support.agent_world import BRANCH, HOSTILE, NOW, World, told_to
 from tests.support.served import TOKENS, serve_in_thread
@@ -127,7 +128,8 @@ def test_the_store_and_the_rows_say_the_same(world: World) -> None:
 
 
 def test_there_are_enough_tasks() -> None:
-    assert len(READ) + len(WRITTEN) >= 50
+    assert len(READ) + len(WRITTEN) >= 90
+    assert len({task.name for task in [*READ, *WRITTEN]}) == len(READ) + len(WRITTEN)
 
 
 @pytest.mark.parametrize("task", READ, ids=lambda task: task.name)
@@ -512,7 +514,8 @@ SAMPLE = (
     "replaced_as_known_then", "words_in_other_forms", "forked", "chain_of_three", "one_branch_of_a_fork_retracted", "at_snapshots",
     "who_knew_when", "why_a_decision", "learned_in_between", "schema_then_cypher",
 )  # fmt: skip
-SAMPLED = [task for task in READ if task.name in SAMPLE]
+ASKED = {question for question, *_ in QUESTIONS}
+SAMPLED = [task for task in READ if task.name in SAMPLE or task.question in ASKED]
 ENV = {**os.environ, "PYTHONPATH": str(Path(graphstore.__file__).parents[1])}
 
 

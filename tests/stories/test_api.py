@@ -915,6 +915,24 @@ def test_nodes_are_chosen_by_kind_key_scope_and_tag(store):
     assert [] == store.nodes(kind="nothing-of-the-kind")
 
 
+def test_nodes_are_chosen_by_what_their_content_says(store, clock):
+    store.add_node("note", {"session": "s1", "n": 1}, id="one")
+    store.add_node("note", {"session": "s2", "n": 1}, id="two")
+    store.add_node("fact", {"session": "s1", "of": {"a": [1]}}, id="three")
+    before = store.as_of()
+    clock.move(days=1)
+    store.revise("one", {"session": "s3", "n": 1})
+
+    assert ["three"] == ids(store.nodes(content={"session": "s1"}))
+    assert {"one", "three"} == set(ids(before.nodes(content={"session": "s1"})))
+    assert ["two"] == ids(store.nodes("note", content={"session": "s2", "n": 1}))
+    assert ["three"] == ids(store.nodes(content={"of": {"a": [1]}}))
+    assert [] == store.nodes(content={"session": None})
+    assert 3 == len(store.nodes(content={}))
+    with pytest.raises(InvalidError, match="content"):
+        store.nodes(content="session")
+
+
 def test_a_beginning_is_no_id_and_names_the_whole_one(store, auth):
     with pytest.raises(NotFoundError, match="Nearest: 'sessions'"):
         store.as_of(valid="2026-01-10").node("sessio")

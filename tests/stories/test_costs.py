@@ -115,6 +115,32 @@ def slot(size: int) -> GraphStore:
     return store
 
 
+def pair(size: int) -> GraphStore:
+    """Two with so many links between them, one after another, and as many to others; both ways."""
+    store = graphstore.open(":memory:", clock=(clock := Clock()))
+    leaves = [f"leaf-{n}" for n in range(size)]
+    store.bulk_load(
+        versions=[{"node_id": id, "content": {}, "valid_from": SINCE} for id in (*leaves, "left", "right")],
+        links=[
+            *(
+                {
+                    "source": "left",
+                    "kind": "uses",
+                    "target": "right",
+                    "valid_from": after(2 * n),
+                    "valid_to": after(2 * n + 1),
+                }
+                for n in range(size)
+            ),
+            *({"source": "left", "kind": "reference", "target": id, "valid_from": SINCE} for id in leaves),
+            *({"source": id, "kind": "uses", "target": "right", "valid_from": SINCE} for id in leaves),
+        ],
+    )
+    store.link("left", "supports", "right", valid_from=SINCE)
+    clock.set(after(20 * size))
+    return store
+
+
 FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "node", lambda _, view: view.node("three")),
     (crowd, "node that is shaky", lambda _, view: view.node("roof")),
@@ -153,6 +179,9 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (deep, "links_from", lambda _, view: view.links_from("deep")),
     (deep, "backlinks_to", lambda _, view: view.backlinks_to("deep")),
     (deep, "what_superseded", lambda _, view: view.what_superseded("deep")),
+    (deep, "a version", lambda _, view: view.node("deep-v3")),
+    (deep, "a version as was believed", lambda store, _: store.as_of(tx=after(99)).node("deep-v3")),
+    (deep, "diff", lambda _, view: view.diff("deep", 1, 3)),
     (hub, "node", lambda _, view: view.node("hub")),
     (hub, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("hub")),
     (hub, "node that rests on it", lambda _, view: view.node("leaf-3")),
@@ -164,6 +193,8 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (hub, "operations", lambda _, view: view.operations("hub")),
     (hub, "path", lambda _, view: view.path("leaf-3", "low")),
     (hub, "the first that is shaky", lambda _, view: view.shaky(limit=1)),
+    (pair, "links_from of a kind", lambda store, _: store.as_of(valid=after(6.5)).links_from("left", "uses")),
+    (pair, "link_history of one link", lambda _, view: view.link_history("left", "supports", "right")),
     (slot, "node", lambda store, _: store.as_of(valid=after(3.5)).node("value-3")),
     (slot, "nodes of a key", lambda store, _: store.as_of(valid=after(0.5)).nodes(key="value-0")),
     (slot, "what_superseded", lambda _, view: view.what_superseded("value-3")),
@@ -185,6 +216,7 @@ LINEAR_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (hub, "walk", lambda _, view: view.walk("leaf-3")),
     (hub, "shaky", lambda _, view: view.shaky()),
     (hub, "node after a write", lambda store, _: (store.confirm("hub", reason="seen"), store.node("leaf-3"))),
+    (pair, "link_history", lambda _, view: view.link_history("left", "uses", "right")),
     (slot, "nodes of the key", lambda store, _: store.as_of(valid=after(3.5)).nodes(key="k")),
     (slot, "contradictions", lambda _, view: view.contradictions()),
 ]

@@ -41,6 +41,7 @@ PAGES = (
     "docs/tools.md",
     "docs/calls.md",
     "docs/formats.md",
+    "docs/frameworks.md",
     "CHANGELOG.md",
     *SEMANTICS,
 )

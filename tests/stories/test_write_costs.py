@@ -10,7 +10,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore, NotFoundError
 from tests.conftest import Clock, after
-from tests.stories.test_costs import FEW, FLAT, LINEAR, MANY, SINCE, crowd, deep, hub, slot
+from tests.stories.test_costs import FEW, FLAT, LINEAR, MANY, SINCE, crowd, deep, hub, pair, slot
 from tests.support.steps import steps
 
 pytestmark = pytest.mark.in_process("counts the steps inside this process")
@@ -38,6 +38,8 @@ FLAT_VERBS: list[tuple[Callable[[int], GraphStore], str, Verb]] = [
     (deep, "confirm", lambda store, new: store.confirm("deep", reason=new)),
     (hub, "link to it", lambda store, new: store.link(fresh(store, new), "derived_from", "hub", valid_from=SINCE)),
     (hub, "link from it", lambda store, new: store.link("hub", "supports", fresh(store, new))),
+    (pair, "link with the same ends", lambda store, new: between(store)),
+    (pair, "link of another kind", lambda store, new: store.unlink(store.link("left", "part_of", "right").id)),
     (slot, "the next value", lambda store, new: store.add_node("fact", {"n": new}, key="k")),
     (slot, "a value between two", lambda store, new: store.add_node(
         "fact", {"n": new}, key="k", valid_from=after(100), valid_to=after(101))),
@@ -50,6 +52,13 @@ _numbers = itertools.count()
 def fresh(store: GraphStore, id: str) -> str:
     store.add_node("fact", {"n": id}, id=f"{id}-too", valid_from=after(2))
     return f"{id}-too"
+
+
+def between(store: GraphStore) -> None:
+    """A link over an hour that none with the same ends covers, taken back at once."""
+    since = after(5.2)
+    link = store.link("left", "uses", "right", valid_from=since, valid_to=after(5.3))
+    store.unlink(link.id)
 
 
 def unknown(store: GraphStore, id: str) -> None:

@@ -582,7 +582,7 @@ def why_shaky(agent: Agent) -> None:
         found["rests_on"]
     )
 
-    assert "redis-durable" in found["answer"] and "persistence was never switched on" in found["answer"]
+    assert "redis-durable" in found["shaky"] and "persistence was never switched on" in found["shaky"]
 
     below = agent.ask("why", id=found["rests_on"][0]["target"])
     assert [("carts-survive", "derived_from", "redis-durable", "carts are in Redis")] == links(

@@ -79,14 +79,14 @@ class _Server:
         from graphstore.server import run
 
         self._doors: dict[bytes, Any] = {}
-        listening = run._listen(run.Listening(port=0))
+        listening = run.listen(run.Listening(port=0))
         made = _App(self)
         self._server = uvicorn.Server(run.config(made))
         self._loop: asyncio.AbstractEventLoop | None = None
         threading.Thread(target=self._server.run, args=([listening],), daemon=True).start()
         while self._loop is None or not self._server.started:
             time.sleep(0.002)
-        self.url = run._url("127.0.0.1", listening.getsockname()[1])
+        self.url = run.url_of("127.0.0.1", listening.getsockname()[1])
 
     @contextlib.contextmanager
     def behind(self, store: GraphStore) -> Iterator[str]:

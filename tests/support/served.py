@@ -38,14 +38,14 @@ def serve_in_thread(
     config = run.config(made)
     config.loop = loop
     server = uvicorn.Server(config)
-    listening = run._listen(run.Listening(port=0))
+    listening = run.listen(run.Listening(port=0))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     while not server.started:
         assert thread.is_alive(), "the server did not start"
         time.sleep(0.002)
     try:
-        yield run._url("127.0.0.1", listening.getsockname()[1])
+        yield run.url_of("127.0.0.1", listening.getsockname()[1])
     finally:
         made.end()
         server.should_exit = True
@@ -54,7 +54,7 @@ def serve_in_thread(
 
 
 @contextlib.contextmanager
-def serve_in_process(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serve_in_process(folder: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process of `graphstore serve` and its URL, killed at the end if it still runs."""
     command = [sys.executable, "-m", "graphstore", "serve", str(folder), "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

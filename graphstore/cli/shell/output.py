@@ -217,7 +217,11 @@ class Output:
         result = answer.result
         rows = result.tuples()[: self._most]
         cell = _short if self.terminal else printing.cell
-        printing.grid(result.columns, ([cell(value) for value in row] for row in rows), console)
+        printing.grid(
+            result.columns,
+            (["null" if value is None else cell(value) for value in row] for row in rows),
+            console,
+        )
         self._hide(len(result) - len(rows))
 
     @property

@@ -401,6 +401,18 @@ def _param(shell: Shell, rest: str) -> ShellAnswer | None:
     return ShellAnswer(Result(("parameter", "value"), list(params.items())), params, aside=True)
 
 
+def _recipe(shell: Shell, words: str) -> ShellAnswer:
+    name, *given = shlex.split(words)
+    if not name:
+        raise InvalidError("which recipe?")
+    return ShellAnswer(shell.store.recipe(name, valid=shell.valid, tx=shell.tx, **common.parameters(given)))
+
+
+def _recipes(shell: Shell, _: str) -> ShellAnswer:
+    found = [(one.name, " ".join(one.parameters), one.doc) for one in shell.store.recipes()]
+    return ShellAnswer(Result(("recipe", "parameters", "what it answers"), found), aside=True)
+
+
 def _help(shell: Shell, name: str) -> ShellAnswer:
     asked = [find(name)] if name else COMMANDS.values()
     return ShellAnswer(
@@ -422,6 +434,8 @@ _LISTED = (
     Command(":schema", "labels, kinds, types, links and properties there are", _schema),
     Command(":tables", "ask the whole history, periods as columns", _tables),
     Command(":view", "ask the graph of the coordinate again", _view),
+    Command(":recipe NAME [PARAMETER=VALUE …]", "ask a question that comes with the package", _recipe, ("recipe",), 1),
+    Command(":recipes", "the questions that come with the package", _recipes),
     Command(":param [NAME VALUE]", "a value for $NAME, as JSON or as text; alone: those there are", _param, ("param",)),
     Command(":mode [MODE]", "show answers as table, json, csv or markdown", _mode, ("mode",)),
     Command(":export FILE", "write the last answer, all of it: .csv .json .parquet .md", _export, ("file",), 1),

@@ -226,6 +226,7 @@ class _Completing(Completer):
             {
                 "mode": [mode.value for mode in Mode],
                 "switch": ["on", "off"],
+                "recipe": [recipe.name for recipe in shell.trunk.recipes()],
                 "command": list(COMMANDS),
                 "param": list(shell.params),
                 "branch": [TRUNK, *(branch.name for branch in shell.trunk.branches())],

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import orjson
 
-from graphstore.core.folder.folder import METRICS_TOKEN, READ_TOKEN, TOKEN, own_bytes, token_in
+from graphstore.core.folder.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, own_bytes, token_in
 from graphstore.core.journal.files import write_all
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 
@@ -113,10 +113,12 @@ def add(
         raise InvalidError(
             f"{name!r} is no name of a token. Give up to 64 of: letters, digits, '.', '_', '-'."
         )
-    if rights not in ("read", "admin"):
-        raise InvalidError.choice("rights", rights, ("read", "admin"))
-    if scopes and rights != "read":
-        raise InvalidError("a token with scopes only reads. Give --rights read, or leave --scope out.")
+    if rights not in ("read", "write", "admin"):
+        raise InvalidError.choice("rights", rights, ("read", "write", "admin"))
+    if scopes and rights == "admin":
+        raise InvalidError(
+            "a token with scopes is for what they hold. Give --rights write, or leave --scope out."
+        )
     if any(not scope or scope != scope.strip("/ ") or "//" in scope for scope in scopes):
         raise InvalidError("a scope is a path such as team/a: not empty, and no '/' at its ends.")
     if days is not None and not 0 < days < 100_000:

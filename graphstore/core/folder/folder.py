@@ -4,6 +4,7 @@ memory.gs/
   journal/00000001.jsonl …   the truth
   lock                       the writer's pid, held by the operating system while it lives
   server.json, token …       where it is served, and what a client shows to be let in
+  accesses.json              how often things were looked up since that was last written to the journal
   index.bin, words.bin       a saved copy of the resident index   } disposable
   graph.kuzu, graph.json     the graph tables and how far they are }
   vectors-….bin              what texts mean, a file for each model }
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from graphstore.core.folder import branch_index, forgetting, index_file, rewrite, vector_file
+from graphstore.core.folder.server_file import LOCK, LOG, MEMORY, SERVED, holder, own_bytes
 from graphstore.core.index import shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
@@ -37,6 +39,7 @@ from graphstore.core.journal.files import (
     plain_bytes,
     remove_cut,
     remove_tree,
+    replace_whole,
     sync_folder,
     write_all,
 )
@@ -53,11 +56,10 @@ try:
 except ImportError:  # pragma: no cover - a platform without flock
     fcntl = None  # type: ignore[assignment]
 
-MEMORY = ":memory:"
-_JOURNAL, _LOCK, _NOTE = "journal", "lock", "graph.json"
+_JOURNAL, _NOTE = "journal", "graph.json"
 _INDEX, _WORDS = "index.bin", "words.bin"
-SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read", "token-metrics"
-_STARTING = 10.0  # seconds to wait for a server that is starting
+_ACCESSES = "accesses.json"
+COPY = "copy-of"  # a file with the address of the store that a folder is a copy of
 _SAVE_AFTER = 256  # after so many lines the copy is saved again
 _LOOKS = 3  # so often the lock is tried, which others may touch, and a journal that seems broken is read
 _TRIES = 100  # attempts of a reader, 10 ms apart, while the writer replaces files
@@ -67,9 +69,13 @@ _open_here: set[str] = set()
 class Folder:
     """One store's place on disk, or in memory (`path` None)."""
 
+    shared = False  # whether other processes write to the store while this one has it open
+
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         self.path = path
+        self.named = MEMORY if path is None else str(path)  # as it was opened
         self.read_only = read_only
+        self.follows = read_only  # whether the files are another process's
         self.journal = None if path is None else path / _JOURNAL
         self.tables = path if path is not None and not read_only and own_folder(path) else None
         if path is not None:
@@ -84,14 +90,14 @@ class Folder:
 
     def hold(self) -> None:
         """Become the only writer. Raises LockedError naming who is."""
-        if self.path is None or self.read_only:
+        if self.path is None or self.follows:
             return
         real = str(self.path.resolve())
         if real in _open_here:
             raise LockedError(
                 f"{self.path} is open for writing in this process already (pid {os.getpid()}). Share that store, or close it first."
             )
-        fd = open_plain(self.path / _LOCK, os.O_RDWR | os.O_CREAT, alone=True)
+        fd = open_plain(self.path / LOCK, os.O_RDWR | os.O_CREAT, alone=True)
         try:
             self._take(fd)
         except BaseException:
@@ -112,10 +118,18 @@ class Folder:
             known = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
             raise LockedError(
                 f"{self.path} is held by another writer ({known}{_command(known)}). Wait until it closes, open with read_only=True to follow it, "
-                f"or let it be served, so that many can write: graphstore serve {self.path}"
+                f"or let it be shared, so that many can write: graphstore.open({str(self.path)!r}, share=True) there, or graphstore serve {self.path}"
             ) from None
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+
+    def open_journal(self, durability: str) -> Journal:
+        """The journal, as this place has it open."""
+        return Journal(self.journal, writer=not self.read_only, durability=durability)
+
+    def problems(self, journal: Journal) -> list[Problem]:
+        """What is wrong with the journal elsewhere than in the files."""
+        return []
 
     def held_here(self) -> bool:
         """Whether this process holds it for writing."""
@@ -141,7 +155,7 @@ class Folder:
                 self._saved_at = 0
                 count = self._follow(index, journal)
         except (FileNotFoundError, DamageError):  # the writer may be replacing the files
-            if not self.read_only:
+            if not self.follows:
                 raise
             journal.reopen()
             index = None
@@ -150,11 +164,11 @@ class Folder:
         if lost := shortage(self.path, reach, index):
             raise DamageError(lost)
         self._saved_at = -1 if self._saved_at < 0 or count >= _SAVE_AFTER else index.transactions - count
-        if journal.torn is not None and not self.read_only:
+        if journal.torn is not None and not self.follows:
             journal.make_ready()
             if journal.torn.size:
                 notify(str(journal.torn))
-        if not self.read_only:
+        if not self.follows:
             journal.settle()
             if self.tables is None:
                 notify(
@@ -170,7 +184,7 @@ class Folder:
     def forget(self, index: Index, journal: Journal) -> None:
         """Remove evicted and erased contents from every file; a reader only hides them. Raises EngineError when the disk refuses."""
         forgetting.hide(index)
-        if self.read_only:
+        if self.follows:
             index.left = None
             return
         try:
@@ -195,12 +209,13 @@ class Folder:
         gone: set[str],
         last: rewrite.Transaction,
         tx: Instant,
+        folded: frozenset[Instant] = frozenset(),
     ) -> None:
-        """Replace the journal by one without the things of these ids, with one transaction more, at `tx`. Raises EngineError when the
-        disk refuses: everything is then as it was, or its outcome says otherwise."""
+        """Replace the journal by one without the things of these ids and the `folded` transactions, with one transaction more, at `tx`. Raises
+        EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
         if self.path is None or self.journal is None:
             journal.start_at(Position(0, 0), GENESIS)
-            transactions = [*rewrite.left(journal, gone, branch_records), last]
+            transactions = [*rewrite.left(journal, gone, branch_records, folded), last]
             for _ in rewrite.chained(transactions):
                 pass
             journal.hold(transactions)
@@ -208,13 +223,14 @@ class Folder:
         old = Journal(self.journal, writer=False)
         try:
             rewrite.write(
-                rewrite.chained(chain(rewrite.left(old, gone, branch_records), [last])),
+                rewrite.chained(chain(rewrite.left(old, gone, branch_records, folded), [last])),
                 self._fresh,
                 journal.generation + 1,
             )
         finally:
             old.close()
         try:
+            self._replacing(self._fresh, journal)
             self._keep_torn(list(forgetting.as_written(gone)))
             self._remove_copies()
             vector_file.forget(self.path, gone)
@@ -235,6 +251,9 @@ class Folder:
             if os.path.lexists(self.journal):
                 shutil.rmtree(self._fresh, ignore_errors=True)
         self._leave_old(journal, tx)
+
+    def _replacing(self, fresh: Path, journal: Journal) -> None:
+        """Called before these segments take the place of the journal. Raises EngineError when they may not."""
 
     def _swap(self) -> None:
         assert self.journal is not None
@@ -322,7 +341,7 @@ class Folder:
     def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
         """The index from the journal alone; from its first `upto` transactions only. A reader looks again at what seems broken while a writer lives."""
         looks = _LOOKS
-        for left in reversed(range(_TRIES if self.read_only else 1)):
+        for left in reversed(range(_TRIES if self.follows else 1)):
             journal.start_at(Position(0, 0), GENESIS)
             index = Index()
             try:
@@ -383,6 +402,22 @@ class Folder:
         journal.start_at(found.position, found.digest)
         return index
 
+    def keep_accesses(self, counts: dict[str, int]) -> None:
+        """Keep what was counted and is not in the journal until the next opening for writing. Raises OSError."""
+        if self.path is not None:
+            replace_whole(self.path / _ACCESSES, orjson.dumps(counts))
+
+    def kept_accesses(self) -> dict[str, int]:
+        """What was counted before, once."""
+        if self.path is None or self.follows:
+            return {}
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            kept = orjson.loads((raw := plain_bytes(self.path / _ACCESSES)) or b"{}")
+            if raw:
+                (self.path / _ACCESSES).unlink()
+            return {name: count for name, count in kept.items() if type(count) is int and count > 0}
+        return {}
+
     def words(self) -> tuple[dict[str, Any], dict[str, memoryview]] | None:
         """The words saved with the index that was loaded, once; None when there are none, or they are not whole."""
         words, self._words = self._words, None
@@ -397,7 +432,7 @@ class Folder:
         anew: bool = False,
     ) -> None:
         """Save the copy of the index and the words of its versions, if that saves the next open some work; `anew`: it does."""
-        if self.path is None or self.read_only or not index.transactions or index.left:
+        if self.path is None or self.follows or not index.transactions or index.left:
             return
         if not anew and self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
             return
@@ -472,7 +507,11 @@ def shortage(place: Path, known: list[Reach], index: Index) -> str | None:
 
 
 def here(path: str | os.PathLike[str]) -> None:
-    """Raises InvalidError for the address of a server where a folder on this machine is wanted; a Path has one slash of it less."""
+    """Raises InvalidError for an address where a folder on this machine is wanted; a Path has one slash of it less."""
+    if os.fspath(path).startswith(("postgresql:/", "postgres:/")):
+        raise InvalidError(
+            "that is the address of a store in PostgreSQL, and this needs the folder of a store. Give a folder."
+        )
     if os.fspath(path).startswith(("http:/", "https:/")):
         raise InvalidError(
             f"{os.fspath(path)} is the address of a server, and this needs the folder of a store. Do it where the folder lies."
@@ -504,6 +543,10 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Fo
     if file:
         raise InvalidError(
             f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
+        )
+    if (place / COPY).exists():
+        raise InvalidError(
+            f"{place} is a copy of {own_bytes(place / COPY).decode(errors='replace')}: what is written there would be lost. Open that."
         )
     if not (place / _JOURNAL / "00000001.jsonl").exists() and not _half_way(place, read_only):
         if _holds_other_things(place):
@@ -566,69 +609,9 @@ def _half_way(place: Path, read_only: bool) -> bool:
 def _holds_other_things(place: Path) -> bool:
     if not place.is_dir():
         return False
-    if {entry.name for entry in place.iterdir()} - {_LOCK, _JOURNAL, SERVED}:
+    if {entry.name for entry in place.iterdir()} - {LOCK, LOG, _JOURNAL, SERVED}:
         return True
     return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
-
-
-# ---- who serves a store ------------------------------------------------------------------------
-
-
-def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str, str] | None:
-    """The URL and the token of the server of this machine that holds a store; None when none does, or its tokens may not be read.
-
-    One that is just starting is waited for, so many seconds at most.
-    """
-    place = Path(path)
-    until = time.monotonic() + wait
-    while (server := served(place)) is not None:
-        if server["url"] is not None:
-            token = token_in(place) or token_in(place, READ_TOKEN)
-            return (server["url"], token) if token and holder(place) == server["pid"] else None
-        if time.monotonic() >= until:
-            return None
-        time.sleep(0.02)
-    return None
-
-
-def served(place: Path) -> dict[str, Any] | None:
-    """The record of a live server of this machine: `pid`, and `url`, None while it is starting. A file of a user who may not write the folder is ignored."""
-    server = server_record(place)
-    return server if server is not None and _lives(server["pid"]) else None
-
-
-def server_record(place: Path) -> dict[str, Any] | None:
-    """The same of the last server of this machine, also of one that was killed."""
-    try:
-        server = orjson.loads(own_bytes(place / SERVED))
-    except (OSError, orjson.JSONDecodeError):
-        return None
-    if not isinstance(server, dict) or server.get("host") != socket.gethostname():
-        return None
-    url, pid = server.get("url"), server.get("pid")
-    if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):
-        return None
-    return server
-
-
-def token_in(place: Path, name: str = TOKEN) -> str | None:
-    """A token in a store's folder; None when there is none, or when it may not be read."""
-    try:
-        return own_bytes(place / name).decode("ascii").strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def own_bytes(file: Path) -> bytes:
-    """The bytes of a file in a store's folder. Raises OSError for a link, and for a file whose owner owns neither the folder nor this process: a folder
-    may let anybody put files into it.
-    """
-    fd = open_plain(file, os.O_RDONLY)
-    with open(fd, "rb") as source:
-        found = os.fstat(fd)
-        if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), file.parent.stat().st_uid):
-            raise OSError(errno.EPERM, f"belongs to somebody else (user {found.st_uid})", str(file))
-        return source.read()
 
 
 def _lock(fd: int) -> None:
@@ -663,37 +646,6 @@ def _command(known: str) -> str:
     return f": {shown}" if shown else ""
 
 
-def holder(place: Path) -> int | None:
-    """The process that holds a store for writing, according to its lock; a dead one holds nothing."""
-    try:
-        fd = open_plain(place / _LOCK, os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        text = os.pread(fd, 200, 0).decode(errors="replace")
-        if fcntl is not None:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                pass
-            else:
-                return None  # the lock is free: its last holder was killed, and the pid may belong to another process
-    finally:
-        os.close(fd)
-    pid = text.removeprefix("pid ").partition(" ")[0]
-    return int(pid) if pid.isdigit() and _lives(int(pid)) else None
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # another user's
-    return True
-
-
 # caches that depend on earlier reads, not only on the journal
 _NOT_COMPARED = frozenset(
     {
@@ -726,7 +678,8 @@ def _may_name(torn: bytes, names: list[bytes]) -> bool:
 def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]:
     """The differences of a resident index and the journal, as far as the index has followed it."""
     fresh, problems = read_anew(place, index.transactions)
-    if place.read_only:  # the rest is the writer's, and may be half written
+    problems += place.problems(journal)
+    if place.follows:  # the rest is the writer's, and may be half written
         problems = [problem for problem in problems if fresh is None]
         if journal.renewed():  # the files of this index were replaced
             return problems
@@ -734,7 +687,7 @@ def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]
         return problems
     if fresh.unfinished:
         left = [*forgetting.hide(fresh), *branch_index.remaining(fresh, journal)]
-        if left and not place.read_only:
+        if left and not place.follows:
             problems.append(
                 Problem(
                     file=str(place.journal),
@@ -781,7 +734,7 @@ def read_anew(place: Folder, upto: int | None = None) -> tuple[Index | None, lis
     """The index from the journal alone (its first `upto` transactions), or the problem that stopped it."""
     journal = Journal(place.journal, writer=False)
     try:
-        index, _ = place.replay(journal, upto if place.read_only else None)
+        index, _ = place.replay(journal, upto if place.follows else None)
         problems = []
         torn = journal.torn
         if torn is not None and torn.size and not place.is_written():  # else it is being written

@@ -222,8 +222,10 @@ def _bodies(head: Head) -> list[int]:
     return list(order)
 
 
-def left(journal: Journal, gone: set[str], branch_records: BranchRecords) -> Iterator[Transaction]:
-    """The rest of each transaction of a journal, read from its beginning."""
+def left(
+    journal: Journal, gone: set[str], branch_records: BranchRecords, folded: frozenset[Instant] = frozenset()
+) -> Iterator[Transaction]:
+    """The rest of each transaction of a journal, read from its beginning; nothing of the `folded` ones, which a later one tells."""
     compacting = Compacting(gone, branch_records)
     lines: list[Line] = []
     for group in journal.read():
@@ -234,7 +236,8 @@ def left(journal: Journal, gone: set[str], branch_records: BranchRecords) -> Ite
         heads = [line.head if journal.path else orjson.loads(dumps(line.head)) for line in lines]
         places = {id(head): line.places for head, line in zip(heads, lines, strict=True)}
         lines_left = []
-        for head, kept in compacting.transaction(heads):
+        kept_lines = compacting.transaction(heads)
+        for head, kept in () if instant(heads[0]["tx"]) in folded else kept_lines:
             bodies = [places[id(head)][number] for number in kept]
             head["body"] = [head["body"][number] for number in kept]
             raw = [journal.raw(*body) if body.length else FORGOTTEN for body in bodies]

@@ -33,6 +33,8 @@ class ScopedCopy:
         self._leaving_out = _Outside()
         self._kinds: dict[str, dict[str, Any]] = {}
         self._used: set[str] = set()  # kinds of links
+        self.crossing: set[str] = set()
+        """The ids inside that ever had a link to something outside."""
         self._lines: list[Line] = []
         self._waiting: list[list[Line]] = []
         (folder / "journal").mkdir(parents=True)
@@ -73,6 +75,7 @@ class ScopedCopy:
         written = []
         for number, (head, raw) in enumerate(left, 1):
             head.pop("more", None)
+            head.pop("request", None)
             if number < len(left):
                 head["more"] = True
             head["prev"] = self._prev
@@ -96,6 +99,8 @@ class ScopedCopy:
             if {begin, end} <= outside.inside:
                 outside.inside_links.add(name)
                 self._used.add(kind)
+            else:
+                self.crossing |= {begin, end} & outside.inside
         if defined := [self._kinds.pop(kind) for kind in sorted(self._used & self._kinds.keys())]:
             head["kinds"] = defined
 

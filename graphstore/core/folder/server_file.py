@@ -1,34 +1,53 @@
-"""The file in a served store's folder by which others on this machine find the server, with `folder.serving`."""
+"""Who holds a store's folder and where it is served: the lock's text, and the file by which others on this machine find the server.
+
+Nothing heavy is imported here: a command that only asks a server needs no more of the store than this.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
+import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
-from graphstore.core.folder import folder
-from graphstore.core.journal.files import replace_whole
+from graphstore.core.journal.files import open_plain, replace_whole
 from graphstore.errors import EngineError, InvalidError, LockedError
 
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - a platform without flock
+    fcntl = None  # type: ignore[assignment]
 
-def announce(place: Path, url: str | None) -> None:
-    """Write where this process serves the store; None while it starts. Raises EngineError when the disk refuses."""
+MEMORY, LOCK, LOG = ":memory:", "lock", "server.log"
+SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read", "token-metrics"
+Started = Literal["by hand", "in the background", "with the store"]
+"""A server: one that somebody starts and ends, one that who needs it starts, or a process that has the store open and lets others in."""
+_STARTING = 10.0  # seconds to wait for a server that is starting
+
+
+def announce(place: Path, url: str | None, started: Started = "by hand") -> None:
+    """Write where this process serves the store; None while it starts or ends.
+
+    Raises EngineError when the disk refuses.
+    """
     server = {
         "url": url,
+        "server": started,
         "pid": os.getpid(),
         "host": socket.gethostname(),
         "started": datetime.now(UTC).isoformat(),
     }
     before = os.umask(0o177)
     try:
-        replace_whole(place / folder.SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
+        replace_whole(place / SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
-        name = error.filename2 or error.filename or place / folder.SERVED
+        name = error.filename2 or error.filename or place / SERVED
         raise EngineError(f"cannot write {name}: {error.strerror}.") from error
     finally:
         os.umask(before)
@@ -36,27 +55,33 @@ def announce(place: Path, url: str | None) -> None:
 
 def withdraw(place: Path) -> None:
     """Remove the file, unless another process has replaced it."""
-    server = folder.served(place)
+    server = served(place)
     if server is not None and server["pid"] == os.getpid():
         with contextlib.suppress(OSError):
-            (place / folder.SERVED).unlink()
+            (place / SERVED).unlink()
+
+
+def how_started(place: Path) -> Started | None:
+    """How the last server of a store was started, if that did not end well or still serves."""
+    server = server_record(place)
+    return None if server is None else server.get("server", "by hand")
 
 
 def left(place: Path) -> dict[str, Any] | None:
     """What a server that ended without a word left behind: its address and process; None where the last one ended well, or serves."""
-    server = folder.server_record(place) if place.is_dir() else None
-    return None if server is None or folder.holder(place) is not None else server
+    server = server_record(place) if place.is_dir() else None
+    return None if server is None or holder(place) is not None else server
 
 
 def is_held(place: Path) -> bool:
     """Whether another process holds the store for writing."""
-    return folder.holder(place) not in (None, os.getpid())
+    return holder(place) not in (None, os.getpid())
 
 
 def refuse_served(place: Path) -> None:
     """Raise LockedError when another process of this machine serves the store, or is starting to. A server without the store's lock does not count."""
-    server = folder.served(place)
-    if server is not None and folder.holder(place) == server["pid"] != os.getpid():
+    server = served(place)
+    if server is not None and holder(place) == server["pid"] != os.getpid():
         where = server["url"] or "an address not known yet"
         raise LockedError(
             f"{place} is served already, on {where} (pid {server['pid']}). Use that server, or stop it first."
@@ -65,7 +90,96 @@ def refuse_served(place: Path) -> None:
 
 def refuse_memory(place: Path) -> None:
     """Raise InvalidError for a store in memory: it is gone with its process, and has no folder for its tokens."""
-    if str(place) == folder.MEMORY:
+    if str(place) == MEMORY:
         raise InvalidError(
             f"{place} is gone with its process and has no folder for its tokens. Serve a folder, such as /tmp/scratch.gs."
         )
+
+
+def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str, str] | None:
+    """The URL and the token of the server of this machine that holds a store; None when none does, or its tokens may not be read.
+
+    One that is just starting is waited for, so many seconds at most.
+    """
+    place = Path(path)
+    until = time.monotonic() + wait
+    while (server := served(place)) is not None:
+        if server["url"] is not None:
+            token = token_in(place) or token_in(place, READ_TOKEN)
+            return (server["url"], token) if token and holder(place) == server["pid"] else None
+        if time.monotonic() >= until:
+            return None
+        time.sleep(0.02)
+    return None
+
+
+def served(place: Path) -> dict[str, Any] | None:
+    """The record of a live server of this machine: `pid`, and `url`, None while it is starting. A file of a user who may not write the folder is ignored."""
+    server = server_record(place)
+    return server if server is not None and lives(server["pid"]) else None
+
+
+def server_record(place: Path) -> dict[str, Any] | None:
+    """The same of the last server of this machine, also of one that was killed."""
+    try:
+        server = orjson.loads(own_bytes(place / SERVED))
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    if not isinstance(server, dict) or server.get("host") != socket.gethostname():
+        return None
+    url, pid = server.get("url"), server.get("pid")
+    if not isinstance(pid, int) or pid <= 0 or not (url is None or isinstance(url, str)):
+        return None
+    return server
+
+
+def token_in(place: Path, name: str = TOKEN) -> str | None:
+    """A token in a store's folder; None when there is none, or when it may not be read."""
+    try:
+        return own_bytes(place / name).decode("ascii").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def own_bytes(file: Path) -> bytes:
+    """The bytes of a file in a store's folder. Raises OSError for a link, and for a file whose owner owns neither the folder nor this process: a folder
+    may let anybody put files into it.
+    """
+    fd = open_plain(file, os.O_RDONLY)
+    with open(fd, "rb") as source:
+        found = os.fstat(fd)
+        if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), file.parent.stat().st_uid):
+            raise OSError(errno.EPERM, f"belongs to somebody else (user {found.st_uid})", str(file))
+        return source.read()
+
+
+def holder(place: Path) -> int | None:
+    """The process that holds a store for writing, according to its lock; a dead one holds nothing."""
+    try:
+        fd = open_plain(place / LOCK, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        text = os.pread(fd, 200, 0).decode(errors="replace")
+        if fcntl is not None:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                pass
+            else:
+                return None  # the lock is free: its last holder was killed, and the pid may belong to another process
+    finally:
+        os.close(fd)
+    pid = text.removeprefix("pid ").partition(" ")[0]
+    return int(pid) if pid.isdigit() and lives(int(pid)) else None
+
+
+def lives(pid: int) -> bool:
+    """Whether there is a process of that number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True

@@ -1,4 +1,4 @@
-"""Adding many new things to the index at once, column by column; `rollback.py` removes them the same way."""
+"""Adding many rows to the index at once, column by column: new things, and further versions of known ones. `rollback.py` removes them the same way."""
 
 from __future__ import annotations
 
@@ -8,53 +8,111 @@ from typing import NamedTuple
 from graphstore.core.index.columns import Columns
 from graphstore.values.period import OPEN, Instant
 
+Said = tuple[str, str, int, int, int, int, Instant, Instant, int, int]
+"""An operation that describes a thing without a key: verb, id, the place of the reason, the entity, the number of the version, its period, its place."""
+
 
 class Birth(NamedTuple):
-    """A new thing without a key: its operation, what it is, when its description holds, and the places of that and of the reason."""
+    """What a new thing is."""
 
-    verb: str
     name: str
     event: bool
     kind: str
     scope: str
-    start: Instant
-    stop: Instant
-    pos: int
-    length: int
-    why: int
-    why_length: int
 
 
-def bear(index: Columns, tx: Instant, author: str | None, things: Sequence[Birth]) -> None:
-    """Add things that are not in the index, each with its operation, its first description and the one period of that."""
-    columns = zip(*things, strict=True)
-    verbs, names, events, kinds, scopes, starts, stops, places, lengths, whys, why_lengths = columns
-    count = len(things)
-    ents, vers, rows, ops = (
-        range(len(column), len(column) + count)
-        for column in (index.names, index.v_ent, index.r_ent, index.o_tx)
-    )
-    same, first, none = [tx] * count, [1] * count, [-1] * count
-    index.is_event.extend(events)
-    index.key.extend([None] * count)
-    index.o_author.extend([author] * count)
-    index.versions_of.extend([ver] for ver in vers)
-    index.rows_of.extend([row] for row in rows)
-    index.now_of.extend([row] for row in rows)
-    for column, texts in (
-        (index.names, names), (index.kind, kinds), (index.scope, scopes),
-        (index.o_verb, verbs), (index.o_subject, names),
-    ):  # fmt: skip
-        column.extend(texts)
-    for numbers, values in (
-        (index.born, same), (index.changed, same),
-        (index.v_ent, ents), (index.v_num, first), (index.v_pos, places), (index.v_len, lengths), (index.v_op, ops),
-        (index.r_ent, ents), (index.r_ver, vers), (index.r_from, starts), (index.r_to, stops),
-        (index.r_tx, same), (index.r_end, [OPEN] * count), (index.r_op, ops), (index.r_close, none),
-        (index.o_tx, same), (index.o_pos, whys), (index.o_len, why_lengths),
-    ):  # fmt: skip
-        numbers.extend(values)
-    index.ids.update(zip(names, ents, strict=True))
-    for ent, stop in zip(ents, stops, strict=True):
-        if stop < OPEN:
-            index.falls(ent, tx)
+class Run:
+    """Operations of one transaction that each describe one thing, and are added to the index together: numbered already, as if they were in it."""
+
+    def __init__(self, index: Columns) -> None:
+        self.index = index
+        self.said: list[Said] = []
+        self.born: list[Birth] = []
+        self.fresh: dict[str, int] = {}  # the new things: name -> entity
+        self.closed: dict[int, int] = {}  # place in `said` -> the row it takes the place of
+        self.turned: list[tuple[int, Instant, Instant, int]] = []  # entity, period, place in `said`
+        self.begin()
+
+    def begin(self) -> None:
+        """Number from the present end of the index on. To be called before the first operation of a run."""
+        index = self.index
+        self.first_ent, self.first_row = len(index.names), len(index.r_ent)
+        self.first_ver = len(index.v_ent)
+
+    def bear(self, born: Birth) -> int:
+        """Number a new thing, which the next operation describes."""
+        ent = self.fresh[born.name] = self.first_ent + len(self.born)
+        self.born.append(born)
+        return ent
+
+    def add(self, tx: Instant, author: str | None) -> None:
+        """Add all of it to the index. What leads to a row is set when all its columns are there."""
+        index, count = self.index, len(self.said)
+        verbs, subjects, whys, why_lengths, ents, numbers, starts, stops, places, lengths = zip(
+            *self.said, strict=True
+        )
+        vers, ops = (range(len(column), len(column) + count) for column in (index.v_ent, index.o_tx))
+        same, none = [tx] * count, [-1] * count
+        index.o_verb.extend(verbs)
+        index.o_subject.extend(subjects)
+        index.o_author.extend([author] * count)
+        index.o_pos.extend(whys)
+        index.o_len.extend(why_lengths)
+        index.o_tx.extend(same)
+        self._add_born(tx)
+        for column, values in (
+            (index.v_num, numbers), (index.v_pos, places), (index.v_len, lengths), (index.v_op, ops),
+            (index.v_ent, ents),
+            (index.r_ver, vers), (index.r_from, starts), (index.r_to, stops), (index.r_tx, same),
+            (index.r_end, [OPEN] * count), (index.r_op, ops), (index.r_close, none), (index.r_ent, ents),
+        ):  # fmt: skip
+            column.extend(values)
+        self._lead(tx, ents, starts, stops, vers, ops)
+        for ent, start, stop, at in self.turned:
+            index.add_turn(ent, (tx, start, stop, ops[at]))
+        index.ids.update(self.fresh)
+        for there in (self.said, self.born, self.turned):
+            there.clear()
+        self.fresh.clear()
+        self.closed.clear()
+
+    def _add_born(self, tx: Instant) -> None:
+        if not self.born:
+            return
+        index, count = self.index, len(self.born)
+        names, events, kinds, scopes = zip(*self.born, strict=True)
+        index.is_event.extend(events)
+        index.born.extend([tx] * count)
+        index.changed.extend([tx] * count)
+        index.kind.extend(kinds)
+        index.key.extend([None] * count)
+        index.scope.extend(scopes)
+        for lists in (index.versions_of, index.rows_of, index.now_of):
+            lists.extend([] for _ in names)
+        index.names.extend(names)
+
+    def _lead(
+        self,
+        tx: Instant,
+        ents: Sequence[int],
+        starts: Sequence[Instant],
+        stops: Sequence[Instant],
+        vers: Sequence[int],
+        ops: Sequence[int],
+    ) -> None:
+        """Lead from the entities to their new rows, and close those whose place these take."""
+        index = self.index
+        versions_of, rows_of, now_of = index.versions_of, index.rows_of, index.now_of
+        changed, fell, kept, said = index.changed, index.fell, index._shaken is not None, index._said
+        closed, first = self.closed, self.first_row
+        for at, (ent, start, stop, ver) in enumerate(zip(ents, starts, stops, vers, strict=True)):
+            if at in closed:
+                index.close_row(closed[at], tx, ops[at])
+            versions_of[ent].append(ver)
+            changed[ent] = tx
+            if stop < OPEN and (kept or fell.get(ent, OPEN) > tx):
+                index.falls(ent, tx)
+            rows_of[ent].append(first + at)
+            now_of[ent].append(first + at)
+            if said and ent in said:
+                index.say(ent, ver, (start, stop))

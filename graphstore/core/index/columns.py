@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from graphstore.core.index.hulls import Blocks, ByKind, Runs
+from graphstore.core.index.hulls import Blocks, Parts, Runs
 from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import owned
 from graphstore.core.journal.branch_records import BranchRecords
@@ -118,7 +118,7 @@ class Columns:
         self._held: dict[tuple[str, str], list[int]] = {}  # what long slots hold now, by valid_from
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
-        self._by_kind: dict[int, list[ByKind]] = {}  # and these by kind
+        self._by: dict[tuple[str, int], list[Parts]] = {}  # long lists by what each has
         self._grounds: dict[int, tuple[tuple[int, int, int], list[tuple[int, int, frozenset[str]]]]] = {}
         self._sorted: list[list[str]] = []
         self._sorted_links: list[list[str]] = []
@@ -250,6 +250,34 @@ class Columns:
         held = self._held.get((self.key[ent] or "", self.scope[ent])) if self._held else None
         if held is not None:
             insort(held, row, key=self.r_from.__getitem__)
+        return row
+
+    def add_next(self, ent: int, period: Period, pos: int, length: int, tx: Instant, op: int) -> int:
+        """Add the next version of an entity without a key and its one row, which holds after all that was said of it. Returns the row."""
+        ver, row, versions = len(self.v_ent), len(self.r_ent), self.versions_of[ent]
+        start, stop = period
+        self.v_op.append(op)
+        self.v_num.append(self.v_num[versions[-1]] + 1)
+        self.v_pos.append(pos)
+        self.v_len.append(length)
+        self.v_ent.append(ent)
+        versions.append(ver)
+        self.r_ver.append(ver)
+        self.r_from.append(start)
+        self.r_to.append(stop)
+        self.r_tx.append(tx)
+        self.r_end.append(OPEN)
+        self.r_op.append(op)
+        self.r_close.append(-1)
+        self.r_ent.append(ent)
+        self.changed[ent] = tx
+        if stop < OPEN:
+            self.falls(ent, tx)
+        self.rows_of[ent].append(row)
+        self.now_of[ent].append(row)
+        said = self._said.get(ent)
+        if said is not None:
+            said.append((start, stop, ver))
         return row
 
     def close_row(self, row: int, tx: Instant, op: int) -> None:

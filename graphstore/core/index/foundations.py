@@ -69,8 +69,11 @@ class Resting:
         self._passed: set[int] = (
             set()
         )  # what some fall does not shake that an older one may, by the same ways
+        self._resting_on: dict[int, list[tuple[int, int]]] = {}  # by what; each with the row of its link
+        self._shaken_by: dict[int, list[tuple[int, int]]] = {}  # those of them that are shaky with it
         self._all: set[int] | None = None  # everything shaky here, once that is known
         self._looks = 0
+        self._looked: dict[int, int] = {}  # the operation by which each was looked at last
 
     def is_shaky(self, ent: int) -> bool:
         """Whether an entity that stands is shaky."""
@@ -81,7 +84,7 @@ class Resting:
         found = self._shaky.get(ent)
         if found is None:
             if self._looks > HALF * len(self.index.rests):
-                self._all = {one.ent for one in self.shaky_entities()}
+                self._all = self.shaken()
                 return ent in self._all
             found = self._shaky[ent] = self._is_shaken(ent)
         return found
@@ -154,6 +157,29 @@ class Resting:
                 if ent not in index.gone:
                     yield ShakyEntity(ent, fallen.root, path, fell_at, fallen.fall.op)
 
+    def shaken(self) -> set[int]:
+        """Everything that is shaky, without the ways to it.
+
+        What a fall shakes, an earlier fall does not shake otherwise: it is not followed again, unless a thing on the way was passed by for what fell.
+        """
+        index, found, whole = self.index, set[int](), set[int]()
+        for fallen in sorted(self._every_fallen(), key=lambda one: -one.fall.op):
+            passed, self._passed = self._passed, set()
+            seen, waiting = set[int](), [ent for ent, _ in fallen.first]
+            mine: list[int] = []
+            while waiting:
+                ent = waiting.pop()
+                if ent not in whole and ent not in seen:
+                    seen.add(ent)
+                    if self._shakes(fallen, ent):
+                        mine.append(ent)
+                        waiting += (one for one, _ in self._onward(ent))
+            found.update(mine)
+            if not self._passed:
+                whole.update(mine)
+            self._passed |= passed
+        return found.difference(index.gone)
+
     def _every_fallen(self) -> Iterator[_Fallen]:
         """All falls here that shake something directly."""
         index = self.index
@@ -166,6 +192,8 @@ class Resting:
         """The falls of one thing here, each with what it shakes directly."""
         index = self.index
         found: dict[Fall, list[tuple[int, int]]] = {}
+        if not self._became(base):
+            return
         for ent, row in self._dependants(base):
             counts = self._falling[index.l_kind[index.k_link[row]]]
             for fall in self.falls(base, row):
@@ -247,14 +275,17 @@ class Resting:
             return False
         return True
 
-    def _onward(self, ent: int) -> Iterator[tuple[int, int]]:
+    def _onward(self, ent: int) -> list[tuple[int, int]]:
         """What an entity shakes by being shaky, and the link rows that record it."""
-        index = self.index
-        return (
-            (one, row)
-            for one, row in self._dependants(ent)
-            if "shaky" in self._falling[index.l_kind[index.k_link[row]]]
-        )
+        found = self._shaken_by.get(ent)
+        if found is None:
+            index, falling = self.index, self._falling
+            found = self._shaken_by[ent] = [
+                (one, row)
+                for one, row in self._dependants(ent)
+                if "shaky" in falling[index.l_kind[index.k_link[row]]]
+            ]
+        return found
 
     # ------------------------------------------------------------------ links
 
@@ -276,8 +307,14 @@ class Resting:
                     found.append((base, row, counts))
         return found
 
-    def _dependants(self, base: int) -> Iterator[tuple[int, int]]:
+    def _dependants(self, base: int) -> list[tuple[int, int]]:
         """What rests on an entity here, and the link rows that record it."""
+        found = self._resting_on.get(base)
+        if found is None:
+            found = self._resting_on[base] = list(self._all_dependants(base))
+        return found
+
+    def _all_dependants(self, base: int) -> Iterator[tuple[int, int]]:
         index = self.index
         for ent, row in self._beside(index.into, base, index.l_src, upholds=False):
             rests = not index.is_event[ent] or index.l_kind[index.k_link[row]] in OF_EVENTS
@@ -317,6 +354,11 @@ class Resting:
 
     def falls(self, base: int, row: int) -> list[Fall]:
         """What became of a foundation here, as far as it counts for one link to it."""
+        found = self._became(base)
+        return self.counted(base, row, found) if found else found
+
+    def _became(self, base: int) -> list[Fall]:
+        """`became`, worked out once."""
         found = self._own.get(base)
         if found is None:
             index = self.index
@@ -326,7 +368,7 @@ class Resting:
             else:
                 found = self.became(base)
             self._own[base] = found
-        return self.counted(base, row, found) if found else found
+        return found
 
     def counted(self, base: int, row: int, found: list[Fall]) -> list[Fall]:
         """What became of a thing here, as far as it counts for a link to it."""
@@ -458,6 +500,12 @@ class Resting:
 
     def looked(self, ent: int) -> int:
         """The last operation by which somebody looked at a standing thing: a confirmation, or a later description that holds here; -1: none."""
+        found = self._looked.get(ent)
+        if found is None:
+            found = self._looked[ent] = self._last_look(ent)
+        return found
+
+    def _last_look(self, ent: int) -> int:
         index = self.index
         looked = -1
         if not index.is_event[ent]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphstore.values.period import Instant, Period
 
@@ -96,14 +96,15 @@ class Runs:
         self._number = 0  # how often something was forgotten
         self._forgetting = Lock()
 
-    def perhaps(self, valid: Instant, tx: Instant) -> list[int]:
-        """The links that may hold at (valid, tx), in order: all that do, and few others."""
+    def perhaps(self, valid: Instant, tx: Instant, upto: Instant | None = None) -> list[int]:
+        """The links that may hold at (valid, tx), or at an instant from there `upto` another, in order: all that do, and few others."""
         links, found, at = self.links, list[int](), 0
+        last = valid if upto is None else upto
         while at < len(links):
             level, size, skip = 0, BRANCHING, 0
             while at % size == 0 and at + size <= len(links):
                 hull = self._hull(level, at // size)
-                if hull.since <= valid < hull.until and hull.recorded <= tx < hull.taken:
+                if hull.since <= last and valid < hull.until and hull.recorded <= tx < hull.taken:
                     break
                 level, skip, size = level + 1, size, size * BRANCHING
             if not skip:
@@ -141,23 +142,23 @@ class Runs:
         return found
 
 
-class ByKind:
-    """The links of a long list by their kinds, each in its order."""
+class Parts:
+    """A long list of links, or rows, by what they share, each part in its order."""
 
-    __slots__ = ("_followed", "_following", "links", "parts")
+    __slots__ = ("_followed", "_following", "parts", "whole")
 
-    def __init__(self, links: list[int]) -> None:
-        self.links = links
-        self.parts: dict[str, list[int]] = {}
+    def __init__(self, whole: list[int]) -> None:
+        self.whole = whole
+        self.parts: dict[Any, list[int]] = {}
         self._followed = 0
         self._following = Lock()
 
-    def follow(self, kind: Sequence[str]) -> ByKind:
-        """Take in the links that have come; `kind`: of every link."""
-        if self._followed < len(self.links):
+    def follow(self, part_of: Callable[[int], Any]) -> Parts:
+        """Take in those that have come; `part_of`: what one shares with the others of its part."""
+        if self._followed < len(self.whole):
             with self._following:
-                while self._followed < len(self.links):
-                    link = self.links[self._followed]
-                    self.parts.setdefault(kind[link], []).append(link)
+                while self._followed < len(self.whole):
+                    one = self.whole[self._followed]
+                    self.parts.setdefault(part_of(one), []).append(one)
                     self._followed += 1
         return self

@@ -6,14 +6,14 @@ A copy of the journal, never trusted over it. Its columns are in `columns.py`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from graphstore.core.index.columns import DESCRIBING, RETRACTING, UNDO, UPHOLDING, Mark
-from graphstore.core.index.hulls import Blocks, ByKind, Hull, Runs
+from graphstore.core.index.hulls import Blocks, Hull, Parts, Runs
 from graphstore.core.index.replay import Followed
-from graphstore.core.index.rollback import cut_back
+from graphstore.core.index.rollback import cut_back, leave_out
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
@@ -29,12 +29,21 @@ class Index(Followed):
 
     def mark(self) -> Mark:
         """The committed lengths, without an open transaction."""
-        return self._committed or self.lengths()
+        while True:
+            turn = self._turn
+            found = self._committed or self._applying or self.lengths()
+            if turn == self._turn:  # else another thread has begun to write, perhaps between two columns
+                return found
 
     @property
     def pending(self) -> bool:
         """Whether an open transaction has changed something."""
         return self._committed is not None and self._committed != self.lengths()
+
+    def is_forgetting(self) -> bool:
+        """Whether an open transaction forgets something."""
+        ops = range(self.mark().ops, len(self.o_verb))
+        return any(self.o_verb[op] in FORGETTING for op in ops)
 
     @property
     def open_since(self) -> Instant | None:
@@ -50,8 +59,9 @@ class Index(Followed):
     def begin(self) -> Mark:
         """Begin pending changes, until `keep` or `undo`."""
         self.own()
-        self._committed = self.lengths()
-        return self._committed
+        self._committed = mark = self.lengths()
+        self._turn += 1
+        return mark
 
     def keep(self, tx: Instant) -> None:
         """Commit the pending changes."""
@@ -63,6 +73,10 @@ class Index(Followed):
         cut_back(self, mark)
         if not open_still:
             self._committed = None
+
+    def leave_out(self, mark: Mark, rows: Sequence[int], versions: Sequence[int]) -> None:
+        """Keep of the rows and versions since a mark only these, in order."""
+        leave_out(self, mark, rows, versions)
 
     @property
     def unfinished(self) -> bool:
@@ -188,22 +202,46 @@ class Index(Followed):
         source = self.l_src[link]
         return bool(self.is_event[source]) and self.kind[source] == CONFIRMATION
 
-    def _in_runs(self, ent: int, links: list[int], valid: Instant, tx: Instant) -> list[int]:
+    def saying(
+        self, source: int, kind: str, target: int, near: Period | None = None, tx: Instant = OPEN
+    ) -> list[int]:
+        """Every link ever made that says `source kind target`, in order; `near`: of many only what may be believed at `tx` over a time that overlaps or
+        touches that period."""
+        out, into = self.out.get(source), self.into.get(target)
+        if not out or not into:
+            return []
+        ent, links, far = (source, out, self.l_tgt) if len(out) <= len(into) else (target, into, self.l_src)
+        other = target if links is out else source
+        if len(links) <= _FEW:
+            return [link for link in links if far[link] == other and self.l_kind[link] == kind]
+        parts = _parts(self._by, ("ends", ent), links, lambda link: (self.l_kind[link], far[link]))
+        found = parts.get((kind, other), [])
+        if near is None or len(found) <= _FEW:
+            return found[:]
+        return self._in_runs(ent, found, near[0] - 1, tx, near[1])
+
+    def rows_of_version(self, ent: int, number: int) -> list[int]:
+        """The rows of a version of an entity, in the order they were written."""
+        rows = self.rows_of[ent]
+        if len(rows) <= _FEW:
+            return [row for row in rows if self.v_num[self.r_ver[row]] == number]
+        return _parts(self._by, ("number", ent), rows, lambda row: self.v_num[self.r_ver[row]]).get(
+            number, []
+        )
+
+    def _in_runs(
+        self, ent: int, links: list[int], valid: Instant, tx: Instant, upto: Instant | None = None
+    ) -> list[int]:
         there = self._runs.setdefault(ent, [])
         runs = next((each for each in there if each.links is links), None)
         if runs is None:
             runs = Runs(links, self._hull)
             there.append(runs)
-        return runs.perhaps(valid, tx)
+        return runs.perhaps(valid, tx, upto)
 
     def _parts(self, ent: int, links: list[int]) -> dict[str, list[int]]:
         """The links of a long list by their kinds."""
-        there = self._by_kind.setdefault(ent, [])
-        found = next((each for each in there if each.links is links), None)
-        if found is None:
-            found = ByKind(links)
-            there.append(found)
-        return found.follow(self.l_kind).parts
+        return _parts(self._by, ("kind", ent), links, self.l_kind.__getitem__)
 
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
@@ -458,3 +496,18 @@ class Index(Followed):
         ops = self._mentions.naming(name, subjects, count, (self.ids, self.link_ids))
         ops += [op for op in range(count, len(subjects)) if subjects[op] == name]
         return [op for op in ops if self.o_tx[op] <= tx]
+
+
+def _parts(
+    kept: dict[tuple[str, int], list[Parts]],
+    by: tuple[str, int],
+    whole: list[int],
+    part_of: Callable[[int], Any],
+) -> dict[Any, list[int]]:
+    """A long list in parts, which are kept; `by`: what they share, and whose list it is."""
+    there = kept.setdefault(by, [])
+    found = next((each for each in there if each.whole is whole), None)
+    if found is None:
+        found = Parts(whole)
+        there.append(found)
+    return found.follow(part_of).parts

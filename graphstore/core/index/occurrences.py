@@ -6,7 +6,7 @@ All of it is computed from the index and nothing is stored: a status depends on 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import orjson
 
@@ -21,6 +21,10 @@ Raw = Callable[[int, int], bytes]
 Episode = tuple[Instant, Instant | None]
 Seen = tuple[Instant, Instant, int]  # first, last, how many
 
+OWN = "own"  # in the body of the operation that recorded an occurrence: what that says otherwise than the first report
+FIRST = (
+    "first"  # beside it: the occurrence is the earliest one of an event that the same transaction recorded
+)
 POINTS = "points"  # the setting: types of events that cannot be open
 
 
@@ -57,6 +61,62 @@ class Happened:
         by = max(self.valid, began)
         past = [at for at in self._reported(ent) if at <= by]
         return began, max(past), len(past)
+
+    def told(self, ent: int) -> list[tuple[Instant, Json]]:
+        """The occurrences up to this coordinate, in order, each with what it says otherwise than the first report: a description, a source,
+        metadata (None: it gave none)."""
+        first: Json = {}
+        found: list[tuple[Instant, Json]] = []
+        for row in self._rows(ent):
+            body = self._said(row)
+            if FIRST in body:
+                found.append((self.index.s_at[row], first))
+                first = body.get(OWN, {})
+            else:
+                found.append((self.index.s_at[row], body.get(OWN, {})))
+        found.insert(0, (self.index.first_reported(ent), first))
+        by = max(self.valid, min(at for at, _ in found))
+        return sorted((one for one in found if one[0] <= by), key=lambda one: one[0])
+
+    def latest(self, ent: int, body: Json) -> Json:
+        """The body of an event with what its latest occurrence here says. One that gave no metadata leaves those there are."""
+        own = self._newest(ent)
+        if own.get("metadata", ...) is None:
+            metadata = next(
+                (
+                    said
+                    for _, each in reversed(self.told(ent))
+                    if (said := each.get("metadata", body.get("metadata"))) is not None
+                ),
+                None,
+            )
+            own = {**own, "metadata": metadata or {}}
+        return {**body, **own} if own else body
+
+    def _newest(self, ent: int) -> Json:
+        """What the latest occurrence here says otherwise than the first report."""
+        index, repeats = self.index, self._repeats(ent)
+        if not repeats or ent in index.gone:
+            return {}
+        row = index.seen_of[ent][repeats - 1]
+        at = index.s_at[row]
+        if (
+            not index.undone_by
+            and at <= self.valid
+            and at == index.s_last[row] >= index.first_reported(ent)
+            and index.s_tx[row] > index.born[ent]
+        ):
+            found: Json = self._said(row).get(OWN, {})
+            return found
+        return self.told(ent)[-1][1]
+
+    def _said(self, row: int) -> Json:
+        """The body of the operation that recorded an occurrence, empty when it has none."""
+        op = self.index.s_op[row]
+        length = self.index.o_len[op]
+        raw = self.raw(self.index.o_pos[op], length) if length else b""
+        found: Json = orjson.loads(raw) if b'"own":' in raw or b'"first":' in raw else {}
+        return found
 
     def resolutions(self, ent: int) -> list[Instant]:
         """The instants at which an event was resolved: each occurrence of the target of a `resolved_by` link, in order."""
@@ -137,11 +197,15 @@ class Happened:
 
     def _reported(self, ent: int) -> list[Instant]:
         """Every instant known here, future ones included, in the order they were recorded."""
+        return [self.index.first_reported(ent), *map(self.index.s_at.__getitem__, self._rows(ent))]
+
+    def _rows(self, ent: int) -> Sequence[int]:
+        """The occurrences after the first recorded one that are known here, in the order they were recorded."""
         index = self.index
         rows = index.seen_of.get(ent, ())[: self._repeats(ent)]
         if index.undone_by:
             rows = [row for row in rows if index.believed_op(index.s_op[row], self.tx)]
-        return [index.first_reported(ent), *(index.s_at[row] for row in rows)]
+        return rows
 
     def _resolving(self, ent: int) -> list[tuple[Instant, int]]:
         """The `resolved_by` links that hold here: since when, and by what."""
@@ -170,6 +234,13 @@ def kept_place(index: Index, raw: Raw, ent: int) -> Json:
     return place
 
 
+def print_of(body: Json) -> str:
+    """What makes reports one event, beside their type: the fingerprint, and the scope that the metadata says. An event of another scope is another."""
+    metadata = body.get("metadata")
+    scope = metadata.get("scope") if isinstance(metadata, dict) else None
+    return f"{body['fingerprint']}\0{scope}" if isinstance(scope, str) else str(body["fingerprint"])
+
+
 def look_for_prints(index: Index, raw: Raw) -> None:
     """Collect the fingerprints of all events: read the bodies of those not yet read."""
     with no_collecting():
@@ -185,6 +256,6 @@ def _look_on(index: Index, read: Raw) -> None:
             body = orjson.loads(raw)
             fingerprint = body.get("fingerprint")
             if fingerprint is not None and "authorized" not in body:  # a message is not a report
-                index.add_print(ent, fingerprint)
+                index.add_print(ent, print_of(body))
         ent = index.is_event.find(1, ent + 1)
     index.looked = len(index.names)

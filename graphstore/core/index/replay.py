@@ -8,7 +8,7 @@ from typing import Any
 
 from graphstore.core.index.columns import DESCRIBING, RETRACTING, UNDO, Columns, Mark
 from graphstore.core.journal.line import FORGETTING
-from graphstore.values.period import OPEN, Instant, instant, recorded
+from graphstore.values.period import OPEN, Instant, all_recorded, instant, recorded
 
 Head = dict[str, Any]
 Places = list[Any]
@@ -22,11 +22,24 @@ class Followed(Columns):
 
     def __init__(self) -> None:
         super().__init__()
-        self._committed: Mark | None = None
+        self._committed: Mark | None = None  # the lengths before the open transaction
+        self._applying: Mark | None = None  # and before the one whose lines are being applied
+        self._turn = 0  # rises when either is set: until then the columns are as long as what is committed
 
     def apply(self, head: dict[str, Any], places: list[Any], lies: tuple[int, int] = (0, 0)) -> None:
         """Apply one line of the journal. Of a line of another branch only its place is recorded."""
+        if self._applying is None:
+            self._applying = self.lengths()
+            self._turn += 1
         _apply(self, head, places, lies)
+        if not head.get("more"):
+            self._applying = None
+
+    def note_unstored(self, head: Head, places: Places, tx: Instant, first_op: int) -> None:
+        """Record what the last line of a transaction says of what it does not store, where all that it stores is there already."""
+        said: Head = {name: head[name] for name in ("said", "gaps", "took") if name in head}
+        _changes(self, said, places, tx, first_op)
+        _link_changes(self, said, tx, first_op)
 
     def note_branches(self, changes: list[list[Any]], tx: Instant) -> None:
         """Record that branches were made, merged or deleted. A new one replaces the version aliases of an older one with its name."""
@@ -157,16 +170,21 @@ def _rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
         return
     names, numbers, begun, ended, by = zip(*rows, strict=True)
     ents = list(map(index.ids.__getitem__, names))
-    vers = list(map(index.version, ents, numbers))
-    starts, stops = list(map(recorded, begun)), list(map(_stop, ended))
+    v_num, versions_of = index.v_num, index.versions_of
+    lasts = [there[-1] if (there := versions_of[ent]) else -1 for ent in ents]
+    vers = [
+        last if last >= 0 and v_num[last] == number else index.version(ent, number)
+        for ent, number, last in zip(ents, numbers, lasts, strict=True)
+    ]
+    starts, stops = all_recorded(begun), all_recorded(ended)
     ops = [first_op + op for op in by]
     v_op, unread = index.v_op, "turns" not in head
-    for ver, ent, start, stop, op in zip(vers, ents, starts, stops, ops, strict=True):
+    for at, ver in enumerate(vers):
         if v_op[ver] < 0:
-            v_op[ver] = op
+            v_op[ver] = op = ops[at]
             if unread and index.o_verb[op] in DESCRIBING:
                 index.unread.add(op)
-                index.add_turn(ent, (tx, start, stop, op))
+                index.add_turn(ents[at], (tx, starts[at], stops[at], op))
     first, count = len(index.r_ent), len(ents)
     for column, values in (
         (index.r_ver, vers), (index.r_from, starts), (index.r_to, stops), (index.r_tx, [tx] * count),
@@ -264,7 +282,7 @@ def _link_rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
             c_op[claim] = op
     first, count, rows_of_link = len(index.k_link), len(links), index.rows_of_link
     for column, values in (
-        (index.k_claim, claims), (index.k_from, list(map(recorded, begun))), (index.k_to, list(map(_stop, ended))),
+        (index.k_claim, claims), (index.k_from, all_recorded(begun)), (index.k_to, all_recorded(ended)),
         (index.k_tx, [tx] * count), (index.k_end, [OPEN] * count), (index.k_op, ops), (index.k_close, [-1] * count),
         (index.k_link, links),
     ):  # fmt: skip

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right, insort
-from collections.abc import Callable
-from itertools import islice
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Sequence
+from itertools import count, islice
 from typing import Any, TypeVar
 
 from graphstore.core.index.columns import UNDO, Columns, Mark
@@ -18,7 +18,7 @@ C = TypeVar("C", bound=Columns)
 _OWN: dict[str, Callable[[], Any]] = {
     "_blocks": dict,
     "_runs": dict,
-    "_by_kind": dict,
+    "_by": dict,
     "_grounds": dict,
     "_mentions": Mentions,
     "_sorted_links": list,
@@ -137,7 +137,45 @@ def cut_back(index: Columns, mark: Mark) -> None:
     index._held.clear()
 
 
+def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequence[int]) -> None:
+    """Keep of the rows and versions since `mark` only these, in order, and no closing of a row since. What they are of stays."""
+    numbered, named = dict(zip(rows, count(mark.rows))), dict(zip(versions, count(mark.versions)))
+    for ent in set(index.r_ent[mark.rows :]):
+        _cut(index.rows_of[ent], mark.rows)
+        index.now_of[ent][:] = [numbered.get(row, row) for row in index.now_of[ent]]
+        index._blocks.pop(ent, None)
+        if index._shaken is not None:
+            index._shaken.touched.add(ent)
+    for ent in set(index.v_ent[mark.versions :]):
+        _cut(index.versions_of[ent], mark.versions)
+    for first, kept, columns in (
+        (mark.rows, rows, (index.r_ent, index.r_ver, index.r_from, index.r_to,
+                           index.r_tx, index.r_end, index.r_op, index.r_close)),
+        (mark.versions, versions, (index.v_ent, index.v_num, index.v_pos, index.v_len, index.v_op)),
+    ):  # fmt: skip
+        for column in columns:
+            values = [column[at] for at in kept]
+            del column[first:]
+            column.extend(values)
+    for row in range(mark.rows, len(index.r_ent)):
+        ver = index.r_ver[row]
+        index.r_ver[row] = named.get(ver, ver)
+        index.rows_of[index.r_ent[row]].append(row)
+    for ver in range(mark.versions, len(index.v_ent)):
+        index.versions_of[index.v_ent[ver]].append(ver)
+    closings = [row for row in index.closings[mark.closings :] if row < mark.rows]
+    del index.closings[mark.closings :]
+    index.closings.extend(closings)
+    for kept_of in (index._said, index._held, index._grounds):
+        kept_of.clear()
+
+
+def _cut(numbers: list[int], first: int) -> None:
+    del numbers[bisect_left(numbers, first) :]
+
+
 def _undo_rows(index: Columns, mark: Mark) -> None:
+    _drop_parts(index, of_links=False)
     for at in range(len(index.closings) - 1, mark.closings - 1, -1):
         row = index.closings[at]
         index.r_end[row], index.r_close[row] = OPEN, -1
@@ -155,6 +193,13 @@ def _undo_rows(index: Columns, mark: Mark) -> None:
         index.versions_of[index.v_ent[ver]].pop()
     for column in (index.v_ent, index.v_num, index.v_pos, index.v_len, index.v_op):
         del column[mark.versions :]
+    _drop_parts(index, of_links=False)  # those that a reader has made meanwhile
+
+
+def _drop_parts(index: Columns, *, of_links: bool) -> None:
+    for by, ent in list(index._by):
+        if (by != "number") == of_links:
+            index._by.pop((by, ent), None)
 
 
 def _set(lists: dict[int, list[Any]], key: int, left: list[Any]) -> None:
@@ -179,7 +224,7 @@ def _undo_links(index: Columns, mark: Mark) -> None:
     there = len(index.l_name), len(index.k_link), len(index.link_closings)
     if there != (mark.links, mark.link_rows, mark.link_closings):
         index._runs.clear()
-        index._by_kind.clear()
+        _drop_parts(index, of_links=True)
     for at in range(len(index.link_closings) - 1, mark.link_closings - 1, -1):
         row = index.link_closings[at]
         index.k_end[row], index.k_close[row] = OPEN, -1
@@ -227,7 +272,7 @@ def _undo_links(index: Columns, mark: Mark) -> None:
         del links[mark.links :]
     if there != (mark.links, mark.link_rows, mark.link_closings):
         index._runs.clear()  # those that a reader has made meanwhile
-        index._by_kind.clear()
+        _drop_parts(index, of_links=True)
 
 
 def _undo_seen(index: Columns, mark: Mark) -> None:

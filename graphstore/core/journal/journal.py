@@ -63,6 +63,7 @@ from graphstore.core.journal.positions import (
     placed,
     segment_of,
 )
+from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError
 
 SEGMENT_BYTES = 64 << 20
@@ -73,13 +74,7 @@ _CHUNK = 1 << 22
 _CELL = 5  # bodies that begin in the same 32 bytes are checked together
 _AROUND = 1 << 12  # bytes read around a body, in which most lines end
 _LATELY = 50_000_000  # nanoseconds: two writes so close may leave a file the same time
-_MORE = b'"more":true'  # in the head of every line of a transaction but the last
-
-
-Ticket = int  # the number of the transaction appended last, counted since the journal was opened
-State = tuple[
-    Position, str, tuple[int, int, int] | None, Ticket
-]  # the end, the last digest, the last line (segment, offset, length), the number of the last transaction
+MORE = b'"more":true'  # in the head of every line of a transaction but the last
 
 
 class Seal(NamedTuple):
@@ -96,10 +91,13 @@ class Journal:
     `path` is the folder that holds the segments, None for a journal in memory (nothing is durable then).
     """
 
+    _remedy = "Free some space or mend the disk"
+
     def __init__(
         self, path: Path | None, *, writer: bool, durability: str = "commit", interval: float = 0.05
     ) -> None:
         self.path = path
+        self.named = str(path)  # in errors
         self._state: State = (
             Position(0, 0),
             GENESIS,
@@ -249,11 +247,13 @@ class Journal:
         """
         self.torn = None
         if self.path is None:
-            while self.end.offset < len(self._memory_lines):
-                number = self.end.offset
-                head, bodies, _ = self._memory_lines[number]
-                self._state = (Position(0, number + 1), encode(head, bodies)[1], None, self._number)
-                yield list(self.again(Place(number, 1)))
+            while (start := self.end.offset) < len(self._memory_lines):
+                stop = start + 1
+                while self._memory_lines[stop - 1][0].get("more"):
+                    stop += 1
+                head, bodies, _ = self._memory_lines[stop - 1]
+                self._state = (Position(0, stop), encode(head, bodies)[1], None, self._number)
+                yield list(self.again(Place(start, stop - start)))
         while self.path is not None:
             # asked first: nothing is appended to a segment once another follows
             last = self.end.segment + 1 >= self.segments()
@@ -315,6 +315,10 @@ class Journal:
                 self._refuse(segment, self._line_number(segment, at & OFFSET), str(error))
             yield placed(head, spans, at, len(raw) + 1)
             at += len(raw) + 1
+
+    def written(self, lines: list[Line]) -> list[bytes]:
+        """Lines of segments as bytes, without their ends."""
+        return [self._bytes(segment_of(line.at), line.at.pos & OFFSET, line.at.length - 1) for line in lines]
 
     def whole(self) -> Iterator[Place]:
         """The places of all lines read or written so far."""
@@ -569,7 +573,20 @@ class Journal:
 
     # ------------------------------------------------------------------ writing
 
-    def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[Place]]:
+    def take_turn(self) -> bool:
+        """Become the one that may append, until `leave_turn`. Returns whether lines of others are to be read first.
+
+        The folder's lock keeps every other process out, so there is nothing to do here.
+        """
+        return False
+
+    def leave_turn(self) -> None:
+        """Let others append. What was appended here goes on waiting for its `sync`."""
+
+    def watch(self, follow: Callable[[], object]) -> None:
+        """Call `follow` whenever others may have written. Nobody else does while this folder is held; a reader asks by itself."""
+
+    def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[tuple[int, int]]]:
         """Write one transaction: head and bodies of each line. Returns the places of the bodies. It is durable after `sync(ticket())`.
 
         Raises EngineError when the disk refuses; the journal is then as it was before.
@@ -594,13 +611,13 @@ class Journal:
         last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
         self._state = (Position(segment, offset + at), digest, last, self._number)
         return [
-            [Place(base + start + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
+            [(base + start + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
             for start, offsets, bodies in encoded
         ]
 
     def _keep_in_memory(
         self, lines: list[tuple[dict[str, Any], list[bytes]]], digest: str
-    ) -> list[list[Place]]:
+    ) -> list[list[tuple[int, int]]]:
         placed = []
         self.appended = Place(len(self._memory_lines), len(lines))
         for head, bodies in lines:
@@ -608,7 +625,7 @@ class Journal:
             self._memory.extend(
                 bytes(memoryview(body)) for body in bodies
             )  # orjson's own bytes keep a page each
-            placed.append([Place(start + i, len(body)) for i, body in enumerate(bodies)])
+            placed.append([(start + i, len(body)) for i, body in enumerate(bodies)])
             self._memory_lines.append((head, bodies, start))
         self._number = self._synced = self._number + 1
         self._state = (Position(0, len(self._memory_lines)), digest, None, self._number)
@@ -696,19 +713,23 @@ class Journal:
             if self._held is not None and ticket <= self._held[3]:
                 upto = self._held
             try:
-                for segment in range(self._durable[0].segment, upto[0].segment + 1):
-                    os.fdatasync(self._file(segment).fileno())
+                self._flush(self._durable[0].segment, upto)
             except OSError as error:
-                self.failed = f"cannot make {self.path} durable: {error.strerror}."
+                self.failed = f"cannot make {self.named} durable: {error.strerror}."
                 return False
             self._durable, self._synced = upto, upto[3]
             return True
+
+    def _flush(self, segment: int, upto: State) -> None:
+        """Make durable what was appended to the segments from this one on, up to a state. Raises OSError."""
+        for number in range(segment, upto[0].segment + 1):
+            os.fdatasync(self._file(number).fileno())
 
     def check(self, ticket: Ticket, tx: datetime | None = None) -> None:
         """Raise EngineError when what a ticket stands for was not kept, or when that is unknown: then it has the `tx` to ask by."""
         if why := self._was_cut(ticket):
             raise EngineError(
-                f"{why} Nothing of this transaction was kept. Free some space or mend the disk, and do it again.",
+                f"{why} Nothing of this transaction was kept. {self._remedy}, and do it again.",
                 outcome="not kept",
             )
         if self._synced < ticket and self._broken:
@@ -749,8 +770,7 @@ class Journal:
 
     def _sync_from(self, segment: int) -> None:
         upto = self._state
-        for number in range(segment, upto[0].segment + 1):
-            os.fdatasync(self._file(number).fileno())
+        self._flush(segment, upto)
         self._durable, self._synced = upto, max(self._synced, upto[3])
 
     def cut_back(self) -> bool:
@@ -837,10 +857,10 @@ class Journal:
         rest = b""
         for data in self.lines(upto):
             lines += data.count(b"\n")
-            if _MORE in rest + data:
+            if MORE in rest + data:
                 *whole, rest = (rest + data).split(b"\n")
                 unsealed += sum(
-                    1 for line in whole if _MORE in line and orjson.loads(line)["head"].get("more")
+                    1 for line in whole if MORE in line and orjson.loads(line)["head"].get("more")
                 )
             else:
                 rest = (rest + data).rpartition(b"\n")[2]

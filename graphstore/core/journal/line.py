@@ -81,12 +81,13 @@ def encode(head: dict[str, Any], bodies: list[bytes]) -> tuple[bytes, str, list[
     """As `compose`, for a head that holds the hashes of its bodies already."""
     head_bytes = dumps(head)
     digest = digest_of(head_bytes)
-    offsets, at = [], len(BODY)
-    for body in bodies:
-        offsets.append(at)
-        at += len(body) + 1
     line = b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head_bytes)
-    return line, digest, offsets
+    return line, digest, starts_of(bodies)
+
+
+def starts_of(bodies: list[bytes]) -> list[int]:
+    """Where each body begins in its line: a comma is between two."""
+    return list(accumulate(map((1).__add__, map(len, bodies)), initial=len(BODY)))[:-1]
 
 
 def spans_of(line: bytes) -> list[tuple[int, int]]:
@@ -111,8 +112,7 @@ def spans_of(line: bytes) -> list[tuple[int, int]]:
             and [blake2b(body, digest_size=16).hexdigest() for body in raw] == stated
             and digest_of(line[head:-1]).encode() == line[digest : digest + len(GENESIS)]
         ):
-            starts = accumulate(raw, lambda at, body: at + len(body) + 1, initial=len(BODY))
-            return [(at, len(body)) for at, body in zip(starts, raw, strict=False)]
+            return list(zip(starts_of(raw), map(len, raw), strict=True))
     return check(line)[2]
 
 
@@ -139,8 +139,9 @@ def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, li
         for body, expected in zip(raw, hashes, strict=True):
             if body != FORGOTTEN and digest_of(body) != expected:
                 raise ValueError("the content of a body does not match its hash")
-    starts = accumulate(raw, lambda at, body: at + len(body) + 1, initial=len(BODY))
-    spans = [(0, 0) if body == FORGOTTEN else (at, len(body)) for at, body in zip(starts, raw, strict=False)]
+    spans = list(zip(starts_of(raw), map(len, raw), strict=True))
+    if FORGOTTEN in raw:
+        spans = [(0, 0) if body == FORGOTTEN else span for span, body in zip(spans, raw, strict=True)]
     if line != b'{"body":[%b],"digest":"%b","head":%b}' % (b",".join(raw), digest.encode(), head_bytes):
         raise ValueError("it is not in canonical form")
     return head, digest, spans

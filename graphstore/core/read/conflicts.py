@@ -6,12 +6,14 @@ against the few before it in its group, so the cost grows with what is looked at
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
 from graphstore.core.read.sight import Sight
 from graphstore.core.search.asserted import Said, read
+from graphstore.core.search.search import known_versions
 from graphstore.errors import NotFoundError
 from graphstore.values import sameness
 from graphstore.values.assertions import Assertion, about, different, disagreement
@@ -214,10 +216,15 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
     if not body:
         return
     if key is not None:
-        yield from core.naming.keyed(core, version_of(key)[0] or key)[-_TAGGED:]
+        keyed = core.naming.keyed(core, version_of(key)[0] or key)
+        known = bisect_right(keyed, sight.tx, key=index.born.__getitem__)
+        yield from keyed[max(known - _TAGGED, 0) : known]
     for tag in body.get("tags", ()):
         tagged = core.naming.tagged(core, topic_name(tag))
-        yield from (index.v_ent[ver] for ver in tagged[-_TAGGED:])
+        open_since = index.open_since
+        pending = open_since is not None and sight.tx >= open_since
+        known = len(tagged) if pending else bisect_left(tagged, known_versions(index, sight.tx))
+        yield from (index.v_ent[ver] for ver in tagged[max(known - _TAGGED, 0) : known])
     words = sameness.statement(body["content"], body.get("text"))
     found = sight.found(
         words, _NEAREST, frozenset({index.kind[ent]}), seen=lambda each: index.scope[each] == scope

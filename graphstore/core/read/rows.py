@@ -6,15 +6,17 @@ use these; `Sight` turns them into values.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
-from typing import Literal, NamedTuple
+from heapq import heappush, heappushpop
+from typing import Any, Literal, NamedTuple
 
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, kept_place
 from graphstore.core.search.source import Source
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant
+from graphstore.values.period import OPEN, Instant, Period
 from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Kind
 
@@ -234,6 +236,49 @@ class Rows:
         ]
         return [index.r_ent[row] for row in sorted(rows, key=self.recorded)[-most:][::-1]], len(rows)
 
+    def written_after(self, tx: Instant) -> set[int]:
+        """What has a row that was written after a transaction, and by now."""
+        index = self.index
+        first, last = bisect_right(index.r_tx, tx), bisect_right(index.r_tx, self.tx)
+        return set(index.r_ent[first:last])
+
+    def newest(self, most: int) -> list[int]:
+        """What was recorded last of what stands here, the last first. It looks no farther than it has to: nothing is recorded later than it changed."""
+        import numpy as np
+
+        index = self.index
+        changed = np.frombuffer(index.changed.tobytes(), dtype=np.int64)
+        found: list[tuple[Instant, int]] = []
+        for ent in np.argsort(changed, kind="stable")[::-1].tolist():
+            if len(found) == most and changed[ent] <= found[0][0]:
+                break
+            if ent < len(index.born) and index.born[ent] <= self.tx and (row := self.find(ent)) >= 0:
+                keep = heappush if len(found) < most else heappushpop
+                keep(found, (self.recorded(row), ent))
+        return [ent for _, ent in sorted(found, reverse=True)]
+
+    def turns(self, axis: str) -> list[Instant]:
+        """The instants, in order, at which something believed here begins or ends (`valid`), or at which something was recorded by now (`tx`)."""
+        import numpy as np
+
+        index, tx = self.index, self.tx
+        if axis == "tx":
+            recorded = _copied(index.o_tx)
+            found = recorded[recorded <= tx]
+        else:
+            parts = []
+            for begins, ends, since, until in (
+                (index.r_from, index.r_to, index.r_tx, index.r_end),
+                (index.k_from, index.k_to, index.k_tx, index.k_end),
+            ):
+                known, closed = _copied(since), _copied(until)
+                size = min(len(known), len(closed))
+                believed = (known[:size] <= tx) & (closed[:size] > tx)
+                parts += [_copied(each)[:size][believed] for each in (begins, ends)]
+            found = np.concatenate(parts)
+            found = found[(found > -OPEN) & (found < OPEN)]
+        return np.unique(found).tolist()  # type: ignore[no-any-return]
+
     # ------------------------------------------------------------------ rows
 
     def find(self, ent: int) -> int:
@@ -357,17 +402,17 @@ class Rows:
         return index.k_from[row], since, index.l_name[index.k_link[row]]
 
 
-def of_sentence(index: Index, source: int, kind: Kind, target: int) -> list[int]:
-    """Every link ever made that says `source kind target`, of a symmetric kind either way round; in the order they were made."""
+def of_sentence(
+    index: Index, source: int, kind: Kind, target: int, near: Period | None = None, tx: Instant = OPEN
+) -> list[int]:
+    """Every link ever made that says `source kind target`, of a symmetric kind either way round; in the order they were made. `near`: of many those
+    alone that may be believed at `tx` over a time that overlaps or touches that period."""
     pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
-    found: list[int] = []
-    for one, two in pairs:
-        out, into = index.out.get(one), index.into.get(two)
-        if not out or not into:
-            continue
-        found += [
-            link
-            for link in (out if len(out) <= len(into) else into)
-            if index.l_src[link] == one and index.l_tgt[link] == two and index.l_kind[link] == kind.name
-        ]
-    return found
+    return [link for one, two in pairs for link in index.saying(one, kind.name, two, near, tx)]
+
+
+def _copied(column: Any) -> Any:
+    """A column as it is now: it may grow meanwhile, which an array that lends its memory may not."""
+    import numpy as np
+
+    return np.frombuffer(column.tobytes(), dtype=np.int64)

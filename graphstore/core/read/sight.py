@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from graphstore.core.search.names import Naming
 from graphstore.core.search.search import Found, Search
 from graphstore.core.search.source import Source
 from graphstore.errors import EngineError, InvalidError, NotFoundError
-from graphstore.values import generated_ids
+from graphstore.values import generated_ids, spans
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Snapshot, Version
 from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
@@ -92,6 +93,7 @@ class Core(Source):
     naming: Naming = field(default_factory=Naming)
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
+    outside: Any = None  # `outside.Outside`, of a copy of a part of another store
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
 
@@ -103,11 +105,6 @@ class Core(Source):
     def sight(self, valid: Instant, tx: Instant) -> Sight:
         """A sight at (valid, tx), for what the kernel leaves to Python."""
         return Sight(self, valid, tx)
-
-    def setting(self, name: str) -> Any:
-        """The setting of a name, None when it was never set. Holds the lock, so that no rollback runs meanwhile."""
-        with self.lock:
-            return self.index.setting(name)
 
 
 class Sight(Rows):
@@ -194,9 +191,17 @@ class Sight(Rows):
         """The rows of messages that stand here, as `Postings.messages` finds them."""
         return self.core.postings.messages(self, wanted, since, until, before, among)
 
+    def voices(self, field: str) -> Iterator[tuple[str, list[int]]]:
+        """The rows of messages that stand here by their sender or thread, as `Postings.voices` finds them."""
+        return self.core.postings.voices(self, field)
+
     def around(self, row: int, most: int) -> list[int]:
         """The messages of a thread around one, itself included, as `Postings.around` finds them."""
         return [self.index.r_ent[each] for each in self.core.postings.around(self, row, most)]
+
+    def withheld(self) -> Callable[[int], bool] | None:
+        """Which entities are messages that were not authorized, as `Postings.withheld` knows them."""
+        return self.core.postings.withheld(self)
 
     def trace(self, trace_id: str) -> list[int]:
         """The events of a trace, as `Postings.trace` finds them."""
@@ -232,10 +237,6 @@ class Sight(Rows):
         matches = self.core.search.find_known(self, text, kinds)
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
 
-    def looked_up(self, ents: Iterable[int]) -> None:
-        """Count these as looked up."""
-        self.core.accesses.count(map(self.index.names.__getitem__, ents))
-
     def memo(self) -> dict[Any, Any] | None:
         """Answers cached until the next write. None while an open transaction has written something."""
         index, memo = self.index, self.core.memo
@@ -243,9 +244,23 @@ class Sight(Rows):
             return None
         state = (index, index.mark())
         if memo.get("state") != state or len(memo) > _MEMOS:
-            memo.clear()
-            memo["state"] = state
+            self.core.memo = memo = {"state": state}  # who reads beside a writer keeps the one before
         return memo
+
+    def turns(self, axis: str) -> list[Instant]:
+        """As `Rows.turns`, kept until the next write."""
+        memo = self.memo()
+        if memo is None:
+            return super().turns(axis)
+        key = ("turns", axis, self.tx if not self.sees_all() else self.index.last_tx)
+        found = memo.get(key)
+        if found is None:
+            found = memo[key] = super().turns(axis)
+        return found
+
+    def sees_all(self) -> bool:
+        """Whether no transaction has ended that this does not see."""
+        return self.index.last_tx <= self.tx
 
     # ------------------------------------------------------------------ how things stand
 
@@ -339,6 +354,14 @@ class Sight(Rows):
         ent = self.index.r_ent[row]
         return self.event(row, self.standing(ent), self.links_of(ent))
 
+    def entity_of(self, row: int) -> int:
+        """The entity of a row."""
+        return self.index.r_ent[row]
+
+    def first_recorded(self, ent: int) -> Instant:
+        """When an entity was recorded first."""
+        return self.index.born[ent]
+
     def confirmations(self, ent: int) -> int:
         """How often an entity was confirmed, as known here."""
         return len(self.index.confirmations(ent, self.tx))
@@ -385,10 +408,9 @@ class Sight(Rows):
     def last_row(self, ent: int, number: int) -> int:
         """The row of a version written last, or -1."""
         index = self.index
-        for row in reversed(index.rows_of[ent]):
-            if index.r_tx[row] <= self.tx and index.v_num[index.r_ver[row]] == number:
-                return row
-        return -1
+        rows = index.rows_of_version(ent, number)
+        known = bisect_right(rows, self.tx, key=index.r_tx.__getitem__)
+        return rows[known - 1] if known else -1
 
     def content(self, ent: int, number: int) -> Json:
         """The content of a version by its number. Raises NotFoundError."""
@@ -487,6 +509,7 @@ class Sight(Rows):
         first, last, count = self.happened.seen(ent)
         op = index.v_op[ver]
         get = body.get
+        metadata = self.happened.latest(ent, body).get("metadata", {})
         return Event.made(
             {
                 "id": index.names[ent],
@@ -500,12 +523,13 @@ class Sight(Rows):
                 "last_seen": moment(last),
                 "count": count,
                 "status": self.happened.status(ent, body),
-                "metadata": get("metadata", {}),
+                "metadata": metadata,
                 "links": links,
                 "fingerprint": get("fingerprint"),
                 "trace_id": get("trace_id"),
                 "span_id": get("span_id"),
                 "parent_span_id": get("parent_span_id"),
+                "ended_at": spans.ended(metadata, body),
                 "sender": get("sender"),
                 "sender_name": get("sender_name"),
                 "thread": get("thread"),
@@ -624,9 +648,12 @@ class Sight(Rows):
 def in_time(index: Index, effect: int, cause: int, since: Instant | None, tx: Instant) -> bool:
     """Whether the cause starts no later than its effect, as believed at `tx`.
 
-    `since`: when the link begins to hold, if that was said: a node may be an effect of what began later than the node. An event starts when it occurred.
+    `since`: when the link begins to hold, if that was said: a node may be an effect of what began later than the node, and so may an event by
+    then that came again then or later. An event starts when it occurred.
     """
     begun, shown = index.start(cause, tx), index.start(effect, tx)
     if begun is None or shown is None or begun <= shown:
         return True
-    return since is not None and begun <= since and not index.is_event[effect]
+    if since is None or begun > since:
+        return False
+    return not index.is_event[effect] or since <= index.last_seen(effect)

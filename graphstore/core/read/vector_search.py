@@ -519,9 +519,12 @@ class Meanings:
         """
         import numpy as np
 
-        self.settle()
-        vers, rows, of_kind, scopes, threads = self._arrays()
-        mask = sight.core.search.standing(sight).alive[vers]
+        with self._core.lock:
+            self.settle()
+            vers, rows, of_kind, scopes, threads = self._arrays()
+            alive = sight.core.search.standing(sight).alive
+            found, matrix = self._scores(compared), self._shelf.matrix
+        mask = alive[vers]
         if kind is not None:
             mask &= of_kind == self._kind_of.get(kind, -1)
         if wanted is not None:
@@ -531,41 +534,18 @@ class Meanings:
         there = np.flatnonzero(mask & (rows >= 0))
         total = int(np.count_nonzero(mask))
         lacking = total - len(there)
-        found = self._scores(compared) if len(there) else None
-        if found is None:
+        if found is None or matrix is None or not len(there):
             return Nearest({}, total, lacking)
         scores = found[rows[there]]
         best, tried = list[tuple[int, float]](), most
         while True:
-            ranked = self._ranked(sight.index, there, scores, tried, compared.query)
+            near = there if len(there) <= tried else there[scores >= _least(scores, tried)]
+            exactly = _exactly(matrix, rows[near], compared.query)
+            ranked = _ranked(sight.index, vers[near].tolist(), exactly, tried)
             best = ranked if fits is None else [match for match in ranked if fits(match[0])]
             if len(best) >= most or tried >= len(there):
                 return Nearest(dict(best[:most]), total, lacking)
             tried *= 4
-
-    def _ranked(
-        self, index: Index, there: Any, scores: Matrix, most: int, query: Matrix
-    ) -> list[tuple[int, float]]:
-        """The `most` best entities among these places, by cosine, then by id."""
-        import numpy as np
-
-        if len(there) > most:
-            least = np.partition(scores, len(scores) - most)[len(scores) - most]
-            there = there[scores >= least - _ROUNDING]
-        vers, rows, *_ = self._arrays()
-        ents = [index.v_ent[ver] for ver in vers[there].tolist()]
-        near = zip(ents, self._exactly(rows[there], query), strict=True)
-        return sorted(near, key=lambda match: (-match[1], index.names[match[0]]))[:most]
-
-    def _exactly(self, rows: Any, query: Matrix) -> list[float]:
-        """The cosines of rows, each the same whichever others are asked with it: equal vectors are equally near."""
-        import numpy as np
-
-        matrix, wide, found = self._shelf.matrix, query.astype(np.float64), list[float]()
-        assert matrix is not None
-        for lo in range(0, len(rows), _RANKED):
-            found += (matrix[rows[lo : lo + _RANKED]] * wide).sum(axis=1).tolist()
-        return found
 
     def _arrays(self) -> tuple[Any, ...]:
         import numpy as np
@@ -578,6 +558,29 @@ class Meanings:
         return self._columns
 
 
+def _least(scores: Matrix, most: int) -> float:
+    """What the `most` best scores reach, however they were rounded."""
+    import numpy as np
+
+    return float(np.partition(scores, len(scores) - most)[len(scores) - most]) - _ROUNDING
+
+
+def _exactly(matrix: Matrix, rows: Any, query: Matrix) -> list[float]:
+    """The cosines of rows, each the same whichever others are asked with it: equal vectors are equally near."""
+    import numpy as np
+
+    wide, found = query.astype(np.float64), list[float]()
+    for lo in range(0, len(rows), _RANKED):
+        found += (matrix[rows[lo : lo + _RANKED]] * wide).sum(axis=1).tolist()
+    return found
+
+
+def _ranked(index: Index, vers: list[int], scores: list[float], most: int) -> list[tuple[int, float]]:
+    """The `most` best entities of these versions, by cosine, then by id."""
+    near = zip((index.v_ent[ver] for ver in vers), scores, strict=True)
+    return sorted(near, key=lambda match: (-match[1], index.names[match[0]]))[:most]
+
+
 def _product(rows: Matrix, query: Matrix) -> Matrix:
     """How near each row comes to a query. Row by row in one thread: the product of BLAS takes five times as much of the processor, in threads that wait
     for each other where the machine is busy."""
@@ -588,9 +591,9 @@ def _product(rows: Matrix, query: Matrix) -> Matrix:
 
 
 def _said(body: Mapping[str, Any], is_event: bool) -> str:
-    """What a body says: the description of an event, the statement of a version."""
+    """What a body says: the description of an event, the statement of a version. A message that was not authorized says nothing: no embedder gets it."""
     if is_event:
-        return body.get("description") or ""
+        return "" if body.get("authorized") is False else body.get("description") or ""
     return statement(body.get("content") or {}, body.get("text"))
 
 

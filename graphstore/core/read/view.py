@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
@@ -20,7 +21,7 @@ from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
-from graphstore.values.inputs import text_of, whole_number
+from graphstore.values.inputs import json_object, text_of, whole_number
 from graphstore.values.models import (
     Chain,
     Change,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 
 Read = TypeVar("Read", bound=Callable[..., Any])
+T = TypeVar("T")
 
 _FEW, _SHORT = 64, 64 << 10  # rows and links, and bytes, that are read in microseconds
 _TRIES = 2
@@ -171,8 +173,18 @@ class Reader(Painted):
     def _sight(self) -> Sight:
         return Sight(self._core, *self._coordinate())
 
+    @unlocked
+    def _looked(self, look: Callable[[Sight], T], ahead: Instant = -OPEN) -> T:
+        """What a function finds here, at one coordinate and beside whoever writes. It may be called again: it keeps nothing but in what it gives."""
+        valid, tx = self._coordinate()
+        return look(Sight(self._core, max(valid, ahead), tx))
+
+    def _count_access(self, ids: Iterable[str]) -> None:
+        """Count these things as looked up, once each."""
+        self._core.accesses.count(ids)
+
     def reading(self, *, ahead: Instant = -OPEN) -> Reading:
-        """What stands here as numbers, for functions that look at much of it: one coordinate, with nothing written meanwhile.
+        """What stands here as numbers, for functions that look at it and write: one coordinate, with nothing written meanwhile.
 
         A context manager; what it gives is valid inside the block alone. `ahead`: a valid time to read at if it is later. A store that lies elsewhere
         refuses: register the function, and it runs where the store is.
@@ -216,9 +228,10 @@ class Reader(Painted):
         """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
         return View(self._core, valid, tx)
 
+    @unlocked
     def _setting(self, name: str) -> Any:
         """The value of a setting of the store, None when it was never set."""
-        return self._core.setting(name)
+        return self._core.index.setting(name)
 
     def _reads_as(self, other: Reader) -> bool:
         """Whether another view or store reads the same trunk or branch."""
@@ -392,15 +405,21 @@ class Reader(Painted):
         key: str | None = None,
         scope: str | None = None,
         tag: str | None = None,
+        content: Mapping[str, Any] | None = None,
     ) -> list[Node]:
-        """The nodes that stand at the coordinate, in the order they were first known."""
+        """The nodes that stand at the coordinate, in the order they were first known; filters are ANDed.
+
+        `content`: fields of the content and their values, such as `{"session": "s1"}`.
+        """
+        said = {} if content is None else json_object("content", content)
         sight = self._sight()
         found = []
         for ent in sight.entities(False, kind, key, scope):
             row = sight.find(ent)
             if row >= 0:
                 node = sight.node(row, sight.upright(ent))
-                if tag is None or tag in node.tags:
+                told = node.content.items() if said else ()
+                if (tag is None or tag in node.tags) and all(each in told for each in said.items()):
                     found.append(node)
         return found
 
@@ -444,10 +463,14 @@ class Reader(Painted):
         """
         if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
             raise InvalidError("compare wants another view of the same store.")
-        if isinstance(other, View):
-            return self._compared(other)
-        with self._core.lock:  # both at one now
-            return view_diff.compare(self._sight(), other._sight())
+        two_stores = not (isinstance(self, View) or isinstance(other, View))
+        with self._core.lock if two_stores else nullcontext():  # both at one now
+            here, there = self._fixed(), other._fixed()
+        return here._compared(there)
+
+    def _fixed(self) -> View:
+        """A view itself, of a store one of now."""
+        raise NotImplementedError
 
     @unlocked
     def _compared(self, other: View) -> ViewDiff:
@@ -576,9 +599,12 @@ class Reader(Painted):
         """
         most = whole_number("limit", limit)
         with no_collecting():
-            sight = self._sight()
+            sight, outside = self._sight(), self._core.outside
+            if outside is not None:
+                return list(islice(outside.shaky(sight), most))
             return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
 
+    @unlocked
     def contradictions(
         self,
         settled: bool = False,
@@ -592,18 +618,15 @@ class Reader(Painted):
         `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many. `of`: those of this id alone; of
         candidates those in its slot, with its tags or nearest in words. Raises NotFoundError for an unknown `of`.
         """
-        with self._core.lock:
-            sight = self._sight()
-            ent = None if of is None else sight.resolve(of)[0]
-            return conflicts.contradictions(
-                sight, settled=settled, candidates=candidates, limit=limit, of=ent
-            )
+        sight = self._sight()
+        ent = None if of is None else sight.resolve(of)[0]
+        return conflicts.contradictions(sight, settled=settled, candidates=candidates, limit=limit, of=ent)
 
+    @unlocked
     def contradiction(self, one: str, other: str) -> Contradiction:
         """The contradiction between two things, decided or not. Raises NotFoundError when no link records one and they are no candidates."""
-        with self._core.lock:
-            sight = self._sight()
-            return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
+        sight = self._sight()
+        return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
 
     # ------------------------------------------------------------------ the graph
 
@@ -613,8 +636,25 @@ class Reader(Painted):
         `limits=None`: for a text or an answer of any size; so no parameter of a text can be named $limits. Raises QueryError for a text that
         writes, misses a parameter, is larger or nested deeper than is allowed, or does not run.
         """
+        from graphstore.core.tables import macros
+
         core = self._core
-        return core.graphs.query(core, self._coordinate, cypher, params, limits)
+        given = macros.with_coordinate(cypher, params, self._axis)
+        return core.graphs.query(core, self._coordinate, cypher, given, limits)
+
+    def _axis(self, axis: Axis, value: TimeLike | None) -> Instant:
+        """A time of an axis, by default that of this view."""
+        if value is not None:
+            return self._time(value, axis, axis)
+        valid, tx = self._coordinate()
+        return valid if axis == "valid" else tx
+
+    def changes_to(self, other: View) -> Result:
+        """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
+        JSON text, the period of the description that is there (of what is removed: that was), who said it and why."""
+        from graphstore.core.read.view_diff import field_changes
+
+        return field_changes(self.compare(other), other.operations)
 
     @unlocked
     def to_arrow(self) -> pyarrow.Table:
@@ -660,6 +700,9 @@ class View(Reader):
         return self._valid, self._tx
 
     def _pinned_now(self) -> View:
+        return self
+
+    def _fixed(self) -> View:
         return self
 
     @unlocked

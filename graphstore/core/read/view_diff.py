@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
+from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core, Sight
 from graphstore.values import content_diff as differences
-from graphstore.values.models import Event, Json, Link, Node, NodeChange, ViewDiff
+from graphstore.values.models import Change, Event, Json, Link, Node, NodeChange, ViewDiff
+
+if TYPE_CHECKING:
+    from graphstore.core.tables.result import Result
 
 Pair = tuple[int, int]  # the number of one thing, or link, here and there; -1 where it is not known
 
@@ -120,3 +125,41 @@ def _change(old: Node, new: Node) -> NodeChange:
     return NodeChange(
         id=old.id, before=old, after=new, fields=tuple(differences.diff(old.content, new.content))
     )
+
+
+def field_changes(found: ViewDiff, operations: Callable[[str], list[Change]]) -> Result:
+    """The difference as rows, one for each field that is otherwise. `operations`: what was done to a node, as known there."""
+    from graphstore.core.tables.result import Result
+
+    rows: list[tuple[Any, ...]] = []
+    known: dict[str, list[Change]] = {}
+
+    def add(change: str, node: Node, field: str, old: str | None, new: str | None) -> None:
+        who, why = said(node, change == "removed")
+        rows.append((node.id, node.kind, change, field, old, new, node.valid_from, node.valid_to, who, why))
+
+    def said(node: Node, ended: bool) -> tuple[str | None, str | None]:
+        done = known.get(node.id)
+        if done is None:
+            done = known[node.id] = operations(node.id)
+        by = [each for each in done if ended or each.tx <= node.recorded_at]
+        return (by[-1].author, by[-1].reason) if by else (node.author, None)
+
+    for each in found.changed:
+        for field in each.fields:
+            add("changed", each.after, field.path, _json(field.old), _json(field.new))
+        if not each.fields:
+            add("changed", each.after, "", each.before.text, each.after.text)
+    for node in found.added:
+        for name, value in node.content.items():
+            add("added", node, name, None, _json(value))
+    for node in found.removed:
+        for name, value in node.content.items():
+            add("removed", node, name, _json(value), None)
+    columns = ("id", "kind", "change", "field", "old", "new", "valid_from", "valid_to", "author", "reason")
+    types = ["STRING"] * 6 + ["TIMESTAMP"] * 2 + ["STRING"] * 2
+    return Result(columns, rows, types=types)
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else dumps(value).decode()

@@ -10,6 +10,7 @@ may go against time as well, or be a chain of causes: each of these orders is a 
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from heapq import heappop, heappush, merge
@@ -115,7 +116,7 @@ def paths(
     if start == goal:
         return [_along(sight, start, [], False)]
     found = merge(*(Paths(ways, ways.back(), start, goal, depth).found() for ways in orders), key=len)
-    trails = list(islice(_each_once(found), limit + 1))
+    trails = list(islice(_each_once(found), min(limit, sys.maxsize - 1) + 1))
     cut = len(trails) > limit
     return [_along(sight, start, trail, cut and n == limit) for n, trail in enumerate(trails[:limit], 1)]
 

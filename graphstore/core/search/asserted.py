@@ -24,7 +24,7 @@ class Said(NamedTuple):
 
 
 class Asserted:
-    """The assertions of one store's versions. The caller holds the store's lock."""
+    """The assertions of one store's versions. Threads that read them at once may each work one out, alike."""
 
     def __init__(self) -> None:
         self._index: Index | None = None
@@ -35,7 +35,7 @@ class Asserted:
         """Each row, and what its version says, in short."""
         index = core.index
         if self._index is not index or self._gone != len(index.gone):
-            self._said = {}  # what was forgotten is not to be remembered here
+            self._said = {}  # another one: what was forgotten is not to be remembered, nor by whom is about to
             self._index, self._gone = index, len(index.gone)
         known, committed = self._said, index.mark().versions
         for row in rows:

@@ -1,10 +1,12 @@
 """How often things were looked up: counted in memory, since a read must not cost a write, and written to the journal now and then in one operation.
 
-A written count has its transaction's instant, so a count as of a coordinate never changes. A crash loses only unwritten counts.
+A written count has its transaction's instant, so a count as of a coordinate never changes. What is not written when the store is closed is kept in a file beside the journal: who only reads writes no
+transaction. A crash loses only unwritten counts.
 """
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from collections.abc import Iterable
 
@@ -18,9 +20,10 @@ EVERY = 15 * 60 * 1_000_000
 
 
 class Accesses:
-    """The counts of one store: those written, and those waiting. The caller holds the store's lock."""
+    """The counts of one store: those written, and those waiting; they change one thread at a time."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self.waiting: dict[str, int] = {}
         self._last: Instant | None = None
         self._index: Index | None = None
@@ -33,11 +36,17 @@ class Accesses:
             str, tuple[list[Instant], list[int]]
         ] = {}  # by id: when, and how many in all by then
 
+    def again(self, counts: dict[str, int]) -> None:
+        """Wait for the next commit with what was counted before the store was opened."""
+        if counts:
+            self.waiting, self._last = counts, -EVERY
+
     def count(self, names: Iterable[str]) -> None:
         """Count one more lookup of each of these things."""
-        waiting = self.waiting
-        for name in names:
-            waiting[name] = waiting.get(name, 0) + 1
+        with self._lock:
+            waiting = self.waiting
+            for name in names:
+                waiting[name] = waiting.get(name, 0) + 1
 
     def due(self, tx: Instant) -> bool:
         """Whether the waiting counts are to be written with a transaction at `tx`. The first one after a count begins the wait."""
@@ -49,14 +58,16 @@ class Accesses:
 
     def take(self, index: Index, tx: Instant) -> dict[str, int]:
         """Take the waiting counts for a transaction at `tx`. When that fails, put them `back`."""
-        counts = {name: count for name, count in self.waiting.items() if name in index.ids}
-        self.waiting, self._last = {}, tx
+        with self._lock:
+            counts = {name: count for name, count in self.waiting.items() if name in index.ids}
+            self.waiting, self._last = {}, tx
         return counts
 
     def back(self, counts: dict[str, int]) -> None:
         """Put back counts that were not written."""
-        for name, count in counts.items():
-            self.waiting[name] = self.waiting.get(name, 0) + count
+        with self._lock:
+            for name, count in counts.items():
+                self.waiting[name] = self.waiting.get(name, 0) + count
 
     def total(self, name: str, tx: Instant) -> int:
         """How often a thing had been looked up by `tx`, as written by then and read by `follow`."""
@@ -68,15 +79,16 @@ class Accesses:
 
     def follow(self, core: Source) -> None:
         """Read what was committed since."""
-        index = core.index
-        goal = index.mark().ops
-        if self._index is not index or goal < self._looked:
-            self._begin(index)
-        for op in range(self._looked, goal):
-            if index.o_verb[op] == TOUCH:
-                body = core.body(index.o_pos[op], index.o_len[op])
-                for name, count in body.get(COUNTS, {}).items():
-                    when, totals = self._written.setdefault(name, ([], []))
-                    when.append(index.o_tx[op])
-                    totals.append(count + (totals[-1] if totals else 0))
-        self._looked = goal
+        with self._lock:
+            index = core.index
+            goal = index.mark().ops
+            if self._index is not index or goal < self._looked:
+                self._begin(index)
+            for op in range(self._looked, goal):
+                if index.o_verb[op] == TOUCH:
+                    body = core.body(index.o_pos[op], index.o_len[op])
+                    for name, count in body.get(COUNTS, {}).items():
+                        when, totals = self._written.setdefault(name, ([], []))
+                        when.append(index.o_tx[op])
+                        totals.append(count + (totals[-1] if totals else 0))
+            self._looked = goal

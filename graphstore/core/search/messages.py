@@ -6,9 +6,10 @@ the others in columns, and then whether the event stands at its coordinate. All 
 
 from __future__ import annotations
 
+import threading
 from array import array
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from itertools import compress
 from typing import Any
@@ -22,7 +23,7 @@ from graphstore.core.journal.line import FORGETTING
 from graphstore.core.search.source import At, Source
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
-from graphstore.values.period import Instant
+from graphstore.values.period import OPEN, Instant
 
 FIELDS = ("trace", "sender", "thread", "type", "classification", "authorized")
 """The indexed fields of messages. By trace other events are found too."""
@@ -38,9 +39,13 @@ Fields = dict[str, Any]
 
 
 class Postings:
-    """The messages and traces of one store. Each read follows the index first; the caller holds the store's lock."""
+    """The messages and traces of one store. Each read follows the index first, one thread at a time.
+
+    Lists of rows only grow at their end: where a row belongs before others, a new list replaces the old one, which readers may go on with.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()  # nobody waits for the store's lock while he holds it
         self._index: Index | None = None
         self._begin()
 
@@ -82,6 +87,39 @@ class Postings:
                 continue
             if row < known_rows and index.find(ent, sight.valid, sight.tx) == row:
                 yield row
+
+    def voices(self, sight: At, field: str) -> Iterator[tuple[str, list[int]]]:
+        """The rows of messages that stand here by what they have in a field, newest first; who has the newest one comes first."""
+        self._follow(sight.core)
+        column, names = self._columns[field], {number: name for name, number in self._numbers[field].items()}
+        pending = {row: fields.get(field) for row, fields in self._open_fields(sight.core)}
+        found: dict[str, list[int]] = {}
+        for row in self.messages(sight, {}, -OPEN, OPEN):
+            name = pending[row] if row in pending else names.get(column[row]) if row < len(column) else None
+            if name is not None:
+                found.setdefault(name, []).append(row)
+        return iter(found.items())
+
+    def withheld(self, sight: At) -> Callable[[int], bool] | None:
+        """Which entities are messages that were not authorized; None: there is none."""
+        index = sight.index
+        self._follow(sight.core)
+        column, number = self._columns["authorized"], self._numbers["authorized"].get(False)
+        pending = {
+            index.r_ent[row]
+            for row, fields in self._open_fields(sight.core)
+            if fields.get("authorized") is False
+        }
+        if number is None and not pending:
+            return None
+
+        def is_withheld(ent: int) -> bool:
+            if not index.is_event[ent]:
+                return False
+            rows = index.rows_of[ent]
+            return ent in pending or bool(rows and rows[0] < len(column) and column[rows[0]] == number)
+
+        return is_withheld
 
     def around(self, sight: At, row: int, most: int) -> list[int]:
         """The rows of the thread of a message, itself and up to `most` before and after it, by when they happened, then as they were recorded.
@@ -204,19 +242,25 @@ class Postings:
     def _follow(self, core: Source) -> None:
         """Index what was committed since, and drop what was forgotten."""
         index = core.index
-        if self._index is not index:
-            self._begin()
-            self._index, self._ops = index, index.mark().ops
-        self.drop(index)
-        goal = index.mark().rows
-        if self._rows < goal:
-            try:
-                with no_collecting():
-                    for lo in range(self._rows, goal, _BATCH):
-                        self._note(core, range(lo, min(lo + _BATCH, goal)))
-            except BaseException:
-                self._index = None  # interrupted between two columns: begin again
-                raise
+        with self._lock:
+            if self._index is not index:
+                self._begin()
+                self._index, self._ops = index, index.mark().ops
+            self.drop(index)
+            goal = index.mark().rows
+            if self._rows < goal:
+                self._replaced: dict[
+                    int, array[int]
+                ] = {}  # the lists that no other thread has yet, by identity
+                try:
+                    with no_collecting():
+                        for lo in range(self._rows, goal, _BATCH):
+                            self._note(core, range(lo, min(lo + _BATCH, goal)))
+                    if index.is_forgetting():
+                        raise RuntimeError("something is being forgotten. Read again")
+                except BaseException:
+                    self._index = None  # interrupted between two columns: begin again
+                    raise
 
     def _note(self, core: Source, rows: range) -> None:
         place, more = _placing(core.index), bytes(4 * len(rows))
@@ -224,41 +268,53 @@ class Postings:
             column.frombytes(more)
         for row, fields in _fields_of(core, rows):
             if "authorized" in fields:
-                _insert(self._messages, row, place)
+                self._messages = self._with(self._messages, row, place)
             for field, value in fields.items():
                 numbers, lists = self._numbers[field], self._lists[field]
                 number = numbers.setdefault(value, len(lists))
                 if number == len(lists):
                     lists.append(array("q"))
-                _insert(lists[number], row, place)
+                lists[number] = self._with(lists[number], row, place)
                 self._columns[field][row] = number
         self._rows = rows.stop
 
+    def _with(self, rows: array[int], row: int, place: Any) -> array[int]:
+        if not rows or place(rows[-1]) <= place(row):
+            rows.append(row)
+            return rows
+        own = self._replaced.get(id(rows))
+        if own is not rows:
+            own = rows[:]
+            self._replaced[id(own)] = own
+        insort(own, row, key=place)
+        return own
+
     def drop(self, index: Index) -> None:
         """Drop what was forgotten. An evicted event keeps its trace."""
-        ops = index.mark().ops  # an open transaction may still be rolled back
-        if self._index is not index or self._ops >= ops:
-            return
-        fresh = [
-            index.ids[index.o_subject[op]]
-            for op in range(self._ops, ops)
-            if index.o_verb[op] in FORGETTING and index.o_subject[op]
-        ]
-        self._ops = ops
-        evicted = {row for ent in fresh for row in index.rows_of[ent] if row < self._rows}
-        if not evicted:
-            return
-        erased = {row for row in evicted if index.word(index.r_ent[row]) == "erased"}
-        self._messages = _without(self._messages, evicted)
-        for field in FIELDS:
-            gone = erased if field == "trace" else evicted
-            column, lists = self._columns[field], self._lists[field]
-            for number in {column[row] for row in gone} - {0}:
-                lists[number] = _without(lists[number], gone)
-            for row in gone:
-                column[row] = 0
-            for value in [value for value, number in self._numbers[field].items() if not lists[number]]:
-                del self._numbers[field][value]
+        with self._lock:
+            ops = index.mark().ops  # an open transaction may still be rolled back
+            if self._index is not index or self._ops >= ops:
+                return
+            fresh = [
+                index.ids[index.o_subject[op]]
+                for op in range(self._ops, ops)
+                if index.o_verb[op] in FORGETTING and index.o_subject[op]
+            ]
+            self._ops = ops
+            evicted = {row for ent in fresh for row in index.rows_of[ent] if row < self._rows}
+            if not evicted:
+                return
+            erased = {row for row in evicted if index.word(index.r_ent[row]) == "erased"}
+            self._messages = _without(self._messages, evicted)
+            for field in FIELDS:
+                gone = erased if field == "trace" else evicted
+                column, lists = self._columns[field], self._lists[field]
+                for number in {column[row] for row in gone} - {0}:
+                    lists[number] = _without(lists[number], gone)
+                for row in gone:
+                    column[row] = 0
+                for value in [value for value, number in self._numbers[field].items() if not lists[number]]:
+                    del self._numbers[field][value]
 
 
 def _passing(rows: array[int], tests: list[_Test]) -> array[int]:
@@ -331,13 +387,6 @@ def _placing(index: Index) -> Any:
     """Where a row stands among messages: by when it happened, then by its id."""
     start, ent, names = index.r_from, index.r_ent, index.names
     return lambda row: (start[row], names[ent[row]])
-
-
-def _insert(rows: array[int], row: int, place: Any) -> None:
-    if not rows or place(rows[-1]) <= place(row):
-        rows.append(row)
-    else:
-        insort(rows, row, key=place)
 
 
 def _without(rows: array[int], gone: set[int]) -> array[int]:

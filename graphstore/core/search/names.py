@@ -5,6 +5,7 @@ Keys and tags of a version never change, so each is indexed once for all coordin
 
 from __future__ import annotations
 
+import threading
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +18,10 @@ from graphstore.values.keys import topic_name, version_of
 
 
 class Naming:
-    """The names of one store. Each read follows the index first; the caller holds the store's lock."""
+    """The names of one store. Each read follows the index first, one thread at a time."""
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()  # nobody waits for the store's lock while he holds it
         self._index: Index | None = None
         self._begin()
 
@@ -30,50 +32,54 @@ class Naming:
 
     def keyed(self, core: Source, name: str) -> list[int]:
         """The nodes whose key is `name` or a version of it, in the order they were first known."""
-        index = core.index
-        self._follow(index)
-        if self._entities == len(index.names):
-            return self._keyed.get(name, [])
-        goal = index.mark().entities
-        if self._entities < goal:
-            with self._whole():
-                _note_keys(index, range(self._entities, goal), self._keyed)
-            self._entities = goal
-        found = self._keyed.get(name, [])
-        if goal < len(index.names):
-            pending: dict[str, list[int]] = {}
-            _note_keys(index, range(goal, len(index.names)), pending)
-            return found + pending.get(name, [])
-        return found
+        with self._lock:
+            index = core.index
+            self._follow(index)
+            if self._entities == len(index.names):
+                return self._keyed.get(name, [])
+            goal = index.mark().entities
+            if self._entities < goal:
+                with self._whole():
+                    _note_keys(index, range(self._entities, goal), self._keyed)
+                self._entities = goal
+            found = self._keyed.get(name, [])
+            if goal < len(index.names):
+                pending: dict[str, list[int]] = {}
+                _note_keys(index, range(goal, len(index.names)), pending)
+                return found + pending.get(name, [])
+            return found
 
     def tagged(self, core: Source, name: str) -> Sequence[int]:
         """The versions with the tag `name`, in the order they were recorded."""
-        index = core.index
-        self._follow(index)
-        if self._versions == len(index.v_ent):
-            return self._tagged.get(name, ())
-        goal = index.mark().versions
-        if self._versions < goal:
-            with self._whole():
-                _note_tags(core, range(self._versions, goal), self._tagged)
-            self._versions = goal
-        found = list(self._tagged.get(name, ()))
-        if goal < len(index.v_ent):
-            pending: dict[str, array[int]] = {}
-            _note_tags(core, range(goal, len(index.v_ent)), pending)
-            found += pending.get(name, ())
-        return found
+        with self._lock:
+            index = core.index
+            self._follow(index)
+            if self._versions == len(index.v_ent):
+                return self._tagged.get(name, ())
+            goal = index.mark().versions
+            if self._versions < goal:
+                with self._whole():
+                    _note_tags(core, range(self._versions, goal), self._tagged)
+                self._versions = goal
+            found = list(self._tagged.get(name, ()))
+            if goal < len(index.v_ent):
+                pending: dict[str, array[int]] = {}
+                _note_tags(core, range(goal, len(index.v_ent)), pending)
+                found += pending.get(name, ())
+            return found
 
     def known(self, core: Source, tx: int) -> Iterator[str]:
         """The names of everything known at `tx`, each once."""
-        self.keyed(core, ""), self.tagged(core, "")
+        with self._lock:
+            self.keyed(core, ""), self.tagged(core, "")
+            keyed, tagged = list(self._keyed.items()), list(self._tagged.items())
         index = core.index
         seen: set[str] = set()
-        for name, ents in self._keyed.items():
+        for name, ents in keyed:
             if any(index.born[ent] <= tx for ent in ents):
                 seen.add(name)
                 yield name
-        for name, versions in self._tagged.items():
+        for name, versions in tagged:
             if name not in seen and any(_known_by(index, ver, tx) for ver in versions):
                 yield name
 

@@ -7,6 +7,7 @@ out every version that does not stand at its coordinate, and only then ranks (BM
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -95,7 +96,7 @@ Layers = list["WordColumns | FreshWords"]
 class Found:
     """The result of a search: entities with their scores, best first (`matches`); the words of the question that nothing says, of all that was recorded
     by then (`unknown`); the question as it was read; what each of its terms weighs here (`weights`); and which entities say its phrases and none of the
-    words it excludes (`admits`; None: all). The caller holds the store's lock while he asks it more.
+    words it excludes (`admits`; None: all).
     """
 
     def __init__(
@@ -160,7 +161,7 @@ class Found:
 
 
 class Search:
-    """The words of every version of one store. Each read follows the index first; the caller holds the store's lock.
+    """The words of every version of one store. Each read follows the index first; one thread at a time, but for what callers are asked.
 
     `saved`: gives the header and the columns of the words that were saved with the index, None when they are not whole. `before`: gives a branch the
     words of the first versions of the trunk, as `until` does.
@@ -174,6 +175,7 @@ class Search:
         self._saved, self._before = saved, before
         self.analyzer = Analyzer()
         self.unsaved = False  # whether many words were read, and lie in no file
+        self._lock = threading.RLock()  # nobody waits for the store's lock while he holds it
         self._begin()
 
     def _begin(self) -> None:
@@ -200,19 +202,21 @@ class Search:
         `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked.
         """
         core, index = sight.core, sight.index
-        standing = self.standing(sight)
-        import numpy as np  # it is loaded by now
+        with self._lock:
+            standing = self.standing(sight)
+            import numpy as np  # it is loaded by now
 
-        layers, lengths = self._layers(), self._all_lengths()
-        known = _known_versions(index, sight.tx)
-        if standing.pending:
-            more = self._words_of(core, range(len(lengths), len(index.v_ent)))
-            layers, known = [*layers, more], len(index.v_ent)
-            lengths = np.concatenate([lengths, np.asarray(more.lengths)])
-        asked = _Asked(self.analyzer.ask(text), layers, known, standing.alive, standing.count())
-        versions = self._admitted(core, asked)
+            layers, lengths = self._layers(), self._all_lengths()
+            known = known_versions(index, sight.tx)
+            if standing.pending:
+                more = self._words_of(core, range(len(lengths), len(index.v_ent)))
+                layers, known = [*layers, more], len(index.v_ent)
+                lengths = np.concatenate([lengths, np.asarray(more.lengths)])
+            asked = _Asked(self.analyzer.ask(text), layers, known, standing.alive, standing.count())
+            versions = self._admitted(core, asked)
+            vers, scores = self._scored(asked, standing.mean(lengths), lengths)
+            version_of = standing.version_of
         fits = _fitting(index, kinds, seen, versions)
-        vers, scores = self._scored(asked, standing.mean(lengths), lengths)
 
         def candidates() -> Iterator[int]:
             return filter(fits, vers.tolist()) if fits is not None else iter(vers.tolist())
@@ -221,7 +225,6 @@ class Search:
         if fits is not None:
             found = (match for match in found if fits(match[0]))
         best = _best(found, index, most) if weigh is None else _best_weighed(found, index, most, weigh)
-        version_of = standing.version_of
         admits = None if versions is None else lambda ent: versions(int(version_of[ent]))
         return Found(best, asked, admits, version_of, candidates, versions)
 
@@ -233,29 +236,33 @@ class Search:
         Versions of an open transaction are not included.
         """
         index = sight.index
-        self._follow(sight.core)
-        import numpy as np  # it is loaded by now
+        with self._lock:
+            self._follow(sight.core)
+            import numpy as np  # it is loaded by now
 
-        known_rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
-        known = np.zeros(len(index.v_ent), dtype=bool)
-        known[np.array(memoryview(index.r_ver)[:known_rows])] = True
-        known[[ver for ent in index.gone for ver in index.versions_of[ent]]] = False
-        lengths, count = self._all_lengths(), int(np.count_nonzero(known))
-        asked = _Asked(self.analyzer.ask(text), self._layers(), len(lengths), known, count)
-        mean = int(lengths[known[: len(lengths)]].sum()) / max(count, 1)
-        vers, scores = self._scored(asked, mean, lengths)
-        fits = _fitting(index, kinds, None, self._admitted(sight.core, asked))
+            known_rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
+            known = np.zeros(len(index.v_ent), dtype=bool)
+            known[np.array(index.r_ver[:known_rows])] = True
+            known[[ver for ent in index.gone for ver in index.versions_of[ent]]] = False
+            lengths, count = self._all_lengths(), int(np.count_nonzero(known))
+            asked = _Asked(self.analyzer.ask(text), self._layers(), len(lengths), known, count)
+            mean = int(lengths[known[: len(lengths)]].sum()) / max(count, 1)
+            vers, scores = self._scored(asked, mean, lengths)
+            admitted = self._admitted(sight.core, asked)
+        fits = _fitting(index, kinds, None, admitted)
         found = [match for match in _descending(vers, scores, 0) if fits is None or fits(match[0])]
         return sorted(found, key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0]))
 
     def standing(self, sight: At) -> Standing:
         """What stands at a coordinate."""
         index, valid, tx = sight.index, sight.valid, sight.tx
-        self._follow(sight.core)
-        mark, ops = index.mark(), bisect_right(index.o_tx, tx)
-        if ops <= mark.ops:
-            return self._committed(index, ops, valid, tx)
-        standing = self._committed(index, mark.ops, valid, min(tx, index.last_tx)).copy()
+        with self._lock:
+            self._follow(sight.core)
+            mark = index.mark()
+            ops = bisect_right(index.o_tx, tx)
+            if ops <= mark.ops:
+                return self._committed(index, ops, valid, tx)
+            standing = self._committed(index, mark.ops, valid, min(tx, index.last_tx)).copy()
         standing.follow(index, index.lengths(), valid, tx)
         standing.pending = True
         return standing
@@ -268,8 +275,7 @@ class Search:
             if standing.since <= valid < standing.until and (newer or standing.ops == ops):
                 del remembered[at]  # an interruption loses the whole, not a part
                 if standing.ops != ops:
-                    standing.follow(index, mark, valid, tx)
-                    standing.ops = ops
+                    standing = standing.moved_on(index, ops, mark, valid, tx)
                 standing.grow(index)
                 remembered.insert(0, standing)
                 return standing
@@ -308,6 +314,9 @@ class Search:
             except BaseException:  # interrupted between two words
                 self._fresh = FreshWords(len(self._columns.lengths))
                 raise
+            if index.is_forgetting():  # which may still be rolled back
+                self._index = None
+                raise RuntimeError("something is being forgotten. Read again")
 
     def _first(self, index: Index) -> WordColumns:
         """The words that are there before any is read: as they were saved, or of the trunk before the fork."""
@@ -340,40 +349,45 @@ class Search:
 
     def until(self, core: Source, languages: tuple[str, ...], versions: int) -> WordColumns:
         """The words of the first so many versions in these languages, as far as they are merged."""
-        import numpy as np
+        with self._lock:
+            import numpy as np
 
-        self._follow(core)
-        if languages != self.analyzer.languages:
-            return WordColumns.none()
-        columns = self._columns
-        return columns if len(columns.lengths) <= versions else columns.where(np.ones(versions, dtype=bool))
+            self._follow(core)
+            if languages != self.analyzer.languages:
+                return WordColumns.none()
+            columns = self._columns
+            return (
+                columns if len(columns.lengths) <= versions else columns.where(np.ones(versions, dtype=bool))
+            )
 
     def saving(self, core: Source) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """The header and the columns of the words of all versions, as they are saved with the index; None: not worth it."""
-        if core.index.mark().versions < FEW:
-            return None
-        self._follow(core)
-        if self._fresh.lengths:
-            self._merge()
-        header = {"identity": self.analyzer.identity, "gone": sorted(self._dropped)}
-        return header, self._columns.blocks()
+        with self._lock:
+            if core.index.mark().versions < FEW:
+                return None
+            self._follow(core)
+            if self._fresh.lengths:
+                self._merge()
+            header = {"identity": self.analyzer.identity, "gone": sorted(self._dropped)}
+            return header, self._columns.blocks()
 
     def drop(self, index: Index) -> None:
         """Drop every word of what was forgotten."""
-        if self._index is not index or len(index.gone) == len(self._dropped):
-            return
-        import numpy as np
+        with self._lock:
+            if self._index is not index or len(index.gone) == len(self._dropped):
+                return
+            import numpy as np
 
-        ops = index.mark().ops  # an open transaction may still be rolled back
-        gone = {ent for ent, op in index.gone.items() if op < ops}
-        if gone != self._dropped:
-            self._merge()
-            keeps = np.ones(len(self._columns.lengths), dtype=bool)
-            vers = [ver for ent in gone - self._dropped for ver in index.versions_of[ent]]
-            keeps[[ver for ver in vers if ver < len(keeps)]] = False
-            self._columns = self._columns.where(keeps)
-            self._dropped, self._lengths = gone, None
-            self._remembered.clear()
+            ops = index.mark().ops  # an open transaction may still be rolled back
+            gone = {ent for ent, op in index.gone.items() if op < ops}
+            if gone != self._dropped:
+                self._merge()
+                keeps = np.ones(len(self._columns.lengths), dtype=bool)
+                vers = [ver for ent in gone - self._dropped for ver in index.versions_of[ent]]
+                keeps[[ver for ver in vers if ver < len(keeps)]] = False
+                self._columns = self._columns.where(keeps)
+                self._dropped, self._lengths = gone, None
+                self._remembered.clear()
 
     def _words_of(self, core: Source, versions: range) -> FreshWords:
         found = FreshWords(versions.start)
@@ -485,7 +499,7 @@ def _says(posting: Posting, ver: int) -> bool:
     return at < len(posting.versions) and int(posting.versions[at]) == ver
 
 
-def _known_versions(index: Index, tx: Instant) -> int:
+def known_versions(index: Index, tx: Instant) -> int:
     """How many versions were recorded by an instant."""
     known = bisect_right(index.t_tx, tx)
     return min(index.t_ver[known - 1], index.mark().versions) if known else 0

@@ -95,6 +95,14 @@ class Standing:
         twin.version_of, twin.alive = self.version_of.copy(), self.alive.copy()
         return twin
 
+    def moved_on(self, index: Index, ops: int, mark: Mark, valid: Instant, tx: Instant) -> Standing:
+        """One that has followed up to `mark`, with the cached links; other threads may go on with this one."""
+        twin = self.copy()
+        twin.links = {by: dict(kept) for by, kept in list(self.links.items())}
+        twin.follow(index, mark, valid, tx)
+        twin.ops = ops
+        return twin
+
     def follow(self, index: Index, mark: Mark, valid: Instant, tx: Instant) -> None:
         """Update what was changed since, up to `mark`."""
         was = self.mark
@@ -141,7 +149,7 @@ class Standing:
 
         known_rows = bisect_right(index.r_tx, tx)
         r_end, r_from, r_to, r_ent, r_ver = (
-            np.array(memoryview(column)[:known_rows])
+            np.array(column[:known_rows])
             for column in (index.r_end, index.r_from, index.r_to, index.r_ent, index.r_ver)
         )  # copies: an array with an exported buffer cannot grow
         believed = r_end > tx

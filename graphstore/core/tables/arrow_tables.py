@@ -356,6 +356,8 @@ class NodeTables:
     def __init__(self, index: Index, raw: Raw) -> None:
         self._index, self._raw = index, raw
         self._things, self._versions, self._authors = self._empty()
+        self.field_kinds: dict[tuple[str | None, int], Any] = {}
+        """The types of the fields of a kind, by the rows there were."""
 
     def _empty(self) -> tuple[Kept, Kept, Kept]:
         return Kept(self._thing_columns), Kept(self._version_columns), Kept(self._author_column)

@@ -37,16 +37,17 @@ from graphstore.core.tables.guard import (
     split,
     widened,
 )
+from graphstore.core.tables.once_each import once_each
 from graphstore.core.tables.result import (
     Entity,
     Reader,
     Result,
     arrow_out,
-    arrow_type,
     fits,
     needs_arrow,
     rows_of,
 )
+from graphstore.core.tables.row_parameters import rows_read
 from graphstore.core.tables.texts import text
 from graphstore.errors import EngineError, InvalidError, LockedError, QueryError
 
@@ -145,13 +146,15 @@ def _arrow_in(rows: pyarrow.Table, types: Mapping[str, str]) -> pyarrow.Table:
     """
     import pyarrow as pa
 
+    from graphstore.core.tables import arrow_types
+
     fields = []
     for field in rows.schema:
         kind = field.type
         if pa.types.is_timestamp(kind):
             kind = pa.timestamp("us")  # casting an aware column keeps the instant and drops the zone
         elif pa.types.is_null(kind):
-            kind = arrow_type(types.get(field.name, "STRING")) or pa.string()
+            kind = arrow_types.arrow_type(types.get(field.name, "STRING")) or pa.string()
         elif pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_dictionary(kind):
             kind = pa.string()
         fields.append(pa.field(field.name, kind))
@@ -331,10 +334,8 @@ class Engine:
             "auto_checkpoint": False,  # a process killed inside a checkpoint leaves a file that cannot be opened
             "max_num_threads": threads,
         }
-        if self.path is None and self.driver == "kuzu":
-            options["compression"] = (
-                False  # looks each text up among those before it: half of a COPY of differing texts
-            )
+        if self.driver == "kuzu":
+            options["compression"] = False  # it looks each text up among those before it: half of a COPY
         if self.driver == "ladybug":
             options["throw_on_wal_replay_failure"] = False
         try:
@@ -446,7 +447,9 @@ class Engine:
         guard(statement)
         if self.driver == "kuzu":
             check_aggregates(statement)
-        bound = _bind_all(statement, params or {})
+        statement, tables = rows_read(once_each(statement), params or {})
+        tables = {name: _arrow_in(rows, {}) for name, rows in tables.items()}
+        bound = {**_bind_all(statement, {**(params or {}), **dict.fromkeys(tables)}), **tables}
         if timeout is not None:
             check_stoppable(statement, bound)
         with self._lock:

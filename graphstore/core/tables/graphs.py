@@ -14,9 +14,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from graphstore.core.index import libraries
+from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
-from graphstore.errors import EngineError, GraphStoreError
+from graphstore.errors import EngineError, GraphStoreError, QueryError
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
@@ -62,6 +63,8 @@ class Graphs:
             threading.RLock()
         )  # one graph is looked for, or built, at a time; taken after the lock of the index
         self._workers: Workers | None = None
+        self.beside: Graphs | None = None
+        """Those of the store that this one is a part of, where how things stand here depends on what is there."""
 
     def follow(self, index: Index) -> None:
         """Drop everything built on the old index, which was rebuilt."""
@@ -123,6 +126,7 @@ class Graphs:
         limits: Limits | None,
     ) -> Result:
         """The answer of a text over the tables. `lock`, that of the index, is free while it runs; `ready` looks whether the store is open."""
+        from graphstore.core.tables import macros, unknown_names
         from graphstore.core.tables.workers import ProcessEngine
 
         if self._workers is not None:
@@ -134,10 +138,22 @@ class Graphs:
                     engine = self.tables()
                 try:
                     with engine.worker.claimed if isinstance(engine, ProcessEngine) else nullcontext():
-                        return engine.query(cypher, params, limits=limits)
+                        written = macros.written_out(
+                            cypher, partial(self._field, engine), of_view=False, driver=self.driver
+                        )
+                        try:
+                            return engine.query(written, params, limits=limits)
+                        except QueryError as error:
+                            raise unknown_names.in_the_tables(error, engine) from None
                 except EngineError:
                     if not engine.gone:  # else it was closed meanwhile: something was erased
                         raise
+
+    def _field(self, engine: AnyEngine, variable: str, name: str) -> str:
+        """The field of the content of a version in the tables."""
+        from graphstore.core.tables import macros
+
+        return macros.in_content(variable, name, macros.kinds_of(engine, "Version", name))
 
     def query(
         self,
@@ -150,7 +166,7 @@ class Graphs:
         """The answer of a text over the graph of a view. The lock of the `core` is free while it runs, and while the graph is built."""
         workers = self._workers
         if workers is None:
-            graph = self._beside(core, lambda: self.view(core, *where()))
+            graph = self._beside(core, lambda: self.view(core, *where()).make_ready(cypher, limits))
             return graph.query(cypher, params, limits=limits)
         from graphstore.core.tables.workers import Gone
 
@@ -244,7 +260,7 @@ class Graphs:
         last = self._last_transaction(tx)
         found = []
         for span, graph in list(self._views.items()):
-            if graph.engine.gone:
+            if graph.engine.gone or graph.broken:
                 del self._views[span]
             elif span[0] <= valid < span[1] and span[2] == last:
                 self._views.move_to_end(span)
@@ -252,7 +268,7 @@ class Graphs:
         return found
 
     def _built(self, core: Any, where: Callable[[], Coordinate], worker: Worker) -> ViewGraph:
-        return self._build(core, *where(), worker)
+        return self._build(core, *where(), worker).make_ready(None)
 
     def _build(self, core: Any, valid: Instant, tx: Instant, worker: Worker | None) -> ViewGraph:
         from graphstore.core.tables.engine import NODE_GROUP, Engine
@@ -267,7 +283,8 @@ class Graphs:
 
         last = self._last_transaction(tx)
         tables = self.node_tables(core.epoch.world, core.raw)
-        graph = build(self._index, core.raw, tables, valid, tx, self._vocabulary, engine=engine)
+        with no_collecting():
+            graph = build(self._index, core.raw, tables, valid, tx, self._vocabulary, engine=engine)
         since = self._index.open_since
         if since is None or tx < since:  # a transaction still open may change its own view
             self._views[(*self._valid_span(valid), last, id(graph))] = graph
@@ -280,7 +297,8 @@ class Graphs:
     def _last_transaction(self, tx: Instant) -> Instant:
         instants = self._index.o_tx
         at = bisect_right(instants, tx)
-        return instants[at - 1] if at else -OPEN
+        last = instants[at - 1] if at else -OPEN
+        return last if self.beside is None else max(last, self.beside._last_transaction(tx))
 
     def _valid_span(self, valid: Instant) -> tuple[Instant, Instant]:
         """The longest stretch of valid time around `valid` in which no row of the index begins or ends and no event comes again."""
@@ -289,6 +307,8 @@ class Graphs:
             _around(column, valid)
             for column in (index.r_from, index.r_to, index.s_at, index.k_from, index.k_to)
         ]
+        if self.beside is not None:
+            spans.append(self.beside._valid_span(valid))
         return max(before for before, _ in spans), min(after for _, after in spans)
 
     def node_tables(self, world: int, raw: Raw) -> NodeTables:

@@ -9,6 +9,7 @@ back in them, and what is written is written one statement at a time.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
@@ -80,25 +81,28 @@ Notify = Callable[[str], None]
 
 
 class Pen:
-    """Writes in a thread of its own, one thing at a time, while the next columns are made.
+    """Writes in a thread of its own, one thing after the other, while the next columns are made.
 
     The engine works without holding the interpreter, so the two go side by side.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables")
-        self._last: Future[None] | None = None
+        self._waiting: deque[tuple[Future[None], int]] = deque()  # with how many rows each has
 
     def write(self, act: Callable[..., None], *args: Any) -> None:
-        """Do `act` when the write before it is done. Raises what that one raised."""
-        self.wait()
-        self._last = self._thread.submit(act, *args)
+        """Do `act` after the writes before it; at most `CHUNK` rows wait. Raises what one of those raised."""
+        rows = sum(arg.num_rows for arg in args if isinstance(arg, pa.Table))
+        while self._waiting and (
+            self._waiting[0][0].done() or rows + sum(size for _, size in self._waiting) > CHUNK
+        ):
+            self._waiting.popleft()[0].result()
+        self._waiting.append((self._thread.submit(act, *args), rows))
 
     def wait(self) -> None:
         """Until everything is written. Raises what went wrong."""
-        last, self._last = self._last, None
-        if last is not None:
-            last.result()
+        while self._waiting:
+            self._waiting.popleft()[0].result()
 
     def __enter__(self) -> Pen:
         self._quiet = no_collecting()
@@ -111,7 +115,7 @@ class Pen:
             if kind is None:
                 self.wait()
         finally:
-            self._thread.shutdown()
+            self._thread.shutdown(cancel_futures=True)
 
 
 class Projection:
@@ -423,10 +427,11 @@ class Projection:
         done, goal = self._done, self._index.mark()
         steps = [
             *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
-            *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
-            *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
             *((self._add_occurrences, lo, hi) for lo, hi in _chunks(done.seen, goal.seen)),
+            # links, which take long to write, while the columns of versions are made; last what is written in no time
             *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
+            *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
+            *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
             *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CLOSINGS)),
             *(
                 (self._close_links, lo, hi)

@@ -9,7 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import UUID
 
 import orjson
@@ -37,6 +38,10 @@ class Entity(dict[str, Any]):
     at: tuple[int, int]
     source: tuple[int, int] | None
     target: tuple[int, int] | None
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """By label and id: nodes can be put into a set."""
+        return hash((self.get("_label"), self.get("id")))
 
 
 def _address(internal: Mapping[str, int]) -> tuple[int, int]:
@@ -140,7 +145,7 @@ def arrow_values(column: pyarrow.Array) -> list[Any]:
         return _lists(column)
     if pa.types.is_struct(kind):
         names = [kind.field(at).name for at in range(kind.num_fields)]
-        fields = [arrow_values(column.field(at)) for at in range(kind.num_fields)]
+        fields = [_spread(arrow_values(column.field(at)), column) for at in range(kind.num_fields)]
         return [
             dict(zip(names, values, strict=True)) if there else None
             for there, *values in zip(_there(column), *fields, strict=True)
@@ -153,6 +158,14 @@ def arrow_values(column: pyarrow.Array) -> list[Any]:
         ]
     values: list[Any] = column.to_pylist()
     return values
+
+
+def _spread(values: list[Any], of: pyarrow.Array) -> list[Any]:
+    """The values of a field of structs, one for each: the engine leaves out those of structs that are null."""
+    if len(values) == len(of):
+        return values
+    rest = iter(values)
+    return [next(rest) if there else None for there in _there(of)]
 
 
 def _lists(column: pyarrow.Array) -> list[Any]:
@@ -247,10 +260,11 @@ def fits(rows: pyarrow.Table) -> bool:
 _AS_THEY_ARE = frozenset({"STRING", "BOOL", "SERIAL", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8"})  # fmt: skip
 
 
-def legible(value: Any) -> Any:
+def legible(value: Any, ends: Mapping[tuple[int, int], str] = MappingProxyType({})) -> Any:
     """A value of a row as JSON has it, the same at every door: what JSON has no form for is text, and a span of time is seconds.
 
-    NaN, Infinity and -Infinity, whole numbers beyond 64 bits and decimals are text; bytes are base64; keys of maps are text.
+    NaN, Infinity and -Infinity, whole numbers beyond 64 bits and decimals are text; bytes are base64; keys of maps are text. `ends`: ids of nodes by their
+    places; a relationship between two of them says them, as `_source` and `_target`.
     """
     if value is None or value is True or value is False or isinstance(value, str):
         return value
@@ -267,9 +281,14 @@ def legible(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, dict):
-        return {_legible_key(key): legible(item) for key, item in value.items()}
+        shown = {_legible_key(key): legible(item, ends) for key, item in value.items()}
+        if isinstance(value, Entity) and value.source is not None and value.target is not None:
+            both = ends.get(value.source), ends.get(value.target)
+            if None not in both:
+                shown["_source"], shown["_target"] = both
+        return shown
     if isinstance(value, list | tuple | set | frozenset):
-        return [legible(item) for item in value]
+        return [legible(item, ends) for item in value]
     if isinstance(value, bytes):
         return b64encode(value).decode()
     return str(value)
@@ -301,7 +320,7 @@ class Result:
         self._arrow: pyarrow.Table | None = None
 
     @classmethod
-    def of_arrow(cls, table: pyarrow.Table, warnings: Sequence[str] = ()) -> Result:
+    def of_arrow(cls, table: pyarrow.Table, warnings: Sequence[str] = ()) -> Self:
         """The Result of an Arrow table; rows are made on demand."""
         self = cls(table.column_names, (), warnings=warnings)
         self._tuples, self._arrow = None, table
@@ -323,7 +342,16 @@ class Result:
         """Every row as a dict of values as JSON has them: see `legible`."""
         if self._tuples is not None and all(kind in _AS_THEY_ARE for kind in self._types):
             return self.rows()
-        return [{name: legible(value) for name, value in row.items()} for row in self.rows()]
+        ends = self._ends()
+        return [{name: legible(value, ends) for name, value in row.items()} for row in self.rows()]
+
+    def _ends(self) -> dict[tuple[int, int], str]:
+        """The ids of the nodes among the values, by their places."""
+        return {
+            each.at: each["id"]
+            for each in _entities(self.tuples())
+            if each.source is None and isinstance(each.get("id"), str)
+        }
 
     def single(self) -> dict[str, Any]:
         """The only row. Raises NotFoundError when there is none, QueryError when there are more."""
@@ -343,6 +371,20 @@ class Result:
             self._arrow.num_rows if self._tuples is None and self._arrow is not None else len(self.tuples())
         )
 
+    def steps(
+        self, aggregate: str, *, by: str | Sequence[str] = (), axis: Literal["valid", "tx"] = "valid"
+    ) -> Steps:
+        """What the rows add up to over time: `count(*)`, or `count`, `sum`, `avg`, `min` or `max` of a column, at each instant of an axis.
+
+        Of a table with the periods as columns `valid_from` and `valid_to` (`tx_from`, `tx_to`), such as that of `history_table`. A row for each stretch
+        over which the value stays the same, for each of the columns `by`; where nothing holds there is none. Raises InvalidError for an aggregate or a
+        column that is not known.
+        """
+        from graphstore.core.tables import step_functions
+
+        columns = [by] if isinstance(by, str) else list(by)
+        return Steps.of_arrow(step_functions.steps(self.to_arrow(), aggregate, columns, axis))
+
     def to_arrow(self) -> pyarrow.Table:
         """A pyarrow Table: nodes and relationships as structs, instants aware, open ends null."""
         import pyarrow as pa
@@ -354,6 +396,18 @@ class Result:
             ]
             self._arrow = pa.table(arrays, names=self.columns)
         return self._arrow
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a stream of the Arrow C interface: pandas, polars, DuckDB and others take a Result as it is."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has the same columns and rows, in the same order."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return self.columns == other.columns and self.tuples() == other.tuples()
+
+    __hash__ = None  # type: ignore[assignment]  # two that are equal now may have other warnings
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame. Needs the extra `graphstore[pandas]`."""
@@ -389,7 +443,20 @@ class Result:
         return painter().table_plain(self.columns, self._texts(), len(self), self.warnings)
 
     def _repr_html_(self) -> str:
-        return painter().table_html(self.columns, self._texts(), len(self), self.warnings)
+        table, ends = (
+            painter().table_html(self.columns, self._texts(), len(self), self.warnings),
+            self._ends(),
+        )
+        if not ends:
+            return table
+        found = list(_entities(self.tuples()))
+        nodes = [each for each in found if each.source is None]
+        links = [
+            (ends[each.source], each, ends[each.target])
+            for each in found
+            if each.source in ends and each.target in ends
+        ]
+        return painter().graph_html(nodes, links, table)
 
     def _repr_markdown_(self) -> str:
         return painter().table_markdown(self.columns, self._texts(), len(self), self.warnings)
@@ -399,6 +466,17 @@ class Result:
 
     def _head(self) -> list[tuple[Any, ...]]:
         return self.tuples()[:SHOWN]
+
+
+class Steps(Result):
+    """A step function of time: a row for each stretch over which it stays the same, and what it is of. Where nothing holds there is no row. A notebook draws it."""
+
+    def _repr_html_(self) -> str:
+        lines: dict[str, list[tuple[Any, Any, Any]]] = {}
+        for *group, begin, end, value in self.tuples():
+            if value is not None:
+                lines.setdefault(", ".join(map(str, group)), []).append((begin, end, value))
+        return painter().steps_html(self.columns[-1], lines, super()._repr_html_())
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:
@@ -414,27 +492,17 @@ def _distinct(columns: Sequence[str]) -> list[str]:
     return found
 
 
-def arrow_type(kind: str) -> Any:
-    """The Arrow type of a type of the engine; None for one that is found out from the values."""
-    import pyarrow as pa
-
-    base = kind.removesuffix("[]")
-    known = {
-        "STRING": pa.string(), "BOOL": pa.bool_(), "DOUBLE": pa.float64(), "FLOAT": pa.float32(), "DATE": pa.date32(),
-        "TIMESTAMP": pa.timestamp("us", tz="UTC"), "INT128": pa.int64(), "INT64": pa.int64(), "INT32": pa.int32(),
-        "INT16": pa.int16(), "INT8": pa.int8(), "UINT64": pa.uint64(), "UINT32": pa.uint32(), "UINT16": pa.uint16(),
-        "UINT8": pa.uint8(),
-    }  # fmt: skip
-    flat = known.get(base)
-    return pa.list_(flat) if flat is not None and base != kind else flat
-
-
 def _arrow_column(values: list[Any], kind: str) -> pyarrow.Array:
     import pyarrow as pa
 
+    from graphstore.core.tables import arrow_types
+
+    known = arrow_types.arrow_type(kind)
     try:
-        return pa.array(values, arrow_type(kind))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        if known is not None and (kind == "UUID" or arrow_types.is_nested(known)):
+            values = [arrow_types.fitted(value, known) for value in values]
+        return pa.array(values, known)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ArithmeticError, AttributeError):  # fmt: skip
         return pa.array(
             [None if value is None else _cell(value, 0, lambda at: iso(instant(at))) for value in values],
             pa.string(),

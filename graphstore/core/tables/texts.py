@@ -9,19 +9,22 @@ filled by `text`. A query whose text differs on another driver has a sibling of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from graphstore.core.tables.guard import split
-from graphstore.errors import InvalidError
+from graphstore.core.tables.guard import pieces, split
+from graphstore.errors import InvalidError, QueryError
 from graphstore.values.vocabulary import KINDS
 
 _SECTION = re.compile(r"^// (name|macro): *(.+?) *$", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _HOLE = re.compile(r"__([A-Z]+(?:_[A-Z]+)*)__")
-_MACRO = re.compile(r"(\w+)\((\w+)\)\Z")
+_MACRO = re.compile(r"(\w+)\((\w+(?:, *\w+)*)\)\Z")
+
+Macros = Mapping[str, tuple[tuple[str, ...], str]]
+"""By name: the parameters and the text of each macro."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,26 @@ def folder() -> Path:
 @cache
 def sections(driver: str = "kuzu") -> dict[str, Section]:
     """Every named text for a driver, by name."""
-    raw: dict[str, Section] = {}
-    macros: dict[str, tuple[str, str]] = {}
+    known = macros(driver)
+    return {
+        section.name: replace(section, text=expand(section.text, known))
+        for kind, section in _all(driver)
+        if kind == "name"
+    }
+
+
+def macros(driver: str = "kuzu") -> Macros:
+    """Every macro for a driver, by name."""
+    return {
+        call[1]: (tuple(name.strip() for name in call[2].split(",")), section.text)
+        for kind, section in _all(driver)
+        if kind == "macro" and (call := _MACRO.match(section.name))
+    }
+
+
+def _all(driver: str) -> Iterator[tuple[str, Section]]:
     for path in [*sorted(folder().glob("*.cypher")), *sorted((folder() / driver).glob("*.cypher"))]:
-        for kind, section in _read(path.read_text(encoding="utf-8"), path.name):
-            if kind == "name":
-                raw[section.name] = section
-            elif call := _MACRO.match(section.name):
-                macros[call[1]] = (call[2], section.text)
-    return {name: replace(section, text=_expand(section.text, macros)) for name, section in raw.items()}
+        yield from _read(path.read_text(encoding="utf-8"), path.name)
 
 
 def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
@@ -70,19 +84,48 @@ def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
         yield mark[1], Section(mark[2], doc, "\n".join(lines[count:]).strip(), file, columns)
 
 
-def _expand(body: str, macros: dict[str, tuple[str, str]]) -> str:
-    """`body` with each `MACRO(name)` written out, macros inside macros included."""
-    if not macros:
-        return body
-    call = re.compile(r"\b(" + "|".join(map(re.escape, macros)) + r")\(\s*(\w+)\s*\)")
+def expand(body: str, known: Macros) -> str:
+    """`body` with each call of a macro written out, macros inside macros included. Raises QueryError for the wrong number of arguments."""
+    tokens = list(pieces(body))
+    found: list[str] = []
+    at = 0
+    while at < len(tokens):
+        kind, piece = tokens[at]
+        called = kind == "word" and piece in known and [*tokens, ("", "")][at + 1][1] == "("
+        if not called or (at and tokens[at - 1][1] in (".", ":")):
+            found.append(piece)
+            at += 1
+            continue
+        given, at = call_at(tokens, at + 2)
+        parameters, definition = known[piece]
+        if len(given) != len(parameters) or not all(given):
+            raise QueryError(f"{piece} takes ({', '.join(parameters)}), not ({', '.join(given)}).")
+        found.append(expand(filled(definition, dict(zip(parameters, given, strict=True))), known))
+    return "".join(found)
 
-    def written_out(match: re.Match[str]) -> str:
-        variable, definition = macros[match[1]]
-        return re.sub(rf"\b{variable}\b", match[2], definition)
 
-    while call.search(body):
-        body = call.sub(written_out, body)
-    return body
+def call_at(tokens: Sequence[tuple[str, str]], at: int) -> tuple[list[str], int]:
+    """The arguments of a call whose first token is `at`, and where what follows its bracket begins."""
+    given, depth = [""], 0
+    for place in range(at, len(tokens)):
+        piece = tokens[place][1]
+        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
+        if depth < 0:
+            return [each.strip() for each in given], place + 1
+        if depth == 0 and piece == ",":
+            given.append("")
+        else:
+            given[-1] += piece
+    raise QueryError("a bracket that is opened in the query is never closed.")
+
+
+def filled(definition: str, given: Mapping[str, str]) -> str:
+    """The text of a macro with its parameters given."""
+    found, before = [], ""
+    for kind, piece in pieces(definition):
+        found.append(given[piece] if kind == "word" and piece in given and before != "." else piece)
+        before = piece
+    return "".join(found)
 
 
 def text(name: str, *, driver: str = "kuzu", **holes: str) -> str:

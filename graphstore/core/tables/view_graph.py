@@ -10,7 +10,7 @@ import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -21,6 +21,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, Raw, tombstone
 from graphstore.core.index.shaky_spans import NO, NOT_KEPT
 from graphstore.core.journal.line import dumps
+from graphstore.core.tables import macros, unknown_names
 from graphstore.core.tables.arrow_tables import (
     NodeTables,
     claim_columns,
@@ -38,7 +39,7 @@ from graphstore.core.tables.arrow_tables import (
 )
 from graphstore.core.tables.guard import LIMITS, Limits, parse
 from graphstore.core.tables.projection import POOL, Pen, fill, link_table
-from graphstore.core.tables.properties import chosen, field_kind, property_name
+from graphstore.core.tables.properties import FieldKind, chosen, field_kind, property_name
 from graphstore.core.tables.result import Result
 from graphstore.core.tables.texts import text
 from graphstore.core.tables.workers import AnyEngine
@@ -61,6 +62,12 @@ _RESERVED = frozenset(
 )
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
 _MANY = 0.1  # of all that rests on something: from then on what fell is followed to all that it shakes
+_LABELS = frozenset(name.upper() for name in LABELS)
+_NAMES = frozenset({"word", "quoted"})  # kinds of token
+_OF_A_NODE = frozenset(
+    {"COUNT", "COLLECT", "MIN", "MAX", "SUM", "AVG", "ID", "LABEL", "LABELS", "SIZE"}
+)  # functions
+_FITS: dict[str, tuple[str, ...]] = {"truth": ("truth",), "whole": ("whole",), "number": ("whole", "number")}
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
@@ -85,9 +92,7 @@ def build(
         labels[ent] = _EVENT if index.is_event[ent] else _NODE
     node_rows = [row for row in rows if labels[index.r_ent[row]] == _NODE]
     nodes, ents = tables.of(numbers(node_rows)), [index.r_ent[row] for row in node_rows]
-    events = _Things(
-        index, raw, [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _EVENT]
-    )
+    events = [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _EVENT]
     known = zip(labels, index.born, strict=False)  # others may come meanwhile, with a later tx
     absent = [ent for ent, (label, born) in enumerate(known) if label == 0xFF and born <= tx]
     for ent in absent:
@@ -98,27 +103,31 @@ def build(
     graph = ViewGraph(engine(memory, len(rows) + len(absent)), fields)
     driver = graph.driver
     try:
-        shape = "".join(f",\n  `{name}` {kind}" for name, kind, _ in fields.columns)
+        shape = "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
         graph.engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
         graph.engine.run(text("view_absent", driver=driver))
         graph.engine.run(text("view_event", driver=driver))
-        with Pen() as pen:
-            nodes["standing"] = texts(_uprights(index, raw, ents, valid, tx))
-            nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
-            columns = {name: nodes[name] for name in _BASE} | {name: each for name, _, each in fields.columns}
-            pen.write(fill, graph.engine, "Node", pa.table(columns))
-            pen.write(
-                fill,
-                graph.engine,
-                "Event",
-                events.event_table(valid, tx),
-            )
-            pen.write(fill, graph.engine, "Absent", _absent_table(index, raw, absent, valid, tx))
     except BaseException:
         graph.close()
         raise
+
+    def node_table() -> pa.Table:
+        nodes["standing"] = texts(_uprights(index, raw, ents, valid, tx))
+        nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
+        return pa.table(
+            {name: nodes[name] for name in _BASE}
+            | {each.name: each.values for each in fields.columns.values()}
+        )
+
     kinds = set(map(link_table, {*vocabulary.kinds, *index.l_kind}))
     graph.await_links(kinds, _link_groups(index, link_rows, labels), partial(_links, index, raw))
+    graph.await_things(
+        {
+            "Node": node_table,
+            "Event": lambda: _Things(index, raw, events).event_table(valid, tx),
+            "Absent": lambda: graph.with_fields(*_absent_table(index, raw, absent, valid, tx)),
+        }
+    )
     return graph
 
 
@@ -129,7 +138,7 @@ def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Insta
     says = {ent: NOT_KEPT if kept is None else kept.says(ent, valid, tx) for ent in within}
     unknown = [ent for ent in within if says[ent] < 0]
     if len(unknown) > _MANY * len(index.rests):
-        shaky = {one.ent for one in resting.shaky_entities()}
+        shaky = resting.shaken()
     else:
         shaky = {ent for ent in unknown if resting.is_shaky(ent)}
     return [
@@ -143,7 +152,8 @@ def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Insta
 
 
 class ViewGraph:
-    """The engine of one view. The table of a kind of link is made, and its links loaded, when a query first names that kind.
+    """The engine of one view. The table of a kind of link is made, and its links loaded, when a query first names that kind; the rows of a label, and
+    links to them, when a query first may read it.
 
     It knows which fields its contents have, and names them when a query asks for another.
     """
@@ -153,57 +163,96 @@ class ViewGraph:
         self.load, self.close = engine.load, engine.close
         self._fields = fields
         self._waiting: Waiting = {}
+        self._things: dict[str, Callable[[], pa.Table]] = {}
+        self.broken = False  # whether something was not loaded that should be
         self._unmade: set[str] = set()
+        self._linked: frozenset[str] = frozenset()
         self._loading = threading.Lock()
         self._links: Callable[[list[int]], pa.Table]
 
     def await_links(self, tables: set[str], waiting: Waiting, links: Callable[[list[int]], pa.Table]) -> None:
         """The relationship tables, the links there are, and what makes columns of them."""
         self._unmade, self._waiting, self._links = tables, waiting, links
+        self._linked = frozenset(waiting)
+
+    def await_things(self, things: dict[str, Callable[[], pa.Table]]) -> None:
+        """What makes the rows of the labels that are still empty."""
+        self._things = things
+
+    def with_fields(self, absent: pa.Table, contents: list[Json]) -> pa.Table:
+        """What does not stand, with the fields of its contents as columns, which its table is given."""
+        for each in self._fields.of_absent(contents):
+            more = text("view_field", driver=self.driver, TYPE=each.type)
+            self.engine.run(more.replace("__FIELD__", each.name))
+            absent = absent.append_column(each.name, each.values)
+        return absent
 
     def query(
         self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: Limits | None = LIMITS
     ) -> Result:
         """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
-        self._load(cypher, limits)
+        self.make_ready(cypher, limits)
+        written = macros.written_out(cypher, self._field, of_view=True, driver=self.driver)
         try:
-            return self.engine.query(cypher, params, limits=limits)
+            return self.engine.query(written, params, limits=limits)
         except QueryError as error:
             missing = _NO_PROPERTY.search(str(error))
             if missing is None:
-                raise
+                raise unknown_names.in_a_view(error, LABELS, self._linked) from None
             raise QueryError(
                 f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}"
             ) from error
 
-    def _load(self, cypher: str, limits: Limits | None) -> None:
-        with self._loading:  # a second thread waits until the tables it may name are loaded
-            if not self._waiting and not self._unmade:
-                return
-            named = named_tables(cypher, limits)
-            for table in sorted(self._unmade if named is None else self._unmade & named):
-                self.engine.run(text("view_link", driver=self.driver, KIND=table))
-                self._unmade.discard(table)
-            if not self._waiting:
-                return
-            with Pen() as pen:
-                for table in [name for name in self._waiting if named is None or name in named]:
-                    self._load_table(pen, table)
+    def _field(self, variable: str, name: str) -> str:
+        """The field of a node's content: its property, or what the content says where it has none of its own."""
+        if name in self._fields.properties:
+            return f"{variable}.`{self._fields.properties[name]}`"
+        return macros.in_content(variable, name, macros.kinds_of(self.engine, "Node", name))
+
+    def make_ready(self, cypher: str | None, limits: Limits | None = LIMITS) -> ViewGraph:
+        """Load what a text may read, of None everything but links."""
+        with self._loading:  # a second thread waits until what it may read is loaded
+            if self.broken:
+                raise RuntimeError("the graph is not whole. Build it again")
+            if self._waiting or self._unmade or self._things:
+                labels = None if cypher is None else named_labels(cypher, limits)
+                tables = frozenset() if cypher is None else named_tables(cypher, limits)
+                try:
+                    self._load(labels, tables)
+                except BaseException:
+                    self.broken = True
+                    raise
+        return self
+
+    def _load(self, labels: frozenset[str] | None, tables: frozenset[str] | None) -> None:
+        for table in sorted(self._unmade if tables is None else self._unmade & tables):
+            self.engine.run(text("view_link", driver=self.driver, KIND=table))
+            self._unmade.discard(table)
+        with Pen() as pen:
+            for label in [name for name in self._things if labels is None or name.upper() in labels]:
+                things = self._things[label]()
+                pen.wait()
+                del self._things[label]  # taken off as it is written, never twice
+                pen.write(fill, self.engine, label, things)
+            for table in [name for name in self._waiting if tables is None or name in tables]:
+                self._load_table(pen, table, labels)
+                if not self._waiting[table]:
                     del self._waiting[table]
 
-    def _load_table(self, pen: Pen, table: str) -> None:
+    def _load_table(self, pen: Pen, table: str, labels: frozenset[str] | None) -> None:
         waiting = self._waiting[table]
-        while waiting:
-            (source, target), rows = waiting[-1]
+        for group in [
+            each for each in waiting if labels is None or labels.issuperset(map(str.upper, each[0]))
+        ]:
+            (source, target), rows = group
             if (source, target) != ("Node", "Node"):
                 self.engine.run(
                     text("view_pair", driver=self.driver, KIND=table, SOURCE=source, TARGET=target)
                 )
             links = self._links(rows)
             pen.wait()
-            pen.write(
-                fill, self.engine, table, links, waiting.pop()[0]
-            )  # taken off as it is written, never twice
+            waiting.remove(group)  # taken off as it is written, never twice
+            pen.write(fill, self.engine, table, links, group[0])
 
 
 def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
@@ -232,6 +281,36 @@ def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
             named.add(words[at].strip("`").upper())
             at += 1
     return frozenset(named)
+
+
+def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
+    """The labels of what a text can read, in upper case, where it says them of each node, and each hop of each path; None when it may read any. In doubt
+    it may."""
+    tokens = parse(cypher, limits).tokens
+    if any(kind == "word" and word.upper() == "CALL" for kind, word in tokens):
+        return None
+    if any(kind == "mark" and not mark.isascii() for kind, mark in tokens):
+        return None
+    kinds = [kind for kind, _ in tokens] + [""] * 3
+    words = [word for _, word in tokens] + [""] * 3
+    labels: set[str] = set()
+    lists = 0
+    for at, word in enumerate(words):
+        lists += (word == "[") - (word == "]")
+        if (word == "*" and lists) or (word in ("-", ">") and words[at + 1] in ("{", "+", "*")):
+            return None  # a path of several hops, whose nodes have no label
+        if (kinds[at], word) != ("mark", "("):
+            continue
+        to = at + 1 + (kinds[at + 1] in _NAMES)
+        labelled = words[to] == ":"
+        while words[to] in (":", "|"):
+            to += 1 + (words[to + 1] == ":")
+            labels.add(words[to].strip("`").upper() if kinds[to] in _NAMES else "")
+            to += 1
+        ended = words[to].upper() in (")", "{", "WHERE")
+        if ended != labelled and not (ended and words[at - 1].upper() in _OF_A_NODE):
+            return None
+    return frozenset(labels) if labels <= _LABELS else None
 
 
 # ------------------------------------------------------------------------------------------------ what holds
@@ -288,6 +367,7 @@ class _Things:
         """The rows as events, with what (valid, tx) knows of their occurrences."""
         index, happened = self.index, Happened(self.index, self.raw, valid, tx)
         seen = [happened.seen(ent) for ent in self.ents]
+        bodies = [_shown(happened, ent, body) for ent, body in zip(self.ents, self.bodies, strict=True)]
         types = [index.kind[ent] for ent in self.ents]
         return pa.table(
             {
@@ -300,20 +380,29 @@ class _Things:
                 "status": texts(
                     [happened.status(ent, body) for ent, body in zip(self.ents, self.bodies, strict=True)]
                 ),
-                **event_columns(types, self.bodies),
+                **event_columns(types, bodies),
                 "standing": texts(_uprights(index, self.raw, self.ents, valid, tx)),
                 "tx_from": instants([index.born[ent] for ent in self.ents]),
             }
         )
 
 
-def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> pa.Table:
-    """What is known and does not hold, with its last content known at tx."""
+def _absent_table(
+    index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant
+) -> tuple[pa.Table, list[Json]]:
+    """What is known and does not hold, with its last content known at tx; and the contents of those that are nodes, of others nothing."""
     found = _Things(index, raw, [(ent, _last_row(index, ent, valid, tx)) for ent in ents])
+    happened = Happened(index, raw, valid, tx)
+    contents: list[Json] = [
+        {} if index.is_event[ent] else body.get("content", {})
+        for ent, body in zip(ents, found.bodies, strict=True)
+    ]
     for at, ent in enumerate(ents):
         if index.is_event[ent]:
             event = {
-                name: value for name, value in found.bodies[at].items() if name not in ("salt", "content")
+                name: value
+                for name, value in _shown(happened, ent, found.bodies[at]).items()
+                if name not in ("salt", "content")
             }
             found.bodies[at] = {
                 "content": event,
@@ -321,7 +410,13 @@ def _absent_table(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: I
                 "source": event.get("source"),
                 "trigger": None,
             }
-    return found.table([index.standing(ent, valid, tx) for ent in ents])
+    return found.table([index.standing(ent, valid, tx) for ent in ents]), contents
+
+
+def _shown(happened: Happened, ent: int, body: Json) -> Json:
+    """The body of an event with the metadata of its latest occurrence."""
+    metadata = happened.latest(ent, body).get("metadata")
+    return body if metadata == body.get("metadata") else {**body, "metadata": metadata}
 
 
 def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
@@ -373,45 +468,91 @@ def _links(index: Index, raw: Raw, rows: list[int]) -> pa.Table:
 # -------------------------------------------------------------------------------------------- content fields
 
 
-class _Fields:
-    """The fields of contents as columns: name, type in Cypher, values."""
+class _Column(NamedTuple):
+    """A field of contents as a column: its name and type in Cypher, what its values are, and these."""
 
-    def __init__(self, columns: list[tuple[str, str, pa.Array]], left_out: int) -> None:
+    name: str
+    type: str
+    kind: FieldKind
+    values: pa.Array
+
+
+class _Fields:
+    """The fields of the contents of nodes as columns, by field."""
+
+    def __init__(self, columns: dict[str, _Column], left_out: int) -> None:
         self.columns = columns
         self.left_out = left_out
+        self.absent: list[str] = []
+        """The columns that only what does not stand has, once its rows are there."""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The column of each field."""
+        return {field: column.name for field, column in self.columns.items()}
 
     def known(self) -> str:
         """A sentence that lists the available names."""
-        names = ", ".join(
-            f"`{n}`" if not n.isidentifier() else n for n in [*_BASE, *(name for name, _, _ in self.columns)]
-        )
+        names = _listed([*_BASE, *self.properties.values()])
         rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
-        return f"Node has {names}.{rare} A content field that no node has here is no column."
+        only = f" Absent has these and {_listed(self.absent)}." if self.absent else ""
+        return f"Node has {names}.{rare}{only} A content field that no node has here is no column."
+
+    def of_absent(self, contents: list[Json]) -> list[_Column]:
+        """The same fields of what does not stand, of the same types, and those that only it has. A value of another type is in content only."""
+        names, _ = chosen(contents)
+        taken = {name.casefold() for name in (*_RESERVED, *self.properties.values())}
+        found = []
+        for name in [*self.columns, *(name for name in names if name not in self.columns)]:
+            known, values = self.columns.get(name), [content.get(name) for content in contents]
+            found.append(
+                _column(known.name if known else property_name(name, taken), values, known and known.kind)
+            )
+        self.absent = [column.name for column in found[len(self.columns) :]]
+        return found
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" if not name.isidentifier() else name for name in names)
 
 
 def _fields(contents: list[Json]) -> _Fields:
     names, left_out = chosen(contents)
     taken = {name.casefold() for name in _RESERVED}
-    columns = []
-    for name in names:
-        column = property_name(name, taken)
-        kind, values = _typed(
-            [content.get(name) for content in contents], as_text=column.lower() in _EVENT_TEXTS
-        )
-        columns.append((column, kind, values))
-    return _Fields(columns, left_out)
+    return _Fields(
+        {
+            name: _column(property_name(name, taken), [content.get(name) for content in contents])
+            for name in names
+        },
+        left_out,
+    )
 
 
-def _typed(values: list[Any], *, as_text: bool) -> tuple[str, pa.Array]:
-    """The type of a field of all nodes, and its column."""
-    kind = field_kind(values)
-    if kind == "text":
-        return "STRING", texts(values)
-    if not as_text:
-        if kind == "truth":
-            return "BOOL", truths(values)
-        if kind == "whole":
-            return "INT64", numbers(values)
-        if kind == "number":
-            return "DOUBLE", fractions([None if value is None else float(value) for value in values])
-    return "STRING", texts([None if value is None else dumps(value).decode() for value in values])
+def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> _Column:
+    """The column of a field. `kind`: what its values are, where it is to be the same as elsewhere; else what these agree on."""
+    given = field_kind(values) if kind is None else kind
+    if given == "text":
+        return _Column(name, "STRING", given, texts([_text(value) for value in values]))
+    if name.lower() not in _EVENT_TEXTS:
+        fitting = [
+            value if value is None or field_kind((value,)) in _FITS.get(given, ()) else None
+            for value in values
+        ]
+        if given == "truth":
+            return _Column(name, "BOOL", given, truths(fitting))
+        if given == "whole":
+            return _Column(name, "INT64", given, numbers(fitting))
+        if given == "number":
+            return _Column(
+                name,
+                "DOUBLE",
+                given,
+                fractions([None if value is None else float(value) for value in fitting]),
+            )
+    return _Column(
+        name, "STRING", "json", texts([None if value is None else dumps(value).decode() for value in values])
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else dumps(value).decode()

@@ -11,6 +11,7 @@ from itertools import islice
 from graphstore.core.index.index import Index
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core, Sight
+from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
@@ -26,9 +27,7 @@ _SECOND = 1_000_000
 
 def new_id(index: Index) -> str:
     """An id that nothing has."""
-    while (name := os.urandom(8).hex()) in index.ids:
-        pass
-    return name
+    return drawn(lambda: os.urandom(8).hex(), index.ids)
 
 
 class Act:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from graphstore.core.index.index import Index
 from graphstore.core.read.rows import of_sentence
 from graphstore.core.read.sight import Core, in_time
+from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, InvalidError
@@ -203,7 +204,7 @@ class Linking:
         if ends.source == ends.target:
             raise InvalidError(f"{index.names[ends.source]!r} cannot be linked to itself.")
         since, period = span[0], self._period(ends, span)
-        alike = self._alike(ends, self.work.tx)
+        alike = self._alike(ends, period, self.work.tx)
         there = [row for row in alike if overlap(self._held(row), period)] if alike else alike
         fresh = self._unsaid(there, ends, period, claim) if there else [period]
         if not fresh:
@@ -224,7 +225,7 @@ class Linking:
 
     def _period(self, ends: Ends, span: Wanted) -> Period:
         since, until = span
-        begins = self._begins(ends) if since is None else since
+        begins = self.begins(ends) if since is None else since
         if begins >= until:
             default = f" {ends.kind.name} begins by itself at {exactly(begins)}:" if since is None else ""
             raise InvalidError(
@@ -233,7 +234,7 @@ class Linking:
             )
         return begins, until
 
-    def _begins(self, ends: Ends) -> Instant:
+    def begins(self, ends: Ends) -> Instant:
         """When a link begins to hold of which nothing is said: one that says what rests on what, or causes it, at the later start of its ends."""
         index, tx = self.index, self.work.tx
         starts = [start for end in (ends.source, ends.target) if (start := index.start(end, tx)) is not None]
@@ -291,13 +292,14 @@ class Linking:
 
     def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
         """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""
-        return [row for row in self._alike(ends, tx) if overlap(self._held(row), span)]
+        return [row for row in self._alike(ends, span, tx) if overlap(self._held(row), span)]
 
-    def _alike(self, ends: Ends, tx: Instant) -> list[int]:
+    def _alike(self, ends: Ends, near: Period, tx: Instant) -> list[int]:
+        """The believed rows of a link with these ends, by valid_from: all that overlap or touch a period."""
         index = self.index
         rows = [
             row
-            for link in of_sentence(index, ends.source, ends.kind, ends.target)
+            for link in of_sentence(index, ends.source, ends.kind, ends.target, near, tx)
             for row in index.believed_link(link, tx)
         ]
         return sorted(rows, key=index.k_from.__getitem__) if len(rows) > 1 else rows
@@ -416,10 +418,7 @@ class Linking:
 
     def new_link_id(self) -> str:
         """A link id that is not known yet."""
-        known = self.index.link_ids
-        while (name := f"lnk_{os.urandom(8).hex()}") in known:
-            pass
-        return name
+        return drawn(lambda: f"lnk_{os.urandom(8).hex()}", self.index.link_ids)
 
     def _free_link_id(self, name: str) -> str:
         printable("link id", name)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 
+from graphstore.core.index.occurrences import Happened
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.write.act import Act
@@ -14,7 +15,8 @@ from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed, triple_of
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import TRUST, Trust
-from graphstore.values.models import Merge
+from graphstore.values.event_fields import differing
+from graphstore.values.models import Json, Merge
 from graphstore.values.period import (
     BEGINNING,
     OPEN,
@@ -238,18 +240,24 @@ class MergeWriter:
     def _event(self, ent: int, instants: list[Instant]) -> None:
         theirs, name = self.theirs, self.theirs.names[ent]
         ours = self.mine.ids.get(name, -1)
-        first = theirs.rows_of[ent][0]
-        op = self._op("record_event", name, theirs.r_op[first])
+        first, op = theirs.rows_of[ent][0], -1
+        body = description(self.branch, theirs.versions_of[ent][0])
+        told = Happened(theirs, self.branch.raw, OPEN - 1, OPEN - 1).told(ent)
+        reported = {**body, **_taken(told, theirs.first_reported(ent))}
         if ours < 0:
             ours = self._new(ent)
-            body = description(self.branch, theirs.versions_of[ent][0])
-            self.work.describe(ours, [(instants[0], OPEN)], body, op)
+            op = self._op("record_event", name, theirs.r_op[first])
+            kept = {field: value for field, value in reported.items() if value is not None}
+            self.work.describe(ours, [(instants[0], OPEN)], kept, op)
             self.added.append(name)
             instants = instants[1:]
         else:
             self.changed.append(name)
         for at in instants:
-            self.work.happen_again(ours, at, op)
+            own = differing(reported, {**body, **_taken(told, at)})
+            if op < 0 or own:
+                op = self._op("record_event", name, theirs.r_op[first])
+            self.work.happen_again(ours, at, op, own)
 
     def _retract(self, ent: int) -> None:
         name, source_op = self.theirs.names[ent], self.theirs.r_close[self.theirs.rows_of[ent][-1]]
@@ -364,3 +372,11 @@ class MergeWriter:
                 for piece in without_all((start, stop), [period])
             ]
             self.work.set_taken(link, left)
+
+
+def _taken(told: list[tuple[Instant, Json]], at: Instant) -> Json:
+    """What an occurrence at that instant says of itself, removed from those told."""
+    found = next((one for one in told if one[0] == at), (at, {}))
+    if found in told:
+        told.remove(found)
+    return found[1]

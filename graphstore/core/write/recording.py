@@ -6,16 +6,21 @@ import os
 from typing import NamedTuple
 
 from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import Happened, look_for_prints
+from graphstore.core.index.occurrences import Happened, look_for_prints, print_of
 from graphstore.core.write.act import Act
+from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.values.fingerprints import MENDING, SINGLE
+from graphstore.values.event_fields import differing
+from graphstore.values.fingerprints import MENDING, SINGLE, digest
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Recorded
 from graphstore.values.period import OPEN, Instant, period
 from graphstore.values.vocabulary import creator_of
+
+TOLD_APART = "told apart"
+"""The setting: fingerprints of which each text is an event of its own."""
 
 
 class Report(NamedTuple):
@@ -45,6 +50,7 @@ class Recording:
 
     def record(self, report: Report) -> Recorded:
         """Write a report. Returns its event as it is now."""
+        report = self._to_the_letter(report)
         written = self.write(report)
 
         def make() -> Recorded:
@@ -63,13 +69,15 @@ class Recording:
         if known >= 0:
             return Written(known, is_new=False)
         when = self.work.tx if report.at is None else report.at
+        report = self._to_the_letter(report)
         ent = self._alike(report)
         is_new = ent < 0
         if is_new:
             ent, op = self._new(report, when)
         else:
             op = self.work.op("record_event", self.index.names[ent])
-            self.work.happen_again(ent, when, op)
+            first = self.act.body(self.index.versions_of[ent][0])
+            self.work.happen_again(ent, when, op, differing(first, report.body))
         agent = report.body.get("agent")
         maker = f"agent:{agent}" if agent else "store"
         warnings = [self._relate(ent, other, when, maker, op) for other in report.related]
@@ -84,9 +92,7 @@ class Recording:
 
     def new_id(self, at: Instant) -> str:
         """A new id for an event that happened then."""
-        while (name := f"evt_{at // 1000}_{os.urandom(4).hex()}") in self.index.ids:
-            pass
-        return name
+        return drawn(lambda: f"evt_{at // 1000}_{os.urandom(4).hex()}", self.index.ids)
 
     def _same(self, report: Report, id: str) -> int:
         """The event of that id, when its content is the same; -1 when the id is not known."""
@@ -110,12 +116,20 @@ class Recording:
             )
         return ent
 
+    def _to_the_letter(self, report: Report) -> Report:
+        """The report, with a fingerprint of its very text where its own was told apart."""
+        body, apart = report.body, self.index.setting(TOLD_APART)
+        if not apart or not may_repeat(report) or body["fingerprint"] not in apart:
+            return report
+        own = digest(report.type, body["description"], body.get("source"))
+        return report._replace(body={**body, "fingerprint": own})
+
     def _alike(self, report: Report) -> int:
         """The event that a report without an id repeats, or -1: of several the one recorded last."""
         if not may_repeat(report):
             return -1
         look_for_prints(self.index, self.core.raw)
-        for ent in reversed(self.index.prints.get(report.body["fingerprint"], ())):
+        for ent in reversed(self.index.prints.get(print_of(report.body), ())):
             if self.index.kind[ent] == report.type and can_come_again(self.index, ent, self.work.tx):
                 return ent
         return -1
@@ -171,6 +185,7 @@ def can_come_again(index: Index, ent: int, tx: Instant) -> bool:
     return bool(index.now_of[ent]) and not index.superseded(ent, tx, tx)
 
 
-def occur(work: Transaction, id: str, at: Instant) -> None:
-    """Record one more occurrence of the event of that id, whatever its fingerprint. The event must be believed."""
-    work.happen_again(work.index.ids[id], at, work.op("record_event", id))
+def occur(work: Transaction, id: str, at: Instant, own: Json) -> None:
+    """Record one more occurrence of the event of that id, whatever its fingerprint, and what it says otherwise than the first report.
+    The event must be believed."""
+    work.happen_again(work.index.ids[id], at, work.op("record_event", id), own)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +27,11 @@ DAY = 86_400_000_000
 AFTER_EVICTION = 0.8  # of the allowed size, so that not every commit evicts
 _TOMBSTONE = 64  # approximate bytes that an eviction adds for each thing
 _LINE = 512  # approximate bytes that it adds once
+_AUDIT = 460  # approximate bytes that remain of an evicted event
+_AUDITS = 0.25  # of the allowed size: what remains of evicted events may take so much before it is summed up
+_SUMS = "evicted"  # in the body of the operation that summed them up: day -> type -> how many
+
+Sums = dict[str, dict[str, int]]
 
 
 def candidates(
@@ -97,6 +104,51 @@ def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> 
     return taken
 
 
+def outgrown(index: Index, size: int, allowed: int, now: Instant) -> tuple[list[int], bool]:
+    """What is to go from a journal of more than the allowed bytes, the oldest events; and whether nothing is to remain of them, nor of the
+    events that were evicted before. Never all that stand: where that would not do, the older half."""
+    over = size - int(allowed * AFTER_EVICTION)
+    there = candidates(index, None, None, now)
+    ents = _not_all(there, enough(index, there, over, True))
+    evicted = [ent for ent in index.gone if index.is_event[ent] and index.word(ent) == "evicted"]
+    if (len(evicted) + len(ents)) * _AUDIT <= allowed * _AUDITS:
+        return ents, False
+    ents = _not_all(there, enough(index, there, over - len(evicted) * _AUDIT, False))
+    return evicted + ents, True
+
+
+def _not_all(there: list[int], ents: list[int]) -> list[int]:
+    return ents if len(ents) < len(there) else ents[: len(ents) // 2]
+
+
+def sums_of(index: Index, ents: Iterable[int]) -> Sums:
+    """How many events of which type happened last on which day, of UTC."""
+    sums: Sums = {}
+    for ent in ents:
+        day = sums.setdefault(moment(index.last_seen(ent)).date().isoformat(), {})
+        day[index.kind[ent]] = day.get(index.kind[ent], 0) + 1
+    return sums
+
+
+def summed_before(index: Index, raw: Raw, day: Instant) -> tuple[frozenset[Instant], Sums]:
+    """The transactions of the same day, of UTC, that summed up evicted events, and their sums together."""
+    since, found, sums = day - day % DAY, set(), Sums()
+    for op in range(bisect_left(index.o_tx, since), len(index.o_tx)):
+        if index.o_verb[op] == "evict" and not index.o_subject[op] and index.o_len[op]:
+            told: Sums | None = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get(_SUMS)
+            if told is not None:
+                found.add(index.o_tx[op])
+                sums = together(sums, told)
+    return frozenset(found), sums
+
+
+def together(one: Sums, other: Sums) -> Sums:
+    """Both sums as one."""
+    return {
+        day: dict(Counter(one.get(day, {})) + Counter(other.get(day, {}))) for day in sorted({*one, *other})
+    }
+
+
 def freed(index: Index, ents: list[int], keep_audit: bool) -> int:
     """How many bytes the removal of their contents frees, approximately."""
     contents = [sum(index.v_len[ver] for ver in index.versions_of[ent]) for ent in ents]
@@ -112,7 +164,7 @@ def forget(work: Transaction, verb: str, names: list[str], raw: Raw) -> None:
         op, ent = work.op(verb, name), index.ids.get(name, -1)
         if ent >= 0:
             if verb == "evict" and index.is_event[ent] and (place := _place(index, raw, ent)):
-                work.leave(op, place)
+                work.leave(op, {"place": place})
             work.take(ent, (BEGINNING, OPEN), op)
         index.forget(ent, op)
 
@@ -124,13 +176,20 @@ def _place(index: Index, raw: Raw, ent: int) -> Json:
 
 
 def without_trace(
-    tx: Instant, count: int, author: str | None, reason: str | None
+    tx: Instant, count: int, author: str | None, reason: str | None, sums: Sums | None = None
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """The line that records that things were removed, without naming them."""
+    """The line that records that things were removed, without naming them; with `sums` how many of what were, of which day."""
     text = f"{count} removed without a trace" + (f": {reason}" if reason else "")
+    if sums is not None:
+        days = (
+            f"{day} {', '.join(f'{many} {type}' for type, many in types.items())}"
+            for day, types in sums.items()
+        )
+        text += f". By day: {'; '.join(days)}"
     head: dict[str, Any] = {"ops": [["evict", "", 0]], "tx": moment(tx)}
     if author is not None:
         head["author"] = author
-    body = dumps({"reason": text, "salt": os.urandom(8).hex()})
+    told = {} if sums is None else {_SUMS: sums}
+    body = dumps({"reason": text, "salt": os.urandom(8).hex(), **told})
     compose(head, [body], GENESIS)  # the head holds its hash
     return head, [body]

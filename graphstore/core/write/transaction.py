@@ -11,30 +11,36 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
+from orjson import loads
+
 from graphstore.core.index.columns import DESCRIBING, Mark
 from graphstore.core.index.index import Index
+from graphstore.core.index.occurrences import FIRST, OWN
 from graphstore.core.journal.line import dumps
-from graphstore.core.journal.positions import Place
 from graphstore.errors import ConflictError
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value
 from graphstore.values.period import (
+    EPOCH,
+    MICROSECOND,
     OPEN,
     Instant,
     Period,
     coalesce,
     end_moment,
     moment,
+    moments,
     overlap,
     without,
     without_all,
 )
 
 V = TypeVar("V", bound=Value)
+C = TypeVar("C")
+_MANY = 100
 AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Numbers = Sequence[int]
 Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
@@ -47,8 +53,18 @@ class Line:
     head: dict[str, Any]
     first_op: int = 0
     bodies: list[bytes] = field(default_factory=list)
-    bodied: list[tuple[array[int], int, int]] = field(default_factory=list)  # column, row of it, body number
+    bodied: list[tuple[array[int], Numbers, Numbers]] = field(
+        default_factory=list
+    )  # a column, rows of it, the number of the body of each
     order: dict[int, int] = field(default_factory=dict)  # pending place -> body number
+
+
+class Born(NamedTuple):
+    """A thing or link that a transaction made: its id, whether it is a link, and the scope of a node, or that an event says in its metadata."""
+
+    id: str
+    is_link: bool
+    scope: str | None
 
 
 class _Point(NamedTuple):
@@ -77,6 +93,8 @@ class Transaction:
             tuple[int, int]
         ] = []  # (number on a branch, version) of each version merged from it
         self.author = author
+        # the rows and versions of the lines, where these omit others and nothing else
+        self.stored: tuple[Numbers, Numbers] | None = None
         self.spoiled = False  # a verb was interrupted between two steps
         self.depth = 0  # verbs under way, each inside the one before
         self._answers: list[ref[Value]] = []
@@ -95,7 +113,6 @@ class Transaction:
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
         self._settings = len(index.settings)
-        self._reason = reason
         self.why = self.body({"reason": reason}) if reason is not None else (0, 0)
 
     # ------------------------------------------------------------------ bodies and operations
@@ -111,6 +128,11 @@ class Transaction:
         self.bodies.append(raw)
         return -len(self.bodies), len(raw)
 
+    def salts(self, count: int) -> list[bytes]:
+        """Salts for bodies that are made outside."""
+        fresh = os.urandom(8 * count).hex().encode()
+        return [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
+
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
         """Record one operation. Returns its number, which the rows it opens and closes carry."""
         pos, length = self.why if reason is None else self.reason(reason)
@@ -125,10 +147,11 @@ class Transaction:
         """The place of an operation's reason, which defaults to that of the transaction."""
         return self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
 
-    def leave(self, op: int, place: Json) -> None:
-        """Record with an operation that evicts an event the event's place in its trace."""
-        why = {} if self._reason is None else {"reason": self._reason}
-        self.index.o_pos[op], self.index.o_len[op] = self.body({**why, "place": place})
+    def leave(self, op: int, said: Json) -> None:
+        """Record with an operation of this transaction what it says beside its reason, as the place in its trace of an event that is evicted."""
+        index = self.index
+        why = loads(self.bodies[-index.o_pos[op] - 1]) if index.o_len[op] else {}
+        index.o_pos[op], index.o_len[op] = self.body({**why, **said})
 
     def answer(self, kind: type[V], make: Callable[[], V]) -> V:
         """What a verb returns. In a block of many it is made when somebody looks at it, or at the next step if it is still held then."""
@@ -192,10 +215,29 @@ class Transaction:
             else:
                 self.index.taken[link] = before
 
+    def born(self, raw: Callable[[int, int], bytes]) -> list[Born]:
+        """The things and links that were made so far. `raw` reads a body."""
+        index = self.index
+        found = []
+        for ent in range(self.mark.entities, len(index.names)):
+            scope: Any = index.scope[ent]
+            if index.is_event[ent]:
+                ver = index.versions_of[ent][0]
+                metadata = loads(raw(index.v_pos[ver], index.v_len[ver])).get("metadata")
+                scope = metadata.get("scope") if isinstance(metadata, dict) else None
+            found.append(Born(index.names[ent], False, scope if isinstance(scope, str) else None))
+        links = range(self.mark.links, len(index.l_name))
+        return found + [Born(index.l_name[link], True, None) for link in links]
+
     @property
     def empty(self) -> bool:
         """Whether nothing was done."""
         return len(self.index.o_tx) == self.mark.ops
+
+    @property
+    def is_large(self) -> bool:
+        """Whether so much was done that its lines are many lists."""
+        return len(self.index.o_tx) - self.mark.ops > _MANY
 
     # ------------------------------------------------------------------ periods of versions
 
@@ -242,17 +284,22 @@ class Transaction:
         self.take(ent, period, op)
         self.restore(ent, ver, period, op)
 
-    def happen_again(self, ent: int, at: Instant, op: int) -> None:
-        """Record an occurrence of a believed event. If it is the earliest, the event is valid from then on."""
+    def happen_again(self, ent: int, at: Instant, op: int, own: Json) -> None:
+        """Record an occurrence of a believed event, with what it says otherwise than the first report. If it is the earliest, the event is
+        valid from then on."""
         index = self.index
         row = index.now_of[ent][0]
         start = index.r_from[row]
+        said: Json = {OWN: own} if own else {}
         if at < start:
             index.close_row(row, self.tx, op)
             index.open_row(index.r_ver[row], (at, OPEN), self.tx, op)
             if index.r_end[row] == index.r_tx[row] and index.first_reported(ent) == at:
                 # the first row is never stored: the new one records the earlier instant
                 at = start
+                said[FIRST] = True
+        if said:
+            self.leave(op, said)
         index.add_seen(ent, at, self.tx, op)
 
     def validity(self, ent: int) -> list[Period]:
@@ -402,14 +449,22 @@ class Transaction:
         """The transaction's lines, and whether a row was both opened and closed here (then the index must be rebuilt from them)."""
         return Composer(self).compose()
 
-    def settle(self, lines: list[Line], placed: list[list[Place]]) -> None:
+    def settle(self, lines: list[Line], placed: list[list[tuple[int, int]]]) -> None:
         """Set the real places of the bodies, once the lines are written as they are in the index."""
-        for line, places in zip(lines, placed, strict=True):
-            for column, at, body in line.bodied:
-                column[at] = places[body].pos
+        self._set_places(lines, placed)
         self.bodies.clear()
         self._settle_branches()
         self.index.keep(self.tx)
+
+    def _set_places(self, lines: list[Line], placed: list[list[tuple[int, int]]]) -> None:
+        for line, places in zip(lines, placed, strict=True):
+            for column, rows, bodies in line.bodied:
+                found = [places[body][0] for body in bodies]
+                if isinstance(rows, range):
+                    column[rows.start : rows.stop] = array("q", found)
+                    continue
+                for row, pos in zip(rows, found, strict=True):
+                    column[row] = pos
 
     def of_the_store(self) -> dict[str, Any]:
         """The changes of the store itself: kinds of link, settings."""
@@ -448,9 +503,16 @@ class Transaction:
                 ver,
             )
 
-    def rebuild_index(self, lines: list[Line], placed: list[list[Place]]) -> None:
-        """Rebuild the index from the lines, which omit the rows closed in this transaction."""
+    def rebuild_index(self, lines: list[Line], placed: list[list[tuple[int, int]]]) -> None:
+        """Make the index what the lines say, which omit the rows closed in this transaction."""
         self._untake(0)
+        if self.stored is not None:
+            self._set_places(lines, placed)
+            self.index.leave_out(self.mark, *self.stored)
+            self.index.note_unstored(lines[-1].head, placed[-1], self.tx, lines[-1].first_op)
+            self.bodies.clear()
+            self.index.keep(self.tx)
+            return
         self.index.undo(self.mark)
         del self.index.kinds[self._kinds :]
         del self.index.promoted[self._promoted :]
@@ -533,7 +595,14 @@ class Composer:
                 lists[kept] = [row for row in rows if row < first]
                 died = died or len(lists[kept]) < len(rows)
         if died:
-            lists.update(self._left())
+            left = self._left()
+            if not (self.work.carried or self.work.branches or self.work.aliases) and all(
+                len(left[name]) == len(lists.get(name, ()))
+                for name in left
+                if name not in ("rows", "versions")
+            ):
+                self.work.stored = left["rows"], left["versions"]
+            lists.update(left)
         wanted = [(name, lists[name]) for name in _LISTS if lists.get(name)]
         if len(lists.get("ops", ())) + len(lists.get("rows", ())) + len(lists.get("links", ())) <= AT_ONCE:
             lines = [self._fill(wanted)]
@@ -742,36 +811,37 @@ class Composer:
     def _body(self, column: array[int], at: int) -> int:
         """The number of the body whose place is in `column[at]`."""
         number = self._place(column[at])
-        self.line.bodied.append((column, at, number))
+        self.line.bodied.append((column, (at,), (number,)))
         return number
 
-    def _bodies(self, column: array[int], rows: Numbers) -> list[int]:
+    def _bodies(self, column: array[int], rows: Numbers) -> Numbers:
         """The same of many rows of a column."""
         order, bodies, written = self.order, self.line.bodies, self.work.bodies
-        numbers = []
-        for at in rows:
-            pos = column[at]
-            number = order.get(pos)
-            if number is None:
-                number = order[pos] = len(bodies)
-                bodies.append(written[-pos - 1])
-            numbers.append(number)
-        self.line.bodied += zip(repeat(column), rows, numbers, strict=False)
+        places = _of(column, rows)
+        fresh = dict.fromkeys(places)
+        if len(fresh) == len(places) and order.keys().isdisjoint(fresh):
+            numbers: Numbers = range(len(bodies), len(bodies) + len(places))
+            order.update(zip(places, numbers, strict=True))
+            bodies += [written[-pos - 1] for pos in places]
+        else:
+            numbers = [self._place(pos) for pos in places]
+        self.line.bodied.append((column, rows, numbers))
         return numbers
 
     def _ops(self, ops: Numbers) -> list[Any]:
         index, why, author = self.index, self.work.why[0], self.work.author
-        verbs, subjects, authors, length = index.o_verb, index.o_subject, index.o_author, index.o_len
+        verbs, subjects, authors = index.o_verb, index.o_subject, _of(index.o_author, ops)
+        length = _of(index.o_len, ops)
+        written: list[Any] = list(map(list, zip(_of(verbs, ops), _of(subjects, ops), strict=True)))
         same = not self.work.why[1]
-        written: list[Any] = []
-        for op in ops:
-            entry: list[Any] = [verbs[op], subjects[op]]
-            written.append(entry)
-            if same and not length[op] and authors[op] == author:
+        if same and not any(length) and authors.count(author) == len(ops):
+            return written
+        for op, entry, size, told_by in zip(ops, written, length, authors, strict=True):
+            if same and not size and told_by == author:
                 continue
-            number = self._body(index.o_pos, op) if length[op] else None
-            if authors[op] != author:
-                entry += [number, index.o_author[op]]
+            number = self._body(index.o_pos, op) if size else None
+            if told_by != author:
+                entry += [number, told_by]
             elif number is not None and index.o_pos[op] == why:
                 self.line.head["why"] = number
             elif number is not None or self.work.why[1]:
@@ -788,22 +858,35 @@ class Composer:
 
     def _versions(self, versions: Numbers) -> list[Any]:
         index = self.index
-        names, ent, number = index.names, index.v_ent, index.v_num
+        names = map(index.names.__getitem__, _of(index.v_ent, versions))
         bodies = self._bodies(index.v_pos, versions)
-        return [[names[ent[ver]], number[ver], body] for ver, body in zip(versions, bodies, strict=True)]
+        return list(map(list, zip(names, _of(index.v_num, versions), bodies, strict=True)))
 
     def _closed(self, rows: Numbers) -> list[Any]:
         return [[row, self.index.r_close[row] - self.first_op] for row in rows]
 
     def _rows(self, rows: Numbers) -> list[Any]:
-        index, first = self.index, self.first_op
-        names, ent, number, ver = index.names, index.r_ent, index.v_num, index.r_ver
-        start, stop, op = index.r_from, index.r_to, index.r_op
+        index = self.index
         self.line.head["turns"] = []  # those of the transaction are in its last line
-        return [
-            [names[ent[row]], number[ver[row]], moment(start[row]), end_moment(stop[row]), op[row] - first]
-            for row in rows
-        ]
+        names = map(index.names.__getitem__, _of(index.r_ent, rows))
+        numbers = map(index.v_num.__getitem__, _of(index.r_ver, rows))
+        return self._spans(names, numbers, rows, index.r_from, index.r_to, index.r_op)
+
+    def _spans(
+        self,
+        names: Iterable[str],
+        numbers: Iterable[int],
+        rows: Numbers,
+        starts: array[int],
+        stops: array[int],
+        ops: array[int],
+    ) -> list[Any]:
+        """Rows of versions or links: of what each is, the period, the operation."""
+        first = self.first_op
+        begun = moments(_of(starts, rows))
+        ended = [None if at >= OPEN else EPOCH + MICROSECOND * at for at in _of(stops, rows)]
+        told_by = [op - first for op in _of(ops, rows)]
+        return list(map(list, zip(names, numbers, begun, ended, told_by, strict=True)))
 
     def _seen(self, rows: Numbers) -> list[Any]:
         index, first = self.index, self.first_op
@@ -813,8 +896,10 @@ class Composer:
 
     def _links(self, links: Numbers) -> list[Any]:
         index = self.index
-        ids, names, kind, source, target = index.l_name, index.names, index.l_kind, index.l_src, index.l_tgt
-        return [[ids[link], names[source[link]], kind[link], names[target[link]]] for link in links]
+        sources = map(index.names.__getitem__, _of(index.l_src, links))
+        targets = map(index.names.__getitem__, _of(index.l_tgt, links))
+        names, kinds = _of(index.l_name, links), _of(index.l_kind, links)
+        return list(map(list, zip(names, sources, kinds, targets, strict=True)))
 
     def _claims(self, claims: Numbers) -> list[Any]:
         index = self.index
@@ -834,13 +919,10 @@ class Composer:
         return [[row, self.index.k_close[row] - self.first_op] for row in rows]
 
     def _link_rows(self, rows: Numbers) -> list[Any]:
-        index, first = self.index, self.first_op
-        ids, link, number, claim = index.l_name, index.k_link, index.c_num, index.k_claim
-        start, stop, op = index.k_from, index.k_to, index.k_op
-        return [
-            [ids[link[row]], number[claim[row]], moment(start[row]), end_moment(stop[row]), op[row] - first]
-            for row in rows
-        ]
+        index = self.index
+        names = map(index.l_name.__getitem__, _of(index.k_link, rows))
+        numbers = map(index.c_num.__getitem__, _of(index.k_claim, rows))
+        return self._spans(names, numbers, rows, index.k_from, index.k_to, index.k_op)
 
 
 # each list follows those it refers to; a large transaction writes all of one before the next
@@ -856,6 +938,13 @@ _LISTS: dict[str, Callable[[Composer, Numbers], list[Any]]] = {
     "link_closed": Composer._link_closed,
     "link_rows": Composer._link_rows,
 }
+
+
+def _of(column: Sequence[C], rows: Numbers) -> Sequence[C]:
+    """The values of a column in some rows."""
+    if isinstance(rows, range) and isinstance(column, (list, array)):
+        return column[rows.start : rows.stop]
+    return [column[row] for row in rows]
 
 
 def _among(numbers: Numbers, used: set[int]) -> Numbers:

@@ -11,7 +11,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,9 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from graphstore.core.folder import folder
-from graphstore.core.journal.journal import Journal, Ticket
+from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.journal.line import COUNTS, TOUCH
+from graphstore.core.journal.seam import Ticket
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core
 from graphstore.core.read.vector_search import Vectors
@@ -29,8 +31,9 @@ from graphstore.core.search.messages import Postings
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import retention
+from graphstore.core.write.drawn_ids import given, noted
 from graphstore.core.write.durability import Waiting
-from graphstore.core.write.transaction import Transaction
+from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
 from graphstore.values import coordinates
 from graphstore.values.inputs import text_of
@@ -43,7 +46,21 @@ _BEHIND, _AHEAD = (
     3_600_000_000,
     7 * 86_400_000_000,
 )  # microseconds between clock and last transaction that are told
+_request: ContextVar[str | None] = ContextVar("_request", default=None)
 _LOOKS = 2  # so often a reader reads the whole journal that seems broken
+
+
+@contextlib.contextmanager
+def _asked_by(request: str | None) -> Iterator[None]:
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+class _TakenBack(Exception):
+    """Leaves the block of a transaction that was only tried."""
 
 
 class NotFollowed(InvalidError):
@@ -75,6 +92,10 @@ class _Now(View):
 class Writer(Reader):
     """An open store without its verbs: its index and journal, its clock, and how a transaction begins and ends."""
 
+    _trying: Instant | None = None  # what is done now is taken back: at this instant
+    _followed: Instant = -OPEN  # how far a copy of a part has followed its store
+    _given: Sequence[Instant] = ()  # instants of what is done once more
+
     def __init__(
         self, place: folder.Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
     ) -> None:
@@ -92,7 +113,8 @@ class Writer(Reader):
         self._anew = False  # the journal is to be read again from its beginning
         self._lines: list[Writer] = [self]  # the trunk, then the branches in use
         self.notices: list[str] = []
-        journal = Journal(place.journal, writer=not place.read_only, durability=durability)
+        self._ending: list[Callable[[], None]] = []
+        journal = place.open_journal(durability)
         try:
             index = place.load(journal, self.notices.append)
             vocabulary = Vocabulary(index.kinds)
@@ -101,6 +123,7 @@ class Writer(Reader):
             )
             vectors = Vectors(place.path, None if place.read_only else self._tell_once)
             self._core = Core(index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors)
+            self._core.accesses.again(place.kept_accesses())
             self._compare_clock()
         except BaseException:
             with contextlib.suppress(EngineError):  # why it failed is told by the first error
@@ -120,8 +143,14 @@ class Writer(Reader):
         """Whether this store only follows another process's journal."""
         return self._place.read_only
 
+    def _before_close(self, ending: Callable[[], None]) -> None:
+        """Have something ended before the store is closed."""
+        self._ending.append(ending)
+
     def close(self) -> None:
         """Save the index, close the graph tables cleanly if they were used, and release the folder."""
+        while self._ending:
+            self._ending.pop()()
         with self._writer, self._core.lock, self._core.epoch.replaced():
             core = self._core
             if core.closed and not core.stuck:
@@ -161,7 +190,7 @@ class Writer(Reader):
         self.close()
 
     def __repr__(self) -> str:
-        where = self.path or ":memory:"
+        where = self._place.named
         state = "closed" if self._core.closed else "read only" if self.read_only else "open"
         index = self._core.index
         return f"<GraphStore {str(where)!r} {state}: {len(index.names)} things, {len(index.l_name)} links, {index.transactions} transactions>"
@@ -213,6 +242,8 @@ class Writer(Reader):
         now = known = self._now()
         if self._waiting.mine:
             return now, now
+        if self._place.shared:  # another process, with another clock, may write anything later than that
+            known = self._last_tx
         work = (
             self._open
         )  # after the clock and before what waits: so a transaction is seen on its way from one to the other
@@ -220,11 +251,16 @@ class Writer(Reader):
             known = min(known, work.tx - 1)  # other threads see a transaction once it is committed
         known = min(known, self._waiting.since(self._core.journal.durable) - 1)  # and once it is durable
         if self.read_only:
-            known = self._last_tx  # what the writer does now is not known here before refresh()
+            known = max(
+                self._last_tx, self._followed
+            )  # what the writer does now is not known here before refresh()
         return now, known
 
     def _pinned_now(self) -> View:
         return _Now(self)
+
+    def _fixed(self) -> View:
+        return self.as_of()
 
     def as_of(
         self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
@@ -317,14 +353,16 @@ class Writer(Reader):
             reason = None if reason is None else text_of("reason", reason, empty=True)
             core = self._core
             work: Transaction | None = None
+            self._take_turn()
             try:
                 with core.lock, self._handing:
                     self._owner = threading.get_ident()
-                    tx = self._soonest_tx() if early else self._next_tx(at)
+                    tx = self._trying or self._again() or (self._soonest_tx() if early else self._next_tx(at))
                     self._open = work = Transaction(core.index, core.pending, tx, author, reason)
                 yield work
                 work.complete()
-                self._commit(work)
+                with no_collecting() if work.is_large else contextlib.nullcontext():
+                    self._commit(work)
             except BaseException as error:
                 if work:
                     work.complete()
@@ -339,9 +377,24 @@ class Writer(Reader):
                 raise
             finally:
                 self._open = None
+                core.journal.leave_turn()
             ticket, grouping = core.journal.ticket(), self._waiting.grouping
         if not grouping:
             self._serve(ticket, work.tx)
+
+    def _take_turn(self) -> None:
+        """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
+        journal = self._core.journal
+        if not journal.take_turn():
+            return
+        try:
+            with self._core.lock:
+                self._lines[0]._follow()
+        except BaseException as error:
+            journal.leave_turn()
+            if isinstance(error, EngineError):
+                error.outcome = error.outcome or "not kept"
+            raise
 
     def _commit(self, work: Transaction) -> None:
         core = self._core
@@ -357,6 +410,8 @@ class Writer(Reader):
         with core.lock:
             counts = _touch(core, work) if core.accesses.due(work.tx) else {}
         lines, dropped = work.lines()
+        if (request := _request.get()) is not None:
+            lines[0].head["request"] = request
         before = core.journal.state
         try:
             placed = core.journal.append([(line.head, line.bodies) for line in lines])
@@ -380,17 +435,22 @@ class Writer(Reader):
             self._open = None
 
     def _write_accesses(self) -> None:
-        """Write the counted accesses before the store is closed. When the disk refuses, only they are lost."""
+        """Keep the counted accesses before the store is closed, for its next commit. When the disk refuses, only they are lost."""
         if not self.read_only and self._core.accesses.waiting:
             try:
-                self.flush_accesses()
-            except GraphStoreError as error:
+                self._keep_accesses()
+            except (GraphStoreError, OSError) as error:
                 self.notices.append(f"how often things were looked up was not written: {error}")
+
+    def _keep_accesses(self) -> None:
+        names = self._core.index.ids
+        waiting = self._core.accesses.waiting
+        self._place.keep_accesses({name: count for name, count in waiting.items() if name in names})
 
     def flush_accesses(self) -> int:
         """Write how often things were looked up since the last such write, as one operation. Returns the number of those things.
 
-        Otherwise this is written with a commit, every quarter of an hour at most, and on close. Raises InvalidError inside a transaction.
+        Otherwise this is written with a commit, every quarter of an hour at most, and with the first one after an opening. Raises InvalidError inside a transaction.
         """
         core = self._core
         with self._by_itself("flush_accesses()"):
@@ -428,6 +488,10 @@ class Writer(Reader):
             )
         return at
 
+    def _again(self) -> Instant | None:
+        """The next instant of what is done once more."""
+        return next((at for at in self._given if at > self._last_tx), None)
+
     def _soonest_tx(self) -> Instant:
         """The first instant after every transaction and every view handed out, however long ago that is."""
         last = self._last_tx if self._lines[0]._core.index.transactions else BEGINNING
@@ -446,6 +510,17 @@ class Writer(Reader):
             work.op(verb, subject)
             work.index.add_settings([{name: value}])
 
+    def _keep_all(self, verb: str, values: dict[str, object]) -> None:
+        """As `_keep`, many at once. In a transaction that holds something they are kept without an operation of their own."""
+        with self._verb() as work:
+            if work.empty:
+                work.op(verb, "")
+            work.index.add_settings([values])
+
+    def _holds_more(self) -> bool:
+        """Whether the open transaction holds something."""
+        return self._open is not None and not self._open.empty
+
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
         """Transactions that become durable and visible to other threads together, at the end. When that fails, none is kept.
@@ -456,6 +531,7 @@ class Writer(Reader):
             if self._waiting.grouping:
                 yield
                 return
+            self._take_turn()
             self._waiting.begin()
             self._core.journal.begin_group()
             try:
@@ -466,10 +542,45 @@ class Writer(Reader):
             ticket, tx = self._close_group()
         self._serve(ticket, tx)
 
+    @staticmethod
+    def _asked_by(request: str | None) -> contextlib.AbstractContextManager[None]:
+        """Have the transactions of the block carry the id of the request that asks for them: another process knows what was done of it."""
+        return _asked_by(request)
+
+    @contextlib.contextmanager
+    def _tried(
+        self, tx: Instant, author: str | None, reason: str | None
+    ) -> Iterator[Callable[[], list[Born]]]:
+        """Let verbs be done at an instant after all that is known, and take all of it back at the end: nothing is written, not even by a follower.
+
+        Gives what tells the things and links that were made so far.
+        """
+        with self._writer:
+            self._trying = tx
+            try:
+                with self._transact(None, author, reason) as work:
+                    yield partial(work.born, self._core.raw)
+                    raise _TakenBack
+            except _TakenBack:
+                pass
+            finally:
+                self._trying = None
+
+    @staticmethod
+    def _noting() -> contextlib.AbstractContextManager[list[str]]:
+        """The ids that the store chooses in the block."""
+        return noted()
+
+    @staticmethod
+    def _naming(names: Iterable[str]) -> contextlib.AbstractContextManager[None]:
+        """Have what is made in the block get these ids, where the store chooses them."""
+        return given(names)
+
     def _close_group(self) -> tuple[Ticket, Instant]:
         """The ticket of the group, and the instant of its last transaction: when that is kept, all are."""
         journal = self._core.journal
         journal.end_group()
+        journal.leave_turn()
         ticket = journal.ticket()
         self._waiting.end(ticket)
         return ticket, self._last_tx
@@ -523,7 +634,7 @@ class Writer(Reader):
             core.journal.reopen()  # other files may have been put in their place
             core.index, _ = self._place.replay(core.journal)
             core.search, core.postings = Search(), Postings()
-        if not self.read_only:
+        if not self._place.follows:
             core.journal.make_ready()
         core.graphs.follow(core.index)
         if core.index.unfinished:
@@ -545,7 +656,11 @@ class Writer(Reader):
         with self._writer:
             self._writable()
             self._refuse_open(what)
-            yield
+            self._take_turn()
+            try:
+                yield
+            finally:
+                self._core.journal.leave_turn()
 
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
@@ -554,11 +669,11 @@ class Writer(Reader):
                 where = "" if line is self else f" of {line._named}"
                 raise InvalidError(f"{what} inside transaction(){where}. Leave the block first.")
 
-    def _forget(self, verb: str, names: list[str], reason: str | None) -> None:
+    def _forget(self, verb: str, names: list[str], reason: str | None, author: str | None = None) -> None:
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
         with core.lock, core.epoch.replaced(), self._left_alone():
-            with self._transact(None, None, reason) as work:
+            with self._transact(None, author, reason) as work:
                 retention.forget(work, verb, names, core.raw)
             self._make_durable(core.journal.ticket(), self._last_tx)
             self._waiting.clear()
@@ -586,8 +701,8 @@ class Writer(Reader):
         finally:
             self._too_big = before
 
-    def _purge(self, names: set[str], reason: str | None) -> None:
-        """Rewrite the journal without these things, and rebuild the index from it."""
+    def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
+        """Rewrite the journal without these things, and rebuild the index from it. `sums` are kept of them, in one record a day."""
         core = self._core
         with core.lock, core.epoch.replaced():
             tx = self._next_tx(None)
@@ -597,10 +712,15 @@ class Writer(Reader):
                 error.outcome = "not kept"
                 raise
             core.graphs.forget()
-            last = retention.without_trace(tx, len(names), self._author, reason)
+            count, folded = len(names), frozenset[Instant]()
+            if sums is not None:
+                folded, earlier = retention.summed_before(core.index, core.raw, tx)
+                sums = retention.together(earlier, sums)
+                count = sum(sum(types.values()) for types in sums.values())
+            last = retention.without_trace(tx, count, self._author, reason, sums)
             self._waiting.clear()
             try:
-                self._place.compact(core.index.branch_records, core.journal, names, [last], tx)
+                self._place.compact(core.index.branch_records, core.journal, names, [last], tx, folded)
             except EngineError:
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
                     self._rebuild_index()
@@ -627,22 +747,18 @@ class Writer(Reader):
         with self._writer:
             if core.closed or self._waiting.grouping or any(line._open is not None for line in self._lines):
                 return
-            over = core.journal.size() - int(kept["bytes"] * retention.AFTER_EVICTION)
-            index = core.index
-            there = retention.candidates(index, None, None, self._now())
-            ents = retention.enough(index, there, over, True)
-            if len(ents) == len(there):  # nothing would remain, and tombstones may be what takes the space
-                ents = ents[: len(ents) // 2]
+            why = f"the journal passed {kept['bytes']} bytes"
             try:
-                if ents:
-                    self._forget(
-                        "evict",
-                        [index.names[ent] for ent in ents],
-                        f"the journal passed {kept['bytes']} bytes",
-                    )
+                with _asked_by(None), self._by_itself("eviction"):
+                    index = core.index
+                    ents, summed = retention.outgrown(index, core.journal.size(), kept["bytes"], self._now())
+                    if ents and summed:
+                        self._purge({index.names[ent] for ent in ents}, why, retention.sums_of(index, ents))
+                    elif ents:
+                        self._forget("evict", [index.names[ent] for ent in ents], why)
             except EngineError as error:  # committed transactions stay
                 self.notices.append(str(error))
-            finally:  # where tombstones alone exceed the size, only growth makes another attempt worthwhile
+            finally:  # where what cannot be evicted exceeds the size, only growth makes another attempt worthwhile
                 size = core.journal.size()
                 self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
 
@@ -651,24 +767,27 @@ class Writer(Reader):
 
     def _writable(self) -> None:
         self._usable()
-        if self.read_only:
+        if self.read_only and self._trying is None:
             raise InvalidError("the store is open read only. Open it with read_only=False to write.")
 
     def refresh(self) -> int:
         """Follow the writer's journal to its end. Returns the number of new transactions. A View does not move.
 
-        Raises EngineError when that cannot be done. The reader and its views then answer nothing but this error, until a refresh succeeds.
+        Raises EngineError when that cannot be done. The reader and its views then answer nothing but this error, until a refresh succeeds. A store in
+        PostgreSQL follows by itself; while its server is away it answers with what it knows.
         """
-        core = self._core
+        core, shared = self._core, self._place.shared
         with self._writer, core.lock:
-            if not (core.stuck and self.read_only):
+            if not (core.stuck and (self.read_only or shared)):
                 self._usable()
-            if not self.read_only:
+            if not (self.read_only or shared) or any(line._open is not None for line in self._lines):
                 return 0
             before = core.index.transactions
             try:
                 self._follow()
             except (OSError, EngineError) as error:
+                if shared and not self._anew and not core.stuck:
+                    raise
                 self._stop(f"this reader cannot follow {self.path} any more, so it answers nothing: {error}")
                 if isinstance(error, OSError):
                     raise EngineError(
@@ -678,6 +797,20 @@ class Writer(Reader):
             if core.stuck:
                 self._stop(None)
             return max(core.index.transactions - before, 0)
+
+    def _watch(self) -> None:
+        """Follow other writers by itself, where there may be some."""
+        self._core.journal.watch(self.refresh)
+
+    def _followed_to(self, transactions: int, seconds: float) -> int:
+        """Follow the writers until so many transactions are known, or for so long. Returns how many are."""
+        until = time.monotonic() + seconds
+        while (known := self._core.index.transactions) < transactions and time.monotonic() < until:
+            if not (self.read_only or self._place.shared):
+                break
+            time.sleep(0.005)
+            self.refresh()
+        return known
 
     @property
     def _stuck(self) -> bool:

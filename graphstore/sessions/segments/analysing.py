@@ -6,15 +6,16 @@ says so among its decisions and asks for review.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graphstore.errors import InvalidError
 from graphstore.sessions.segments import rules
-from graphstore.sessions.segments.nodes import LEVELS, SessionNode
-from graphstore.sessions.transcripts.steps import Message, Step, Stopped, Summed, steps
+from graphstore.sessions.segments.nodes import SessionNode
+from graphstore.sessions.transcripts.file_formats import stepper
+from graphstore.sessions.transcripts.steps import Message, Step, Stopped, Summed
 from graphstore.values.models import Json
 from graphstore.values.period import instant, iso
 
@@ -40,6 +41,8 @@ class Work:
     segment: Segment
     computer: str
     project: str
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """What other files of the agent call the work at an entry."""
 
     @property
     def header(self) -> Header:
@@ -54,6 +57,7 @@ class Work:
         """The steps of the entries, in order. Of a sub-agent at work beside the session only its actions and costs, not its words."""
         within = self.transcript.entries[self.segment.start : self.segment.stop]
         beside = any(entry.is_content and not entry.sidechain for entry in within)
+        steps = stepper(self.header.format)
         for entry, body in self.entries():
             for step in steps(body):
                 if not (beside and entry.sidechain and isinstance(step, Message | Stopped | Summed)):
@@ -87,6 +91,23 @@ class Work:
         half = max(0, (limit - len(gap)) // 2)
         return whole[:half] + gap + whole[len(whole) - half :] if half else whole[:limit]
 
+    def kept(self) -> bool | None:
+        """Whether the session went on from most of this work, and did not go back behind it; None where nothing comes after it."""
+        return self.transcript.is_kept(self.segment)
+
+    def tokens_summed(self) -> list[Json]:
+        """The compactions that began or ended the segment: tokens before and after, where the session says them."""
+        names = {"tokens_before": "tokensBefore", "tokens_after": "tokensAfter"}
+        cuts = [each for each in self.segment.opened_by if each.type == "compaction"]
+        found = [
+            {new: cut.metadata[old] for old, new in names.items() if old in cut.metadata} for cut in cuts
+        ]
+        return [each for each in found if each]
+
+    def called(self) -> str | None:
+        """What the agent itself called this work; None where it did not."""
+        return self.transcript.title(self.segment, self.titles)
+
     def source(self) -> Json:
         """The `source` of the node."""
         header, segment = self.header, self.segment
@@ -102,6 +123,10 @@ class Work:
             "digest": self.transcript.digest(segment),
             "format": header.format,
         }
+        if header.agent:
+            source["agent"] = header.agent
+        if header.agent and header.parent_session_id:
+            source["parentSessionId"] = header.parent_session_id
         if header.parent_session:
             source["parentSession"] = header.parent_session
         return source
@@ -118,7 +143,7 @@ def _paragraphs(work: Work) -> Iterator[str]:
 class _Builtin:
     """The analyser without a model."""
 
-    version = "builtin-1"
+    version = "builtin-2"
 
     def __call__(self, work: Work) -> SessionNode:
         """What the segment says of itself. The same segment gives the same node, always."""
@@ -128,20 +153,26 @@ class _Builtin:
         size = sum(each.length for each in work.transcript.entries[work.segment.start : work.segment.stop])
         at = iso(instant(work.segment.end_timestamp or work.started()))
         used = found.models_used()
-        verdict = found.outcome()
+        kept = work.kept()
+        verdict = found.outcome(kept)
         doubts = [*verdict.doubts, *found.doubts()]
+        idle = found.idle()
         node: dict[str, Any] = {
             "source": work.source(),
             "classification": found.classification(),
             "content": {
+                "title": found.title(work.called()),
                 "summary": found.summary(),
                 "outcome": verdict.outcome,
+                "requests": found.requested(),
+                "answers": found.answered(),
+                "commits": list(found.commits),
                 "keyDecisions": found.key_decisions(),
                 "filesTouched": found.files_touched(),
                 "toolsUsed": found.tools_used(),
                 "errorsSeen": found.errors_seen(),
             },
-            "lessons": {level: [] for level in LEVELS},
+            "lessons": found.lessons(),
             "observations": {
                 "modelsUsed": used,
                 "promptingWins": [],
@@ -164,6 +195,14 @@ class _Builtin:
                 "segmentTokenCount": size // rules.BYTES_A_TOKEN,
             },
         }
+        if idle:
+            node["content"]["idle"] = idle
+        if found.is_cut:
+            node["metadata"]["kept"] = bool(kept)
+        if pending := found.pending():
+            node["content"]["pendingTasks"] = pending
+        if summed := work.tokens_summed():
+            node["content"]["compactions"] = summed
         return SessionNode.of(node)
 
 

@@ -42,8 +42,8 @@ PLAN_FILE = re.compile(
 )
 HANDOFF_FILE = re.compile(r"hand-?_?off", re.IGNORECASE)
 
-READING = frozenset({"read", "view", "notebookread", "readfile", "openfile"})
-WRITING = frozenset({"write", "edit", "multiedit", "notebookedit", "create", "writefile", "editfile", "applypatch", "strreplaceeditor"})  # fmt: skip
+READING = frozenset({"read", "view", "notebookread", "readfile", "openfile", "readmanyfiles"})
+WRITING = frozenset({"write", "edit", "multiedit", "notebookedit", "create", "writefile", "editfile", "applypatch", "strreplaceeditor", "replace", "patch"})  # fmt: skip
 LOOKING = frozenset(
     {"grep", "glob", "find", "ls", "search", "webfetch", "websearch", "fetch", "task", "agent"}
 )
@@ -55,8 +55,17 @@ LOOKS = re.compile(
     r"(?:ls|find|fd|head|tail|cat|less|wc|stat|file|tree|du|sed -n|(?:git )?grep|egrep|rg|ag)(?:\s|\Z)"
 )
 """Commands that only look: what they did not find hinders nothing."""
-RUNNING = frozenset({"bash", "shell", "exec", "runcommand", "powershell"})
-FILE_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path", "notebookPath", "filename", "file")
+RUNNING = frozenset({"bash", "shell", "exec", "runcommand", "powershell", "execcommand", "shellcommand", "localshell", "runshellcommand", "runinterminal"})  # fmt: skip
+FILE_ARGUMENTS = (
+    "path",
+    "file_path",
+    "filePath",
+    "notebook_path",
+    "notebookPath",
+    "absolute_path",
+    "filename",
+    "file",
+)
 MAIN_ARGUMENTS = (
     *FILE_ARGUMENTS,
     "command",
@@ -97,6 +106,8 @@ SYSTEM_COMMANDS = re.compile(
 )
 TEST_COMMANDS = re.compile(r"\b(?:pytest|vitest|jest|mocha|tox|nox|(?:npm|yarn|pnpm|bun|cargo|go|make|mvn|gradle)\s+(?:run\s+)?test|playwright|rspec|phpunit)\b")  # fmt: skip
 
+WARM_UP = re.compile(r"\W*warm[ -]?up\W*", re.IGNORECASE)
+"""What a program says to an agent that it starts ahead of work."""
 PLEASED = re.compile(
     r"\b(?:thanks?|thank you|thx|great|perfect|awesome|excellent|nice|lgtm|looks good|well done|works(?! not)|working now|good job|"
     r"commit (?:it|this|and)|please commit|ship it|merge it|push it)\b",
@@ -116,11 +127,12 @@ ERRORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("edit_mismatch", re.compile(r"could not find the exact|string to replace not found|old_?string|old text|must be unique|occurrences of|file has (?:not been read|been modified)|no changes made", re.I)),
     ("invalid_arguments", re.compile(r"InputValidationError|validation failed|invalid (?:tool )?(?:arguments?|parameters?|input)|missing required", re.I)),
     ("type_error", re.compile(r"error TS\d+|TypeError\b|incompatible type|is not assignable to", re.I)),
-    ("permission", re.compile(r"EACCES|EPERM|permission denied|not permitted|access denied|forbidden", re.I)),
+    ("permission", re.compile(r"EACCES|EPERM|permission denied|operation not permitted|access (?:is )?denied|403 forbidden", re.I)),
     ("not_found", re.compile(r"ENOENT|no such file|file not found|does not exist|command not found|cannot find module|ModuleNotFoundError|path not found", re.I)),
     ("timeout", re.compile(r"ETIMEDOUT|timed out|timeout (?:of|exceeded|after)", re.I)),
     ("network", re.compile(r"ECONNREFUSED|ECONNRESET|ENOTFOUND|connection (?:refused|reset|error)|fetch failed|status code [45]\d\d", re.I)),
     ("syntax_error", re.compile(r"SyntaxError\b|parse error|unexpected token|unexpected end of", re.I)),
+    ("lint", re.compile(r"^[ \t]*\d+:\d+[ \t]+(?:error|warning)[ \t]|✖ \d+ problems?|^\S+:\d+:\d+[ :]+lint/", re.M)),
     ("test_failure", re.compile(r"\b\d+ (?:tests? )?failed\b|AssertionError|^FAIL\b|^FAILED\b|tests? failed", re.I | re.M)),
     ("conflict", re.compile(r"CONFLICT \(|merge conflict|would be overwritten", re.I)),
     ("exception", re.compile(r"Traceback \(most recent|\b[A-Z]\w+(?:Error|Exception)\b|panicked at")),
@@ -131,6 +143,10 @@ BROKEN = frozenset({"type_error", "syntax_error", "test_failure", "exception", "
 NOISE = re.compile(
     r"^(?:Debugger attached\.|Waiting for the debugger to disconnect\.\.\.)[ \t]*\n?", re.MULTILINE
 )
+LINTED = re.compile(r"[ \t]*\d+:\d+[ \t]+(?:error|warning)[ \t]")
+"""A finding of a linter: its text names what it forbids, and is about the code."""
+SLIPS = frozenset({"edit_mismatch", "invalid_arguments", "not_found", "permission", "tool_error"})
+"""Kinds of error of a call that was not well made."""
 MISUSE = frozenset({"edit_mismatch", "invalid_arguments"})
 
 TOPICS: Mapping[str, frozenset[str]] = {

@@ -24,6 +24,8 @@ LESSON_LEAST = 0.3
 """Two lessons of one level that share so much of their words are one lesson, applied again."""
 TECHNIQUES_LEAST = 2
 """So many concepts and frameworks two projects share, at least."""
+AT_A_NODE = 10
+"""So many links are found at a piece of work, beside that to the session before it."""
 SHORTEST_ID = 6
 """What is shorter is a word, not the name of a node."""
 
@@ -109,26 +111,43 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
 def connections(
     subjects: Iterable[Subject], limits: Limits, joined: Callable[[str, str], bool] = lambda one, other: False
 ) -> list[Connection]:
-    """Every connection among the subjects, the same whatever their order. `joined`: whether two have a closer link already."""
+    """Every connection among the subjects, the same whatever their order. `joined`: whether two have a closer link already.
+
+    Each takes the best to earlier ones, in the order of time, while both have room: what comes later takes nothing from what is linked.
+    """
     ordered = sorted(subjects, key=lambda subject: (subject.since, subject.id))
-    found = list(_references(ordered))
+    place_of = {subject.id: place for place, subject in enumerate(ordered)}
+    offered: defaultdict[int, list[Connection]] = defaultdict(list)
+    for each in _references(ordered):
+        offered[max(place_of[each.source], place_of[each.target])].append(each)
     for kind, finder in (
-        ("semantic", _semantic),
         ("lesson_application", _lessons),
         ("failure_pattern", _failures),
+        ("semantic", _semantic),
         ("technique_shared", _techniques),
     ):
         for place, near in finder(ordered, limits):
-            found += [
+            offered[place] += [
                 Connection(ordered[place].id, kind, ordered[each.place].id, each.reason, each.metadata)
                 for each in near
             ]
+    found = list(_with_room(offered))
     close = {(each.source, each.target) for each in found}
     for each in _projects(ordered, limits):
         one, other = each.source, each.target
         if (one, other) not in close and (other, one) not in close and not joined(one, other):
             found.append(each)
     return found
+
+
+def _with_room(offered: Mapping[int, Sequence[Connection]]) -> Iterator[Connection]:
+    """What is offered to each, as long as neither end has so many."""
+    taken: Counter[str] = Counter()
+    for place in sorted(offered):
+        for each in offered[place]:
+            if max(taken[each.source], taken[each.target]) < AT_A_NODE:
+                taken.update((each.source, each.target))
+                yield each
 
 
 class _Places:
@@ -197,6 +216,8 @@ def _semantic(ordered: Sequence[Subject], limits: Limits) -> Near:
             shared = by_word.get(other, 0)
             if shared:
                 score += WORDS * shared / (size + words_of[other] - shared)
+            elif subject.tags.isdisjoint(ordered[other].tags):
+                continue  # a topic alone is no likeness
             if score >= limits.threshold - _NEARLY:
                 found.append((-round(score, 6), -other))
         yield (

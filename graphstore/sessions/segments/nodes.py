@@ -118,7 +118,7 @@ class ErrorSummary(Part):
 
 
 class NodeContent(Part):
-    """What happened."""
+    """What happened. `title`: what was done, in a line; `commits`: the first lines of their messages; `idle`: why it is no piece of work."""
 
     summary: str
     outcome: Outcome
@@ -126,6 +126,11 @@ class NodeContent(Part):
     files_touched: list[str]
     tools_used: list[str]
     errors_seen: list[ErrorSummary]
+    title: str | None = None
+    requests: list[str] | None = None
+    answers: list[str] | None = None
+    commits: list[str] | None = None
+    idle: str | None = None
 
 
 class Lesson(Part):
@@ -274,8 +279,14 @@ class SessionNode(Part):
     @property
     def text(self) -> str:
         """What a search looks in: the summary, the decisions and the lessons."""
-        lines = [self.content.summary, *(decision.what for decision in self.content.key_decisions)]
-        return "\n".join(line for line in [*lines, *(each.summary for each in self.lessons.all())] if line)
+        lines = [
+            self.content.title,
+            *(self.content.commits or ()),
+            self.content.summary,
+            *(decision.what for decision in self.content.key_decisions),
+        ]
+        lines += [each.summary for each in self.lessons.all()]
+        return "\n".join(dict.fromkeys(line for line in lines if line))
 
     @property
     def tags(self) -> tuple[str, ...]:

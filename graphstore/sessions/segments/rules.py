@@ -11,10 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from graphstore.sessions.segments import lexicon as known
-from graphstore.sessions.segments.nodes import UNPRICED
+from graphstore.sessions.segments import sayings
+from graphstore.sessions.segments.nodes import LEVELS, UNPRICED
 from graphstore.sessions.transcripts.steps import (
     Answered,
     Call,
@@ -33,11 +35,14 @@ BYTES_A_TOKEN = 4
 SUMMARY_MOST, SENTENCES_MOST = 300, 3
 MESSAGE_MOST, LINE_MOST = 200, 500
 TAGS_MOST = 12
+SAID_MOST, ANSWERS_MOST = 4_000, 60_000  # characters of a text that are kept, and of all answers
+_ANSWERS_READ = 200  # the latest, for decisions
 TOPIC_TIMES = 3
 """A word used so often names a topic; so do the tags and the words of the first request."""
 CLEAR_WORDS = 4
 """A goal is clear from so many words on."""
 
+_SLIPS = 20  # so many errors back
 _ASKED_WITHIN = 2_000  # characters from the beginning of a request on
 _TEXT_KEPT = 20_000  # of what the user says in all: more changes no rule
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n\s*\n|\n(?=\x1e)")
@@ -77,6 +82,7 @@ class _Error:
     model: str
     misuse: bool
     resolved: bool = False
+    passed: bool = False  # the work went on past it: a slip
 
 
 @dataclass(slots=True)
@@ -94,8 +100,9 @@ class Findings:
     def __init__(self, project: str) -> None:
         self.project = _posix(project)
         self.requests: list[str] = []  # the user's messages
-        self.answers = 0
-        self.last_answer = ""
+        self.answers: list[str] = []
+        self.commits: dict[str, None] = {}  # the first lines of their messages
+        self.reported_since_commit = False
         self.summaries: list[Summed] = []
         self.commands: list[str] = []
         self.looked = 0
@@ -138,8 +145,8 @@ class Findings:
 
     def _take_text(self, message: Message) -> None:
         if message.who == "assistant":
-            self.answers += 1
-            self.last_answer = message.text
+            self.answers.append(message.text)
+            self.reported_since_commit = bool(self.commits)
             return
         if not asks(message.text):
             return
@@ -174,6 +181,9 @@ class Findings:
         name = _plain_name(call.tool)
         if name in known.RUNNING:
             self.commands.append(main_argument(call.arguments))
+            made = _commits(call.arguments)
+            self.commits.update(dict.fromkeys(made))
+            self.reported_since_commit = self.reported_since_commit and not made
         elif name in known.LOOKING or name.startswith("mcp"):
             self.looked += 1
         if name not in known.READING and name not in known.WRITING:
@@ -201,12 +211,22 @@ class Findings:
         if not failed:
             for error in self._open.pop((tool, about), ()) if about else ():
                 error.resolved = True
+            self._pass_slips(tool, about)
             return
         type, message = _error(text)
         if about and _EXIT_LINE.fullmatch(message):  # it has no other text: only the command differs
             message = _cut(f"{message}: {about}", MESSAGE_MOST)
         misuse = type in known.MISUSE or _plain_name(tool) not in known.RUNNING
         self._add(_Error(type, message, tool, about, model, misuse))
+
+    def _pass_slips(self, tool: str, about: str) -> None:
+        """A slip is passed by the next call of the tool that works: what was mistyped, or run with other arguments before."""
+        program = about.partition(" ")[0]
+        for error in self.errors[-_SLIPS:]:
+            if error.tool == tool and (
+                error.type in known.SLIPS or error.about.partition(" ")[0] == program != about
+            ):
+                error.passed = True
 
     def _add(self, error: _Error) -> None:
         self.errors.append(error)
@@ -241,20 +261,70 @@ class Findings:
         return f"No words, only work{done}." if done else "Nothing was said."
 
     def _words(self) -> str:
-        texts = (*self.requests, *(each.text for each in self.summaries), self.last_answer)
+        telling = [each for each in self.requests if not sayings.is_trivial(each)]
+        texts = (*telling, *self.requests, *(each.text for each in self.summaries), *self.answers[-1:])
         return next((found for text in texts if (found := sentences(text))), "")
 
-    def outcome(self) -> Verdict:
-        """How it came out, by the first of these rules that has ground:
+    def title(self, called: str | None) -> str:
+        """What was done, in a line: what the agent called it, else the last answer that reports, the commits, the first request that names work."""
+        if called:
+            return " ".join(called.split())
+        for answer in reversed(self.answers):
+            if found := sayings.reported(answer):
+                return found
+        if self.commits:
+            return _cut("; ".join(self.commits), sayings.TITLE_MOST)
+        telling = (each for each in self.requests if not sayings.is_trivial(each))
+        found = next((found for text in telling if (found := sentences(text))), "")
+        written = [path for path, touch in self.files.items() if touch.written]
+        return (
+            found or _cut(f"Wrote {', '.join(written)}", sayings.TITLE_MOST)
+            if written
+            else found or self.summary()
+        )
 
-        aborted, or a call refused, and nothing after it → abandoned; the last answer failed → failed; the user's last words say that it was dropped, that
-        it is right, or that it is wrong → abandoned, success, partial; a request without any answer → abandoned; the last result of a tool is an
-        unresolved error → partial where files were written, else failed; the assistant finished → success, or partial with unresolved
-        errors. Anything else is partial, and to be reviewed.
+    def idle(self) -> str | None:
+        """Why it is no piece of work: `start-up` of an agent that was asked for nothing and did nothing, `commands` of the program alone, `unanswered` consent."""
+        if self.tools or self.commands or self.summaries:
+            return None
+        if not self.requests:
+            return None if any(map(sayings.reported, self.answers)) else "commands"
+        if all(known.WARM_UP.fullmatch(each) for each in self.requests):
+            return "start-up"
+        return None if self.answers or not all(map(sayings.is_trivial, self.requests)) else "unanswered"
+
+    def requested(self) -> list[str]:
+        """What the user asked for, in their words."""
+        return [_cut(text, SAID_MOST) for text in self.requests]
+
+    def answered(self) -> list[str]:
+        """What the agent answered; of much the latest."""
+        kept: list[str] = []
+        room = ANSWERS_MOST
+        for text in reversed(self.answers):
+            kept.append(_cut(text, SAID_MOST))
+            room -= len(kept[-1])
+            if room < 0:
+                break
+        return kept[::-1]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ends with an interruption, or with a call that the user refused."""
+        refused = isinstance(self.last, Answered) and self.last.refused
+        return refused or (self.stopped is not None and self.stopped.why == "aborted")
+
+    def outcome(self, kept: bool | None = None) -> Verdict:
+        """How it came out, by the first of these rules that has ground. `kept`: whether the session went on from this work; None: it ends with it.
+
+        Aborted, or a call refused, and nothing after it → abandoned, unless the session went on from there; the last answer failed → failed; the user's
+        last words say that it was dropped, that it is right, or that it is wrong → abandoned, success, partial; a request without any answer → abandoned;
+        a commit, and a report after it → success; the last result of a tool is an unresolved error → partial where files were written, else failed;
+        the assistant finished → success, or partial with unresolved errors that were no slips. Anything else is partial, and to be reviewed.
         """
         stopped = self.stopped.why if self.stopped is not None else None
-        refused = isinstance(self.last, Answered) and self.last.refused
-        if stopped == "aborted" or refused:
+        cut = self.is_cut
+        if cut and not kept:
             return Verdict("abandoned", [])
         if stopped == "error":
             return Verdict("failed", [])
@@ -263,7 +333,13 @@ class Findings:
             return Verdict(verdict, [])
         if self.requests and not self.answers and not self.tools:
             return Verdict("abandoned", [])
-        open_errors = [error for error in self.errors if not error.resolved and not _only_looked(error)]
+        if self.commits and self.reported_since_commit:
+            return Verdict("success", [])
+        open_errors = [
+            error for error in self.errors if not (error.resolved or error.passed or _only_looked(error))
+        ]
+        if cut:
+            return Verdict("success" if self.answers and not open_errors else "partial", [])
         written = any(touch.written for touch in self.files.values())
         if isinstance(self.last, Answered) and self.last.failed:
             return Verdict("partial" if written else "failed", [])
@@ -345,8 +421,42 @@ class Findings:
         ]
 
     def key_decisions(self) -> list[Json]:
-        """The bullets below "Key Decisions" in the summaries."""
-        return [decision for summary in self.summaries for decision in decisions_in(summary.text)]
+        """The bullets below "Key Decisions" in the summaries; and what any line of a summary or an answer says to use over another."""
+        found = [decision for summary in self.summaries for decision in decisions_in(summary.text)]
+        known_ones = {each["what"] for each in found}
+        for text in (*(each.text for each in self.summaries), *self.answers[-_ANSWERS_READ:]):
+            for each in sayings.choices(text):
+                if each.what not in known_ones:
+                    known_ones.add(each.what)
+                    found.append(
+                        {"what": each.what, "why": each.why, "alternativesConsidered": [each.instead]}
+                    )
+        return found
+
+    def lessons(self) -> dict[str, list[Json]]:
+        """What was learned, by level: errors and how they were solved, as summaries say; what the user prefers; corrections of the user, inferred."""
+        found: dict[str, dict[str, Json]] = {level: {} for level in LEVELS}
+        for summary in self.summaries:
+            for level, said in sayings.lessons_in(summary.text):
+                found[level].setdefault(
+                    said.what, _lesson(level, said.what, said.why, "medium", self._topics)
+                )
+        for request in self.requests[1:]:
+            if correction := sayings.correction(request):
+                lesson = _lesson(
+                    "user", correction, "Inferred: the user corrected the work.", "low", self._topics
+                )
+                found["user"].setdefault(correction, {**lesson, "inferred": True})
+        return {level: list(lessons.values()) for level, lessons in found.items()}
+
+    @cached_property
+    def _topics(self) -> list[str]:
+        language = self._language()
+        return [language] if language else []
+
+    def pending(self) -> list[str]:
+        """What the last summary says is left to do."""
+        return sayings.pending_in(self.summaries[-1].text) if self.summaries else []
 
     # ------------------------------------------------------------------ what kind of work it was
 
@@ -456,6 +566,8 @@ class Findings:
         spoken.update(tags, words(without_paths(texts[0][:SUMMARY_MOST]) if texts else ""))
         found: Json = {"tags": list(tags), "topics": _by_words(known.TOPICS, spoken)}
         concepts = _by_words(known.CONCEPTS, spoken)
+        for summary in self.summaries:
+            concepts += [each for each in sayings.concepts_in(summary.text) if each not in concepts]
         if concepts:
             found["concepts"] = concepts
         return found
@@ -549,6 +661,20 @@ def _only_looked(error: _Error) -> bool:
     return name in known.READING | known.LOOKING or known.LOOKS.match(error.about) is not None
 
 
+def _commits(arguments: Mapping[str, Any]) -> list[str]:
+    command = next(
+        (arguments[name] for name in ("command", "cmd") if isinstance(arguments.get(name), str)), ""
+    )
+    return sayings.commit_subjects(command)
+
+
+def _lesson(level: str, summary: str, details: str, confidence: str, tags: list[str]) -> Json:
+    lesson: Json = {
+        "level": level, "summary": summary, "details": details, "confidence": confidence, "tags": list(tags),
+    }  # fmt: skip
+    return lesson
+
+
 def main_argument(arguments: Mapping[str, Any]) -> str:
     """What a call is about: a path, a command, a pattern; blanks made one."""
     given = next(
@@ -576,7 +702,7 @@ def _decision(bullet: str) -> list[Json]:
     what, _, why = _halves(bullet)
     if not what or what.lower().strip("()[] .") == "none":
         return []
-    instead = [each.strip(" *`") for each in _INSTEAD.findall(bullet)]
+    instead = [each.strip(" *`") for each in _INSTEAD.findall(what) or _INSTEAD.findall(bullet)]
     return [{"what": what, "why": why, "alternativesConsidered": instead}]
 
 
@@ -594,6 +720,8 @@ def _error(text: str) -> tuple[str, str]:
         for found in pattern.finditer(plain):
             line = plain[plain.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
             if len(line) > LINE_MOST:  # code that was made small holds every word
+                continue
+            if type != "lint" and known.LINTED.match(line):
                 continue
             traced = type == "exception" and line.startswith("Traceback")
             return type, _line(_last_line(plain) if traced else line)

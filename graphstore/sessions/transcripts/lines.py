@@ -12,9 +12,8 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 from zlib import crc32
 
 from orjson import JSONDecodeError, loads
@@ -23,7 +22,7 @@ from graphstore.sessions.transcripts.entries import Entries
 from graphstore.values.models import Json, Value
 from graphstore.values.period import EPOCH
 
-Format = Literal["pi", "claude"]
+Format = Literal["pi", "claude", "codex", "copilot", "gemini", "opencode"]
 Progress = Callable[[int, int], None]
 Found = tuple[int, int, bytes, Json]
 """An object of a file: its line, its offset, its bytes, and what they say."""
@@ -90,6 +89,8 @@ class Header(Value):
     parent_session: str | None
     """The path of the parent's file, as it was written there."""
     parent_session_id: str | None
+    agent: str | None = None
+    """The name of the sub-agent whose work it is; its parent is the session it worked for."""
     raw: Json
 
 
@@ -234,9 +235,15 @@ class Reading:
         self.parallel = bytearray()  # 1: written beside other parts of one reply, no sign of a jump
         self.boundary_bodies: dict[int, Json] = {}  # what boundaries need of the bodies
         self.name: str | None = None
+        self.titles: dict[int, str] = {}
+        """What the agent called the work at an entry."""
+        self.titles_elsewhere: dict[str, str] = {}
+        """What it called the work at an entry of another file."""
         self.header_at: int | None = None
         self.raw_header: Json = {}
         self.orphans: set[int] = set()
+        self.copies = 0
+        """The leading entries that say they are another session's."""
         self._objects = 0
         self._repeats: dict[str, int] = {}
 
@@ -467,6 +474,8 @@ class ClaudeReading(Reading):
         self._main = False  # some content is on no sidechain
         self._replies: dict[str, str] = {}  # the reply that recent entries are parts of
         self._summaries: dict[str, str] = {}
+        self._given_name: str | None = None  # by the user
+        self._forked_from: str | None = None
 
     def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
         get = value.get
@@ -496,6 +505,12 @@ class ClaudeReading(Reading):
         if compacted or get("isCompactSummary") is True:
             self._take_compaction(position, value, compacted)
         self._notice(value, kind, content, sidechain, at)
+        if kind == "ai-title" and (title := text_in(value, "aiTitle")):
+            self.titles[position] = title
+        forked = get("forkedFrom")
+        if type(forked) is dict and content:
+            self.copies = position + 1
+            self._forked_from = text_in(forked, "sessionId") or self._forked_from
         return None
 
     def _take_header(self, line: int, value: Json) -> None:
@@ -551,7 +566,7 @@ class ClaudeReading(Reading):
             self._session_id = self._session_id or text_in(value, "sessionId")
             self._agent = self._agent or text_in(value, "agentId")
         elif kind == "custom-title":
-            self.name = text_in(value, "customTitle") or self.name
+            self._given_name = text_in(value, "customTitle") or self._given_name
         elif kind == "summary":
             leaf, summary = text_in(value, "leafUuid"), text_in(value, "summary")
             if leaf and summary:
@@ -559,16 +574,22 @@ class ClaudeReading(Reading):
 
     def finish(self) -> None:
         super().finish()
-        if self.name is None:
-            # a summary may be about another session: it counts where the entry it names is here
-            here = [summary for leaf, summary in self._summaries.items() if leaf in self.positions]
-            self.name = here[-1] if here else None
+        called = list(self.titles.values())
+        # a summary may be about another session: it counts where the entry it names is here
+        here = {leaf: summary for leaf, summary in self._summaries.items() if leaf in self.positions}
+        self.titles |= {self.positions[leaf]: summary for leaf, summary in here.items()}
+        self.titles_elsewhere = {
+            leaf: summary for leaf, summary in self._summaries.items() if leaf not in here
+        }
+        self.name = self._given_name or next(reversed([*here.values(), *called]), None)
 
     def header(self) -> Header:
         raw = self.raw_header
-        agent = bool(self.entries) and self._agent is not None and not self._main
         stem = self.path.name.removesuffix(".jsonl")
+        aside = self._agent is not None or self._session_id not in (None, stem)
+        agent = bool(self.entries) and self._begins is not None and aside and not self._main
         parent = text_in(raw, "parentSessionId") or (self._session_id if agent else None)
+        parent = parent or self._forked_from
         own = text_in(raw, "sessionId") or (stem if agent else self._session_id) or stem
         return Header(
             format="claude",
@@ -578,6 +599,7 @@ class ClaudeReading(Reading):
             cwd=self._cwd,
             parent_session=None,
             parent_session_id=parent if parent != own else None,
+            agent=(self._agent or stem.removeprefix("agent-")) if agent else None,
             raw=raw,
         )
 
@@ -613,23 +635,3 @@ def message_text(message: Any) -> str | None:
         block["text"] for block in content if isinstance(block, dict) and isinstance(block.get("text"), str)
     ]
     return "\n".join(parts) if parts else None
-
-
-_CLAUDE_SIGNS = frozenset({"uuid", "parentUuid", "leafUuid", "sessionId", "_type"})
-_LOOKED_AT = 100
-
-
-def format_of(file: BinaryIO) -> Format:
-    """Who wrote a file, by the first object in it that shows it; pi where none does. The file is rewound."""
-    try:
-        for _, _, _, value in Lines(islice(file, _LOOKED_AT), 0, Warnings(), None):
-            if value.get("type") == "session" or "parentId" in value:
-                return "pi"
-            if not _CLAUDE_SIGNS.isdisjoint(value):
-                return "claude"
-    finally:
-        file.seek(0)
-    return "pi"
-
-
-READINGS: dict[Format, type[Reading]] = {"pi": PiReading, "claude": ClaudeReading}

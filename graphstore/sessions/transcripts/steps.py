@@ -127,12 +127,13 @@ _STOPS: Mapping[str, Literal["done", "tool", "length", "aborted", "error"]] = {
 }  # fmt: skip
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]]{0,40}\]")
 _REFUSED = re.compile(
-    r"\A\s*(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted|Operation aborted\s*\Z)"
+    r"\A\s*(?:<\w+>)?\s*(?:Error: )?(?:The user doesn't want to (?:proceed|take this action)|\[?Request interrupted|\[?(?:Tool use|Command) (?:was )?interrupted|"
+    r"Interrupted by (?:the )?user|Command was aborted|User rejected|Operation aborted\s*\Z)"
 )
 _ABORTED = re.compile(r"(?:\A|\n)Command aborted\s*\Z")  # below what it had printed
 _ARGUMENTS = "command-args"
 _WRAPPER = re.compile(
-    r"<(system-reminder|command-(?:name|message|contents|args)|local-command-[a-z]{1,20}|bash-[a-z]{1,20}|user-memory-input|"
+    r"<(system-reminder|command-(?:name|message|contents|args)|local-command-[a-z]{1,20}|bash-[a-z]{1,20}|user-memory-input|agent-notification|"
     r"ide_[a-z_]{1,30}|task-notification|skill|file)(?:\s[^<>]{0,500})?>"
 )
 _IMAGE = re.compile(r"\[Image #\d+\]")
@@ -275,7 +276,7 @@ def _cost(cost: Any) -> float | None:
 
 
 def _refused(text: str) -> bool:
-    return _REFUSED.match(text) is not None or _ABORTED.search(text[-_TAIL:]) is not None
+    return _REFUSED.match(text.lstrip()[:_TAIL]) is not None or _ABORTED.search(text[-_TAIL:]) is not None
 
 
 def _exited_badly(text: str) -> bool:

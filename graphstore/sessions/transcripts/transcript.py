@@ -13,20 +13,20 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from math import fsum
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 from zlib import crc32
 
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.sessions.transcripts.entries import NEVER, Entries, Entry
+from graphstore.sessions.transcripts.file_formats import READINGS, format_of, stepper
 from graphstore.sessions.transcripts.lines import (
     BLOCK,
-    READINGS,
     Format,
     Header,
     Lines,
@@ -35,9 +35,9 @@ from graphstore.sessions.transcripts.lines import (
     Warning,
     Warnings,
     body_of,
-    format_of,
 )
-from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took, steps
+from graphstore.sessions.transcripts.other_agents import GeminiReading, OpenCodeReading, document_in
+from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took
 from graphstore.values import file_access
 from graphstore.values.models import Json, Value
 from graphstore.values.period import MICROSECOND, instant, moment
@@ -117,6 +117,13 @@ class SessionStatistics(Value):
     warnings: dict[str, int]
 
 
+class _Way(NamedTuple):
+    """The content entries above the last one that is on no sidechain, itself included."""
+
+    end: int
+    passed: set[int]
+
+
 class Transcript:
     """A session file that was read. Bodies stay in the file; asking for one reads it there.
 
@@ -131,6 +138,7 @@ class Transcript:
         self.warnings: list[Warning] = reading.warnings.kept
         self.warning_counts = reading.warnings.counts()
         self.last_shared = self.entries.ids[copied - 1] if copied else None
+        self.titles_elsewhere = reading.titles_elsewhere
         self._reading = reading
 
     def __repr__(self) -> str:
@@ -139,6 +147,20 @@ class Transcript:
     def warnings_until(self, line: int) -> dict[str, int]:
         """How many warnings there are up to a line, by reason."""
         return self._reading.warnings.counts(line)
+
+    def title(self, segment: Segment, more: Mapping[str, str]) -> str | None:
+        """What the agent called the work of a segment, the latest; `more`: what other files say, by entry."""
+        titles = dict(self._reading.titles)
+        for entry in more.keys() & self._reading.positions.keys():
+            titles.setdefault(self._reading.positions[entry], more[entry])
+        within = [at for at in titles if segment.start <= at < segment.stop]
+        return titles[max(within)] if within else None
+
+    def title_from(self, more: Mapping[str, str]) -> str | None:
+        """What other files call it last, by entry."""
+        positions = self._reading.positions
+        named = {positions[entry]: more[entry] for entry in more.keys() & positions.keys()}
+        return named[max(named)] if named else None
 
     def entry(self, id: str) -> Entry:
         """The entry by that id. Raises NotFoundError."""
@@ -240,6 +262,25 @@ class Transcript:
             nearest[position] = above
         return nearest
 
+    def is_kept(self, segment: Segment) -> bool | None:
+        """Whether most of a segment lies on the way to where the session ends; None where the session ends with it."""
+        content, path, aside = self.entries.content, self._way_to_the_end, self.entries.sidechain
+        within = [at for at in range(segment.start, segment.stop) if content[at]]
+        if path.end < segment.stop or not within or all(aside[at] for at in within):
+            return None
+        return 2 * sum(at in path.passed for at in within) >= len(within)
+
+    @cached_property
+    def _way_to_the_end(self) -> _Way:
+        content, aside = self.entries.content, self.entries.sidechain
+        ends = (at for at in range(len(self.entries) - 1, -1, -1) if content[at] and not aside[at])
+        at = end = next(ends, -1)
+        passed = set()
+        while at >= 0:
+            passed.add(at)
+            at = self._nearest[at]
+        return _Way(end, passed)
+
     @cached_property
     def _boundaries(self) -> list[Boundary]:
         return list(_Cutting(self, self._reading, self._nearest).found())
@@ -267,6 +308,15 @@ def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, in
         raise InvalidError(f"there is no session file at {str(path)!r}. Give a .jsonl file.")
     warnings = Warnings()
     with file_access.opened(path, BLOCK) as file:
+        whole = document_in(file)
+        if whole is not None:
+            agent, fields, messages = whole
+            document = (GeminiReading if agent == "gemini" else OpenCodeReading)(path, warnings)
+            document.take_fields(fields)
+            for piece in messages:
+                document.take(*piece)
+            document.finish()
+            return document, document.header(), os.fstat(file.fileno()).st_size
         reading = READINGS[format_of(file)](path, warnings)
         lines = Lines(file, os.fstat(file.fileno()).st_size, warnings, progress)
         take = reading.take
@@ -300,9 +350,9 @@ def _parent_of(path: Path, header: Header, given: str | Path | None) -> tuple[Re
 def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
     """How many leading entries are the parent's: with its file, those it has under the same id; without, those from before the fork."""
     if header.parent_session is None and parent is None:
-        return 0
+        return reading.copies
     if parent is not None:
-        shared = _shared(reading.entries, parent)
+        shared = max(_shared(reading.entries, parent), reading.copies)
         # without ids of their own, entries are known by their bytes, which an old fork may have written anew
         if shared or header.version not in (1, None):
             return shared
@@ -322,11 +372,15 @@ def _copied(reading: Reading, header: Header, parent: Reading | None) -> int:
 
 
 def _shared(entries: Entries, parent: Reading) -> int:
-    for count, (id, time) in enumerate(zip(entries.ids, entries.times, strict=True)):
+    shared = 0
+    for at, (id, time) in enumerate(zip(entries.ids, entries.times, strict=True)):
         position = parent.positions.get(id)
         if position is None or parent.entries.times[position] != time:
-            return count
-    return len(entries)
+            if entries.content[at]:
+                return shared
+        else:
+            shared = at + 1
+    return shared
 
 
 # ---- boundaries and segments ------------------------------------------------------------------
@@ -544,8 +598,9 @@ def statistics(t: Transcript) -> SessionStatistics:
     times = [entry.timestamp for entry in content if entry.timestamp is not None]
     started, ended = (min(times), max(times)) if times else (None, None)
     bodies = t.bodies_between(t.copied, len(t.entries))
-    took = _took(step for _, body in bodies for step in steps(body))
     header = t.header
+    steps = stepper(header.format)
+    took = _took(step for _, body in bodies for step in steps(body))
     return SessionStatistics(
         file=str(t.path),
         format=header.format,

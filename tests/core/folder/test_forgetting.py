@@ -73,7 +73,7 @@ def told(store: GraphStore, clock: Clock) -> None:
             f"{SECRET} description",
             id="event-x",
             source=f"{SECRET} source",
-            origin="system",
+            origin="agent",
             agent=f"{SECRET} agent",
             fingerprint=f"{SECRET} fingerprint",
             metadata={"of": f"{SECRET} metadata"},

@@ -13,7 +13,7 @@ import pytest
 
 import graphstore
 from graphstore import EngineError, GraphStoreError, InvalidError
-from graphstore.core.folder import access_tokens, folder, server_file, vector_file
+from graphstore.core.folder import access_tokens, server_file, vector_file
 from graphstore.memory import Memory
 from tests.support.embedding import Concepts
 
@@ -133,7 +133,7 @@ def every_use(path: Path) -> list[GraphStoreError]:
     tried(lambda: access_tokens.kept(path))
     tried(lambda: access_tokens.shown(path))
     tried(lambda: server_file.announce(path, "http://127.0.0.1:1"))
-    tried(lambda: folder.serving(path, 0.0))
+    tried(lambda: server_file.serving(path, 0.0))
     tried(lambda: server_file.is_held(path))
     tried(lambda: server_file.withdraw(path))
     return refused

@@ -142,13 +142,13 @@ def test_the_same_id_with_the_same_content_is_no_occurrence(store):
     assert (False, 1) == (again.is_new, again.event.count)
 
 
-def test_source_metadata_and_agent_of_a_repeat_are_not_kept(store):
+def test_an_event_keeps_what_it_was_reported_as_first_and_shows_the_metadata_of_the_latest(store):
     store.record_event("alert", "d", fingerprint="x", source="a", agent="one", metadata={"n": 1})
     again = store.record_event(
         "alert", "e", fingerprint="x", source="b", agent="two", metadata={"n": 2}
     ).event
 
-    assert ("d", "a", "one", {"n": 1}) == (again.description, again.source, again.agent, again.metadata)
+    assert ("d", "a", "one", {"n": 2}) == (again.description, again.source, again.agent, again.metadata)
 
 
 def test_a_retracted_event_does_not_come_again(store):
@@ -666,7 +666,7 @@ def test_rows_loaded_with_their_transactions_come_again(store):
 def test_a_refused_event_names_the_fields_there_are(store, act):
     fields = (
         "type, description, id, occurred_at, source, origin, agent, related_to, metadata, fingerprint, "
-        "trace_id, span_id, parent_span_id, authorized, sender, sender_name, thread, classification, media_path, media_hash"
+        "trace_id, span_id, parent_span_id, ended_at, authorized, sender, sender_name, thread, classification, media_path, media_hash"
     )
     with pytest.raises(InvalidError, match=fields):
         act(store)

@@ -145,6 +145,32 @@ def test_what_is_kept_is_what_the_judge_says(
     assert found["shaky"] and found["stands"]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_all_that_is_shaky_is_what_the_judge_says_of_each(seed: int) -> None:
+    clock, chance, shaky = Clock("2026-02-01"), random.Random(seed), 0
+    with graphstore.open(":memory:", clock=clock) as store:
+        story, core = Story(store, clock, seed), store._core
+        for turn in range(120):
+            story.turn()
+            if turn % 5 == 4:
+                index = core.index
+                edges = sorted({edge for column in (index.r_from, index.k_from) for edge in column})
+                for valid in chance.sample(edges, min(6, len(edges))):
+                    tx = index.last_tx if chance.random() < 0.5 else chance.choice(index.t_tx)
+                    found = Resting(index, valid, tx, core.raw).shaken()
+                    there = [
+                        ent
+                        for ent in index.rests
+                        if ent < len(index.names)
+                        and index.born[ent] <= tx
+                        and index.standing(ent, valid, tx) == "stands"
+                    ]
+                    judged = {ent for ent in there if Resting(index, valid, tx, core.raw)._is_shaken(ent)}
+                    assert judged == found
+                    shaky += len(found)
+    assert shaky
+
+
 @pytest.mark.parametrize(("hub", "saved"), [(256, 20_000), (3, 20_000), (256, 3)])
 @pytest.mark.parametrize("seed", range(8))
 def test_what_was_saved_is_what_the_judge_says(

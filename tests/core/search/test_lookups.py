@@ -84,15 +84,29 @@ def test_counts_add_up(login, clock):
     assert 3 == known(login)
 
 
-def test_closing_tells_what_waits(login, clock):
-    recall(login, "login")
-    login.close()
+def test_who_only_reads_writes_no_transaction_and_the_next_commit_has_what_was_counted(login, clock):
+    journal = b"".join(file.read_bytes() for file in sorted(login.path.rglob("*.jsonl")))
+    for _ in range(2):
+        recall(login, "login")
+        login.close()
+        assert journal == b"".join(file.read_bytes() for file in sorted(login.path.rglob("*.jsonl")))
+        login = graphstore.open(login.path, clock=clock)
+        assert ([], 0) == (touches(login), known(login))
 
+    login.add_node("fact", {}, id="three")
+    assert (["touch"], 2) == (touches(login), known(login))
+    login.close()
     with graphstore.open(login.path, clock=clock) as again:
-        assert (["touch"], 1) == (touches(again), known(again))
+        assert {} == again._core.accesses.waiting
         assert again.verify().ok
+
+
+@pytest.mark.parametrize("kept", [b"", b"[1]", b"no json", b'{"one": "many", "two": -1}'])
+def test_counts_that_are_none_are_passed_over(login, clock, kept):
+    login.close()
+    (login.path / "accesses.json").write_bytes(kept)
     with graphstore.open(login.path, clock=clock) as again:
-        assert ["touch"] == touches(again)
+        assert {} == again._core.accesses.waiting
 
 
 def test_commit_tells_along_what_has_waited_for_a_quarter_of_an_hour(login, clock):

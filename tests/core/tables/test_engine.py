@@ -915,9 +915,10 @@ def test_as_many_threads_as_asked_for_work_on_a_statement(threads: int) -> None:
 
 
 @kuzu_only
-def test_equal_and_differing_texts_are_kept_without_compression() -> None:
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_equal_and_differing_texts_are_kept_without_compression(tmp_path: Path, on_disk: bool) -> None:
     ids, texts = [f"n{at:05}" for at in range(30_000)], [f"text {at % 7} " * (at % 5) for at in range(30_000)]
-    with Engine(None, driver=DRIVER) as engine:
+    with Engine(tmp_path / "texts" if on_disk else None, driver=DRIVER) as engine:
         engine.run("CREATE NODE TABLE Thing(id STRING PRIMARY KEY, says STRING, nothing STRING)")
         engine.copy("Thing", pa.table({"id": ids, "says": texts, "nothing": pa.nulls(30_000, pa.string())}))
 

@@ -13,7 +13,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore, View
 from graphstore.core.tables.result import Result
-from graphstore.core.tables.view_graph import named_tables
+from graphstore.core.tables.view_graph import named_labels, named_tables
 from graphstore.errors import QueryError
 from graphstore.values.models import Event, Node
 from graphstore.values.vocabulary import KINDS
@@ -291,6 +291,84 @@ def test_a_text_lays_the_links_it_can_read(cypher: str, asked: set[str] | None) 
     assert named_tables(cypher) == asked
 
 
+@pytest.mark.parametrize(
+    ("cypher", "labels"),
+    [
+        ("RETURN 1 AS n", set()),
+        ("MATCH (a:Node)-[:USES]->(b:Node) RETURN a.id, count(*) AS n", {"NODE"}),
+        ("MATCH (a:node {id: 'x'})<-[r:USES]-(:`Event`) WHERE (a.number + 1) > 1 RETURN count(a), r", {"NODE", "EVENT"}),
+        ("MATCH (a:Node|Absent)-->(b:Node:Event) RETURN collect(b)", {"NODE", "ABSENT", "EVENT"}),
+        ("MATCH (a:Absent) WHERE EXISTS { MATCH (a)-[]->(:Node) } RETURN a", None),
+        ("MATCH (a:Node) WHERE NOT (a)-[:USES]->(:Node) RETURN a", None),
+        ("MATCH (a:Node) MATCH (a)-[:USES]->(b:Node) RETURN a", None),
+        ("MATCH (a)-[:USES]->(b:Node) RETURN a", None),
+        ("MATCH (a:Node)-[:USES]->() RETURN a", None),
+        ("MATCH (a:Node)-[:USES]->({id: 'x'}) RETURN a", None),
+        ("MATCH (a:Node)-[:USES*1..3]->(b:Node) RETURN a", None),
+        ("MATCH (a:Node)-[* SHORTEST 1..3]->(b:Node) RETURN a", None),
+        ("MATCH (a:Node)-[:USES]->{1,3}(b:Node) RETURN a", None),
+        ("MATCH (a:!Node) RETURN a", None),
+        ("MATCH (a:Node&Event) RETURN a", None),
+        ("MATCH (a:Other) RETURN a", None),
+        ("MATCH (a:$label) RETURN a", None),
+        ("MATCH (a:Node)\u2014[:USES]->(b:Node) RETURN a", None),
+        ("CALL table_info('Node') RETURN *", None),
+    ],
+)  # fmt: skip
+def test_a_text_reads_the_labels_it_says(cypher: str, labels: set[str] | None) -> None:
+    assert named_labels(cypher) == labels
+
+
+def test_what_is_loaded_when_it_is_named_is_what_is_loaded_at_once(
+    story: tuple[GraphStore, dict[str, str]],
+) -> None:
+    store, names = story
+    store.link(names["keys"], "uses", names["tokens"])
+    asked = [
+        "MATCH (a:Node)-[r]->(b:Node) RETURN a.id AS x, label(r) AS k, b.id AS y ORDER BY x, k, y",
+        "MATCH (a:Node)-[r]->(b:Absent) RETURN a.id AS x, label(r) AS k, b.id AS y ORDER BY x, k, y",
+        "MATCH (a:Event)-[r]-(b:Node:Absent) RETURN a.id AS x, label(r) AS k, b.id AS y ORDER BY x, k, y",
+        "MATCH (a:Event) RETURN a.* ORDER BY a.id",
+        "MATCH (a:Absent) RETURN a.* ORDER BY a.id",
+        "MATCH (a:Node) RETURN a.* ORDER BY a.id",
+        "MATCH (a)-[r]->(b) RETURN a.id AS x, label(r) AS k, b.id AS y ORDER BY x, k, y",
+        "MATCH (a:Node)-[:SUPERSEDES|USES]->(b:Node:Absent)<-[r]-(c:Event) RETURN count(*) AS n",
+        "MATCH (n) RETURN label(n) AS l, count(*) AS n ORDER BY l",
+    ]
+    view = store.as_of()
+
+    def answers(order: list[str]) -> dict[str, str]:
+        store._core.graphs.close()
+        return {cypher: repr(view.query(cypher).rows()) for cypher in order}
+
+    whole = {
+        cypher: answers(["MATCH (n) RETURN count(*) AS n", "MATCH ()-[r]->() RETURN count(*) AS n", cypher])[
+            cypher
+        ]
+        for cypher in asked
+    }
+    assert any("[]" != answer for answer in whole.values())
+    chance = random.Random(3)
+    for _ in range(12):
+        assert whole == answers(chance.sample(asked, len(asked)))
+
+
+def test_a_graph_that_was_not_loaded_whole_is_built_again(
+    story: tuple[GraphStore, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view, asked = story[0].as_of(), "MATCH (e:Event) RETURN count(*) AS n"
+    there = view.query(asked).single()["n"]
+    story[0]._core.graphs.close()
+    view.query("MATCH (n:Node) RETURN count(*) AS n")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "graphstore.core.tables.view_graph.fill", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            view.query(asked)
+    assert there == view.query(asked).single()["n"] > 0
+
+
 def test_links_are_there_however_they_are_asked_for(story: tuple[GraphStore, dict[str, str]]) -> None:
     store, names = story
     store.link(names["keys"], "uses", names["tokens"])
@@ -515,6 +593,35 @@ def test_a_thing_told_and_taken_back_at_once_is_absent(store: GraphStore) -> Non
     assert store.query(
         "MATCH (b:Node)-[:RELATED_TO]->(a:Absent) RETURN a.id AS id, a.standing AS standing, a.content AS content"
     ).rows() == [{"id": a.id, "standing": "retracted", "content": '{"name":"a"}'}]
+
+
+def test_what_does_not_stand_has_the_fields_of_its_content(store):
+    store.add_node("fact", {"owner": "ana", "n": 3, "odd": [1]}, id="a")
+    store.add_node("fact", {"owner": "bob", "n": 4}, id="b")
+    store.add_node("fact", {"owner": 7, "n": "text", "gone": True}, id="c")
+    store.add_node("fact", {"owner": "cy"}, id="erased")
+    store.record_event("error", "boom", id="e")
+    store.supersede("a", by="b")
+    store.retract("c", reason="it was wrong")
+    store.retract("e", reason="it was wrong")
+    store.erase("erased", reason="private")
+
+    found = store.query("MATCH (n:Absent) RETURN n.id, n.owner, n.n, n.odd, n.gone ORDER BY n.id")
+    assert [
+        ("a", "ana", 3, "[1]", None),
+        ("c", "7", None, None, True),
+        ("e", None, None, None, None),
+        ("erased", None, None, None, None),
+    ] == found.tuples()
+    old = store.query(
+        "MATCH (b:Node)-[:SUPERSEDES]->(a:Absent) WHERE a.owner <> b.owner RETURN a.owner, b.owner"
+    )
+    assert [("ana", "bob")] == old.tuples()
+    assert [("a", "ana"), ("b", "bob")] == store.query(
+        "MATCH (n) WHERE n.n IS NOT NULL RETURN n.id, n.owner ORDER BY n.id"
+    ).tuples()
+    with pytest.raises(QueryError, match=r"Absent has these and gone, odd\."):
+        store.query("MATCH (n:Absent) RETURN n.nope")
 
 
 def test_instants_at_the_edges_of_the_calendar(store: GraphStore) -> None:

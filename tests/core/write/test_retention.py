@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import re
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -125,6 +127,51 @@ def test_a_size_is_kept_and_the_journal_seldom_written_anew(path, clock, durabil
         assert () == store.verify().problems
     with graphstore.open(path, clock=clock) as store:
         assert standing == [event.id for event in store.events()]
+
+
+@pytest.mark.parametrize("durability", ("commit", "interval"))
+def test_what_remains_of_evicted_events_is_summed_up_so_that_the_size_is_kept(path, clock, durability):
+    with graphstore.open(path, clock=clock, durability=durability, retention_bytes=20_000) as store:
+        store.add_node("fact", {"says": "stays"}, id="fact")
+        for number in range(2000):
+            store.record_event(
+                "deploy" if number % 4 else "lunch",
+                f"v{number}",
+                id=f"event-{number}",
+                occurred_at=clock.move(minutes=5),
+            )
+            assert store.stats()["journal_bytes"] <= 20_000
+        standing = [event.id for event in store.events()]
+        assert [f"event-{number}" for number in range(1999, 1999 - len(standing), -1)] == standing
+        assert len(standing) > 10
+
+        told = [change for change in store.changes() if "removed without a trace" in (change.reason or "")]
+        days = [change.tx.date() for change in told]
+        assert 7 == len(days) == len({*days})  # one record a day
+        summed = Counter[str]()
+        for change in told:
+            assert "the journal passed 20000 bytes" in change.reason
+            for many, type in re.findall(r"(\d+) (deploy|lunch)", change.reason):
+                summed[type] += int(many)
+        tombstones = [change for change in store.changes() if change.verb == "evict" and change.subject]
+        assert 2000 - len(standing) - len(tombstones) == summed.total()
+        assert summed["lunch"] == pytest.approx(summed.total() / 4, abs=1)
+        assert () == store.verify().problems
+    with graphstore.open(path, clock=clock) as store:
+        assert standing == [event.id for event in store.events()]
+        assert {"says": "stays"} == store.node("fact").content
+
+
+def test_an_aim_that_cannot_be_reached_costs_nothing(path, clock):
+    with graphstore.open(path, clock=clock) as store:
+        store.add_node("fact", {"says": "x" * 9000})
+        for number in range(20):
+            store.record_event("deploy", f"v{number}", id=f"event-{number}", occurred_at=clock.move(days=1))
+        assert [] == store.evict(larger_than=5000)
+        assert 20 == len(list(store.events()))
+        assert "nothing was evicted" in store.notices[-1]
+        cut = clock.now - timedelta(days=10)
+        assert [f"event-{number}" for number in range(9)] == store.evict(before=cut, larger_than=5000)
 
 
 def test_where_tombstones_alone_pass_the_size_it_does_not_evict_at_each_commit(path, clock, monkeypatch):

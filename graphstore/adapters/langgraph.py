@@ -1,0 +1,246 @@
+"""LangGraph's `BaseStore`, kept in a store: an item is a node, its namespace the scope, its time to live the end of its validity."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+)
+
+from graphstore.adapters import places
+from graphstore.core.read.view import Reader
+from graphstore.errors import InvalidError
+from graphstore.memory.recall import recall
+from graphstore.store.store import Store
+from graphstore.values.models import Node
+from graphstore.values.period import TimeLike
+
+__all__ = ["LangGraphStore"]
+
+KIND = "item"
+_SOURCE = "langgraph:"
+_UNSEARCHED = "unsearched"  # the tag of an item put with `index=False`
+_TTL = "ttl:"  # the tag that says how many minutes an item lives
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "$eq": operator.eq,
+    "$ne": operator.ne,
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+class LangGraphStore(BaseStore):
+    """A `BaseStore` for `graph.compile(store=…)`: all four operations, each with its async twin, on any open store.
+
+    A batch reads first and then writes what it puts as one transaction. A deleted item has ended and is still there at `as_of`. A time to live is in
+    minutes; reading an item lengthens it only with `ttl={"refresh_on_read": True}`, since that is a write. `query` finds by words, and by meaning
+    where the store has an embedder; without one, items come with the last written first.
+    """
+
+    supports_ttl = True
+
+    def __init__(self, store: Store, *, ttl: TTLConfig | None = None) -> None:
+        self._store: Store | None = store
+        self._reader: Reader = store
+        self.ttl_config = {"refresh_on_read": False, **(ttl or {})}
+
+    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> LangGraphStore:
+        """The same items at another coordinate, to be read only: `put` and `delete` raise InvalidError there."""
+        if self._store is None:
+            raise InvalidError("this is at a coordinate already. Call as_of on the store's own adapter.")
+        past = LangGraphStore(self._store, ttl=self.ttl_config)
+        past._reader, past._store = self._store.as_of(valid=valid, tx=tx), None
+        return past
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """The answers of the operations in their order. Of several puts of one item the last counts."""
+        answers: list[Result] = []
+        puts: dict[str, PutOp] = {}
+        for op in ops:
+            if isinstance(op, PutOp):
+                puts[_id(op.namespace, op.key)] = op
+                answers.append(None)
+            elif isinstance(op, GetOp):
+                answers.append(self._get(op))
+            elif isinstance(op, SearchOp):
+                answers.append(self._search(op))
+            elif isinstance(op, ListNamespacesOp):
+                answers.append(self._list(op))
+            else:
+                raise InvalidError(f"{op!r} is no operation of a LangGraph store.")
+        if puts:
+            self._put(puts)
+        return answers
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """As `batch`, in a thread."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def _put(self, puts: Mapping[str, PutOp]) -> None:
+        store = self._store
+        if store is None:
+            raise InvalidError("a coordinate of the past is read only. Put into the store's own adapter.")
+        with store.transaction(reason="langgraph"):
+            for id, op in puts.items():
+                if op.value is not None:
+                    tags = [_UNSEARCHED] if op.index is False else []
+                    until = None
+                    if op.ttl is not None:
+                        tags.append(f"{_TTL}{op.ttl}")
+                        until = store.at.valid + timedelta(minutes=op.ttl)
+                    scope = places.joined(op.namespace)
+                    places.put(
+                        store, id, KIND, op.value, scope=scope, tags=tags,
+                        source=_source(op.namespace), valid_to=until,
+                    )  # fmt: skip
+                elif (node := places.found(store, id, KIND)) is not None:
+                    places.remove(store, node, "deleted")
+
+    def _get(self, op: GetOp) -> Item | None:
+        node = places.found(self._reader, _id(op.namespace, op.key), KIND)
+        if node is None:
+            return None
+        self._refresh([node], op.refresh_ttl)
+        return Item(**self._described(node))
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        depth = len(op.namespace_prefix)
+
+        def wanted(node: Node) -> bool:
+            return (
+                node.kind == KIND
+                and (node.source or "").startswith(_SOURCE)
+                and places.parted(node.scope)[:depth] == tuple(op.namespace_prefix)
+                and all(_matches(node.content.get(name), value) for name, value in (op.filter or {}).items())
+            )
+
+        last = op.offset + op.limit
+        if op.query and not op.query.isspace():
+            scored = self._recalled(op, wanted, last)
+        else:
+            nodes = [node for node in self._reader.nodes(KIND) if wanted(node)]
+            nodes.sort(key=lambda node: node.recorded_at, reverse=True)
+            scored = [(node, None) for node in nodes]
+        page = scored[op.offset : last]
+        self._refresh([node for node, _ in page], op.refresh_ttl)
+        return [SearchItem(**self._described(node), score=score) for node, score in page]
+
+    def _recalled(
+        self, op: SearchOp, wanted: Callable[[Node], bool], last: int
+    ) -> list[tuple[Node, float | None]]:
+        """What a question finds, best first: as much again is asked for while filters leave too little."""
+        k = max(last, 1)
+        while True:
+            hits = recall(
+                self._reader,
+                str(op.query).replace(":", ": "),  # no filter of ours
+                k,
+                kinds=KIND,
+                source=_source(op.namespace_prefix),
+                hops=0,
+            ).hits
+            fitting: list[tuple[Node, float | None]] = [
+                (hit.node, hit.score)
+                for hit in hits
+                if isinstance(hit.node, Node) and _UNSEARCHED not in hit.node.tags and wanted(hit.node)
+            ]
+            if len(fitting) >= last or len(hits) < k:
+                return fitting
+            k *= 2
+
+    def _list(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        namespaces = {
+            places.parted(node.scope)
+            for node in self._reader.nodes(KIND)
+            if (node.source or "").startswith(_SOURCE)
+        }
+        matching = {
+            namespace[: op.max_depth]
+            for namespace in namespaces
+            if all(_lies(namespace, condition) for condition in op.match_conditions or ())
+        }
+        return sorted(matching)[op.offset : op.offset + op.limit]
+
+    def _refresh(self, nodes: Iterable[Node], asked: bool) -> None:
+        """Lengthen the lives of what is read, where that is asked for."""
+        if not asked or self._store is None:
+            return
+        for node in nodes:
+            minutes = [float(tag.removeprefix(_TTL)) for tag in node.tags if tag.startswith(_TTL)]
+            if minutes and node.valid_to is not None:
+                until = self._store.at.valid + timedelta(minutes=minutes[0])
+                if until > node.valid_to:
+                    self._store.revise(
+                        node.id, node.content, valid_from=node.valid_to, valid_to=until, reason="read"
+                    )
+
+    def _described(self, node: Node) -> dict[str, Any]:
+        """The arguments of an item. It was created when it was first put, updated when this was said."""
+        return {
+            "namespace": places.parted(node.scope),
+            "key": places.parted(node.id.removeprefix(_SOURCE))[-1],
+            "value": node.content,
+            "created_at": min(version.recorded_at for version in self._reader.history(node.id)),
+            "updated_at": node.recorded_at,
+        }
+
+
+def _id(namespace: Iterable[str], key: str) -> str:
+    return _SOURCE + places.joined((*namespace, key))
+
+
+def _source(namespace: Iterable[str]) -> str:
+    """Where an item is from; that of a namespace above begins alike."""
+    return _SOURCE + "".join(places.joined((part,)) + "/" for part in namespace)
+
+
+def _lies(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+    """Whether a namespace begins or ends so; `*` stands for any part."""
+    path = tuple(condition.path)
+    if len(namespace) < len(path):
+        return False
+    part = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
+    return all(wanted in ("*", said) for said, wanted in zip(part, path, strict=True))
+
+
+def _matches(said: Any, wanted: Any) -> bool:
+    """Whether a value is what a filter wants: the same, or within its `$` operators; of an object, the fields that are named."""
+    if isinstance(wanted, Mapping):
+        if any(name.startswith("$") for name in wanted):
+            return all(_holds(said, name, value) for name, value in wanted.items())
+        return isinstance(said, Mapping) and all(
+            _matches(said.get(name), value) for name, value in wanted.items()
+        )
+    if isinstance(wanted, list | tuple):
+        return isinstance(said, list | tuple) and list(said) == list(wanted)
+    return bool(said == wanted)
+
+
+def _holds(said: Any, name: str, value: Any) -> bool:
+    if name not in _OPERATORS:
+        raise InvalidError.choice("operator", name, tuple(_OPERATORS))
+    try:
+        return bool(_OPERATORS[name](said, value))
+    except TypeError:  # they have no order
+        return False

@@ -1,0 +1,83 @@
+"""A thing that a framework overwrites in place is a node here: its path is the id, each state a version, and what is deleted has ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from graphstore.errors import NotFoundError
+from graphstore.store.store import Store
+from graphstore.values.models import Node
+from graphstore.values.open_end import OPEN
+from graphstore.values.period import TimeLike
+
+_LIKE_A_VERSION = re.compile(r"-(v\d+)$")
+_UNRESERVED = "".join(map(chr, range(32, 127))).replace("/", "").replace("%", "")
+
+
+def joined(parts: Iterable[str]) -> str:
+    """A path of parts as one text, from which `parted` reads them again.
+
+    >>> joined(("users", "a/b", "notes-v2"))
+    'users/a%2Fb/notes%2Dv2'
+    """
+    path = "/".join(quote(part, safe=_UNRESERVED) for part in parts)
+    return _LIKE_A_VERSION.sub(r"%2D\1", path)
+
+
+def parted(path: str) -> tuple[str, ...]:
+    """The parts of a path that `joined` made.
+
+    >>> parted("users/a%2Fb/notes%2Dv2")
+    ('users', 'a/b', 'notes-v2')
+    """
+    return tuple(map(unquote, path.split("/"))) if path else ()
+
+
+def found(reader: Any, id: str, kind: str) -> Node | None:
+    """The node of this kind as it stands at the reader's coordinate, or None."""
+    try:
+        node: Node = reader.node(id)
+    except NotFoundError:
+        return None
+    return node if node.kind == kind else None
+
+
+def put(
+    store: Store,
+    id: str,
+    kind: str,
+    content: Mapping[str, Any],
+    *,
+    scope: str = "",
+    text: str | None = None,
+    tags: Iterable[str] = (),
+    source: str | None = None,
+    valid_to: TimeLike | None = None,
+) -> Node:
+    """Say from now on this of `id`: added when it is new, else a version of it; what says the same already is left alone.
+
+    Raises ConflictError where the id was erased, or is trusted more.
+    """
+    try:
+        store.history(id)
+    except NotFoundError:
+        return store.add_node(
+            kind, content, id=id, scope=scope, text=text, tags=tags, source=source, valid_to=valid_to
+        )
+    return store.revise(
+        id,
+        content,
+        text=text,
+        tags=tags,
+        source=source,
+        valid_from=store.at.valid,
+        valid_to=OPEN if valid_to is None else valid_to,
+    )
+
+
+def remove(store: Store, node: Node, reason: str) -> None:
+    """End what stands; that it was there stays readable at earlier times."""
+    store.end(node.id, reason=reason)

@@ -1,0 +1,239 @@
+"""What a person looks at, each in one small answer: the changes along the two clocks, a thing with what is around it, causes laid out in time.
+
+The pages that the server hands out ask these. Each answer is bounded, whatever is in the store.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Literal
+
+from graphstore.core.read.sight import Sight
+from graphstore.core.read.view import Reader, View
+from graphstore.core.read.walks import Direction
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.show.layout import Place, places
+from graphstore.store import registry
+from graphstore.store.store import Store
+from graphstore.values.coordinates import Axis
+from graphstore.values.inputs import at_least_one
+from graphstore.values.models import (
+    Chain,
+    Change,
+    Event,
+    Link,
+    LinkInspection,
+    Node,
+    Shaky,
+    Step,
+    Supersession,
+    Value,
+)
+from graphstore.values.period import Instant, TimeLike, moment
+
+__all__ = [
+    "Causes",
+    "Clocks",
+    "Glimpse",
+    "Strip",
+    "causes",
+    "clocks",
+    "glimpse",
+    "latest",
+    "next_change",
+    "recent",
+]
+
+Way = Literal["causes", "effects", "walk"]
+_WIDE = 10  # a clock that is so many times as long as nearly all of its changes is shown without the rest
+
+
+class Strip(Value):
+    """How many changes lie in each of some equal parts of a clock, from `since` until `until`; `changes`: all there are, before and after them too."""
+
+    since: datetime
+    until: datetime
+    counts: tuple[int, ...]
+    changes: int
+
+
+class Clocks(Value):
+    """The changes of the world by when they were true, and of the store by when they were recorded."""
+
+    valid: Strip
+    tx: Strip
+
+
+@registry.read("page")
+def clocks(view: Reader, parts: int = 120) -> Clocks:
+    """When things began and ended as believed by the view, and when something was recorded: counts in equal parts of each clock, at most 1,000 parts.
+
+    A few instants far from all others lie outside. Raises InvalidError.
+    """
+    if at_least_one("parts", parts) > 1_000:
+        raise InvalidError(f"parts {parts} is too many. Give 1,000 at most.")
+
+    def look(sight: Sight) -> Clocks:
+        return Clocks(
+            valid=_strip(sight.turns("valid"), parts, sight.valid),
+            tx=_strip(sight.turns("tx"), parts, sight.tx),
+        )
+
+    return view._looked(look)
+
+
+def _strip(turns: Sequence[Instant], parts: int, here: Instant) -> Strip:
+    first, last = (turns[0], max(turns[-1], here)) if turns else (here - parts, here)
+    if turns:
+        begin, end = turns[len(turns) // 50], turns[-1 - len(turns) // 50]
+        if last - first > _WIDE * (end - begin) > 0:
+            first, last = begin, end
+    last = max(last, first + parts)
+    edges = [first + (last - first) * part // parts for part in range(parts + 1)]
+    marks = [bisect_left(turns, edge) for edge in edges[:-1]] + [bisect_right(turns, last)]
+    counts = tuple(b - a for a, b in pairwise(marks))
+    return Strip(since=moment(first), until=moment(last), counts=counts, changes=len(turns))
+
+
+@registry.read("page")
+def next_change(view: Reader, axis: Axis, at: TimeLike, back: bool = False) -> datetime | None:
+    """The first instant after `at` (with `back` the last before it) at which something begins or ends (`valid`), or was recorded (`tx`); None: there is none."""
+    if axis not in ("valid", "tx"):
+        raise InvalidError.choice("axis", axis, ("valid", "tx"))
+    since = view._time(at, "at", axis)
+
+    def look(sight: Sight) -> datetime | None:
+        turns = sight.turns(axis)
+        place = bisect_left(turns, since) - 1 if back else bisect_right(turns, since)
+        return moment(turns[place]) if 0 <= place < len(turns) else None
+
+    return view._looked(look)
+
+
+@registry.read("page")
+def latest(view: Reader, limit: int = 30) -> list[Node | Event]:
+    """What was recorded last of what stands at the coordinate, the last first."""
+    most = at_least_one("limit", limit)
+
+    def look(sight: Sight) -> list[Node | Event]:
+        return [sight.thing(ent) for ent in sight.newest(most)]
+
+    return view._looked(look)
+
+
+@registry.read("page")
+def recent(store: Store, limit: int = 50) -> list[Change]:
+    """What was written last, the last first."""
+    return store._last_changes(at_least_one("limit", limit))
+
+
+class Glimpse(Value):
+    """A thing and what is around it. Of links there are so many as were asked for, of all that `links_total` and `backlinks_total` count.
+
+    `shaky` says what it rests on that has fallen; `steps` what superseded it, one after the other, and `current` what stands in its place.
+    """
+
+    thing: Node | Event
+    links: tuple[Link, ...]
+    links_total: int
+    backlinks: tuple[Link, ...]
+    backlinks_total: int
+    steps: tuple[Step, ...]
+    current: tuple[Node | Event, ...]
+    shaky: Shaky | None
+    confirmations: int
+    names: dict[str, str]
+    """What the other ends of the links say, by id."""
+
+
+@registry.read("page")
+def glimpse(view: Reader, id: str, limit: int = 50) -> Glimpse:
+    """A thing by its id, with at most so many links each way. Raises NotFoundError, for the id of a link too."""
+    most, here = at_least_one("limit", limit), _fixed(view)
+    found = here.inspect(id)
+    if isinstance(found, LinkInspection):
+        link = found.link
+        raise NotFoundError(
+            f"{id!r} is the link {link.source} {link.kind} {link.target}. Ask for one of its ends."
+        )
+    gone = here.what_superseded(found.node.id)
+    assert isinstance(gone, Supersession)
+    links, backlinks = found.links[:most], found.backlinks[:most]
+    ends = [link.target for link in links] + [link.source for link in backlinks]
+    return Glimpse(
+        thing=found.node, links=links, links_total=len(found.links), backlinks=backlinks, backlinks_total=len(found.backlinks),
+        steps=gone.chain[:most], current=gone.current[:most], shaky=_why_shaky(here, found.node), confirmations=found.confirmations,
+        names=_names(here, ends),
+    )  # fmt: skip
+
+
+def _fixed(view: Reader) -> View:
+    valid, tx = view._coordinate()
+    return view._pinned(valid, tx)
+
+
+def _why_shaky(view: View, thing: Node | Event) -> Shaky | None:
+    if thing.standing != "shaky":
+        return None
+    return next((each for each in view.shaky() if each.node.id == thing.id), None)
+
+
+def _names(view: View, ids: Iterable[str]) -> dict[str, str]:
+    def look(sight: Sight) -> dict[str, str]:
+        found = {}
+        for id in dict.fromkeys(ids):
+            ent = sight.entity(id)
+            if ent >= 0:
+                thing = sight.thing(ent)
+                words = thing.description if isinstance(thing, Event) else thing.text or ""
+                found[id] = words[:120]
+        return found
+
+    return view._looked(look)
+
+
+class Causes(Value):
+    """A chain with the place of each of its things; `left_out`: how many more were reached."""
+
+    chain: Chain
+    places: tuple[Place, ...]
+    left_out: int
+
+
+@registry.read("page")
+def causes(
+    view: Reader, ids: Iterable[str] | str, way: Way = "causes", depth: int = 5, direction: Direction = "both", limit: int = 200
+) -> Causes:  # fmt: skip
+    """What led to things (`causes`), what they led to (`effects`) or all within so many links (`walk`, in a direction), laid out from left to right in time.
+
+    The nearest come first: of more than `limit` the rest is left out and counted. Raises NotFoundError, InvalidError.
+    """
+    if way not in ("causes", "effects", "walk"):
+        raise InvalidError.choice("way", way, ("causes", "effects", "walk"))
+    asked = [ids] if isinstance(ids, str) else list(ids)
+    if not asked:
+        raise InvalidError("ids is empty. Give the id of a thing, or several.")
+    most, here = at_least_one("limit", limit), _fixed(view)
+    if way == "walk":
+        chains = [here.walk(asked, hops=depth, direction=direction)]
+    else:
+        chains = [getattr(here, way)(id, depth) for id in asked]
+    things: dict[str, Any] = {each.root.id: each.root for each in chains}
+    for each in chains:
+        things.update((thing.id, thing) for thing in each.nodes)
+    shown = dict(list(things.items())[:most])
+    links = {
+        link.id: link for each in chains for link in each.links if {link.source, link.target} <= shown.keys()
+    }
+    kept = list(links.values())[: 4 * most]
+    root = chains[0].root
+    chain = Chain(
+        root=root,
+        nodes=tuple(thing for id, thing in shown.items() if id != root.id),
+        links=tuple(kept),
+        truncated=any(each.truncated for each in chains),
+    )
+    return Causes(chain=chain, places=tuple(places(shown.values(), kept)), left_out=len(things) - len(shown))

@@ -1,0 +1,487 @@
+"""A journal's lines as rows of a PostgreSQL server: `journal` has the head of each line, `body` what people wrote, by the number of the line.
+
+The digest is the fence: a line goes in only after the line whose digest it names, and only where no line is yet. So a process that was left
+behind cannot commit, whatever it believes. An advisory lock spares processes from trying at once; nothing rests on it. Each transaction has
+an id: after a lost answer the same rows are inserted once more, which waits for the first attempt where that still runs, and where a line is
+there already its id tells whose it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+import orjson
+
+from graphstore.core.journal.line import FORGOTTEN, GENESIS, check, dumps
+from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundError
+
+CHANNEL = "graphstore"
+_PATIENCE = 30.0  # seconds that a server is looked for before a call fails
+_TURN = 10.0  # seconds to wait for another process to end its turn
+_PAGE = 256  # lines read at once
+_CHUNK = 16 << 20  # bytes sent at once
+_OURS = ("store", "cache")  # of the address; all else is libpq's
+
+_TABLES = """
+create schema if not exists graphstore;
+create table if not exists graphstore.store (name text primary key);
+create table if not exists graphstore.journal (
+    store text, seq bigint, id uuid not null, prev text not null, digest text not null, head bytea not null, primary key (store, seq));
+create table if not exists graphstore.body (
+    store text, seq bigint, n int, bytes bytea not null, primary key (store, seq, n));
+"""
+_INSERT = """
+with before as (
+    select from graphstore.journal where store = %(store)s and seq = %(before)s and digest = %(prev)s for key share),
+lines as (
+    insert into graphstore.journal (store, seq, id, prev, digest, head)
+    select %(store)s, l.* from unnest(%(seqs)b::bigint[], %(ids)b::uuid[], %(prevs)b::text[], %(digests)b::text[], %(heads)b::bytea[]) l
+    where %(before)s = 0 or exists (select from before)
+    returning seq),
+bodies as (
+    insert into graphstore.body (store, seq, n, bytes)
+    select %(store)s, b.* from unnest(%(of)b::bigint[], %(ns)b::int[], %(bytes)b::bytea[]) b where exists (select from lines))
+select (select count(*) from lines), pg_notify(%(channel)s, %(told)s)
+"""
+_END_IDLE = """
+select pg_terminate_backend(l.pid) from pg_locks l join pg_stat_activity a using (pid), hashtextextended(%s, 0) key
+where l.locktype = 'advisory' and l.granted and a.state = 'idle' and l.objsubid = 1
+    and l.classid::bigint = (key >> 32) & 4294967295 and l.objid::bigint = key & 4294967295
+    and l.database = (select oid from pg_database where datname = current_database())
+"""
+_LINES = """
+select j.seq, j.digest, j.head, b.ns, b.bodies from graphstore.journal j
+left join lateral (select array_agg(n) ns, array_agg(bytes) bodies from graphstore.body b where b.store = j.store and b.seq = j.seq and j.seq > %s) b on true
+where j.store = %s and j.seq >= %s order by j.seq limit %s
+"""
+_ANY = "select from graphstore.store where name = %s"
+_NAME = "insert into graphstore.store (name) values (%s) on conflict do nothing"
+# what the server says of itself, not of a statement: gone, starting, not for writing, or who waits gave up
+_PASSING = ("08", "57P", "25006", "55P03", "40001", "40P01")
+
+T = TypeVar("T")
+
+
+class Row(NamedTuple):
+    """One line: its number from 1 on, the id of its transaction, its digest and that of the line before, its head and bodies."""
+
+    seq: int
+    id: str
+    prev: str
+    digest: str
+    head: bytes
+    bodies: Sequence[bytes]
+
+
+class Address(NamedTuple):
+    """Where a store is: what libpq is told, the name of the store, the folder of its copy (None: one that is removed again), and what is shown."""
+
+    conninfo: str
+    store: str
+    cache: str | None
+    shown: str
+
+
+class Listening(NamedTuple):
+    """A connection, and whether it is told of transactions."""
+
+    connection: Any
+    listens: bool
+
+    def told(self, timeout: float) -> list[str]:
+        """What was told by then: a process's token and the store's name, once for each transaction."""
+        return [
+            one.payload
+            for one in self.connection.notifies(timeout=timeout, stop_after=1 if timeout else None)
+        ]
+
+
+class Diverged(DamageError):
+    """What was read here is not in the server any more: it was rewritten without what was purged, or never acknowledged and lost."""
+
+
+class Unreachable(EngineError):
+    """No server took the statement in time."""
+
+
+def is_cluster(path: object) -> bool:
+    """Whether a path is the address of a store in PostgreSQL."""
+    return isinstance(path, str) and path.startswith(("postgresql://", "postgres://"))
+
+
+def address(url: str) -> Address:
+    """Raises InvalidError where the name of the store is missing."""
+    parts = urlsplit(url)
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    ours = {name: value for name, value in given if name in _OURS}
+    shown = urlunsplit(
+        (parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")
+    )  # no name and no password
+    if not ours.get("store"):
+        raise InvalidError(
+            f"{shown} names no store. Say which of this database: postgresql://host/database?store=team"
+        )
+    left = urlencode([(name, value) for name, value in given if name not in _OURS], quote_via=quote)
+    conninfo = urlunsplit((parts.scheme, parts.netloc, parts.path, left, ""))
+    return Address(conninfo, ours["store"], ours.get("cache"), f"{shown}?store={quote(ours['store'])}")
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise InvalidError(
+            f"a store in PostgreSQL needs {error.name}. Install it: pip install 'graphstore[postgres]'"
+        ) from None
+    return psycopg
+
+
+class Cluster:
+    """The rows of one store. `read_only`: a standby does too."""
+
+    def __init__(self, where: Address, *, read_only: bool) -> None:
+        self.where, self.read_only = where, read_only
+        self.locked = False  # whether this process has its turn at writing
+        self.patience = _PATIENCE
+        self._driver = _psycopg()
+        self._open: Any = None
+        self._warned = False
+        self._using = threading.RLock()
+        self.token = f"{random.getrandbits(64):016x}"  # whose notification it is
+
+    # ------------------------------------------------------------------ connection
+
+    def connect(self) -> Any:
+        """A new connection to the server that takes writes, or for a reader to any. Raises psycopg's OperationalError."""
+        options = {
+            "connect_timeout": "5",
+            "keepalives_idle": "5",
+            "keepalives_interval": "2",
+            "keepalives_count": "3",
+            "tcp_user_timeout": "15000",
+            "application_name": "graphstore",
+            "target_session_attrs": "any" if self.read_only else "read-write",
+        }
+        given = self._driver.conninfo.conninfo_to_dict(self.where.conninfo)
+        made = self._driver.connect(
+            self._driver.conninfo.make_conninfo(self.where.conninfo, **{**options, **given}),
+            autocommit=True,
+        )
+        made.execute(f"set lock_timeout = '{_TURN}s'")
+        return made
+
+    def _connection(self) -> Any:
+        if self._open is None or self._open.closed:
+            self._drop()
+            self._open = self.connect()
+            self._open.add_notice_handler(self._note)
+        return self._open
+
+    def _note(self, notice: Any) -> None:
+        # a wait for the standby that somebody cancelled is told by a warning alone
+        self._warned |= notice.severity_nonlocalized == "WARNING"
+
+    def _drop(self) -> None:
+        self.locked = False
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _run(self, work: Callable[[Any], T]) -> T:
+        """Do it, and again on a new connection while the server is not there: so all that is done here may be done twice.
+
+        Raises Unreachable, or EngineError for what the server refuses; nothing of it was done then.
+        """
+        until, wait = time.monotonic() + self.patience, 0.01
+        errors = self._driver
+        with self._using:
+            while True:
+                try:
+                    return work(self._connection())
+                except errors.Error as error:
+                    state = error.sqlstate or ""
+                    if state and not state.startswith(_PASSING):
+                        raise EngineError(
+                            f"{self.where.shown} refused: {_said(error)}. Nothing of it was kept.",
+                            outcome="not kept",
+                        ) from error
+                    if self._open is not None and (not state or not state.startswith(("55", "40"))):
+                        self._drop()
+                    if time.monotonic() >= until:
+                        raise Unreachable(
+                            f"{self.where.shown} cannot be reached: {_said(error)}. Nothing is lost; see that a server takes writes there."
+                        ) from error
+                time.sleep(wait * random.uniform(0.5, 1.5))
+                wait = min(2 * wait, 0.5)
+
+    def listening(self) -> Listening:
+        """A connection of its own that is told of each transaction; a standby tells nobody."""
+        connection = self.connect()
+        listens = connection.info.parameter_status("in_hot_standby") != "on"
+        if listens:
+            connection.execute(f"listen {CHANNEL}")
+        return Listening(connection, listens)
+
+    def close(self) -> None:
+        """Let go of the server."""
+        with self._using:
+            self._drop()
+
+    # ------------------------------------------------------------------ what is there
+
+    def prepare(self, *, create: bool) -> list[str]:
+        """Make the tables where they are missing. Returns what is to be told of the server's durability.
+
+        Raises NotFoundError when there is no such store and none is made, InvalidError for a server that acknowledges what is on no disk.
+        """
+
+        def look(connection: Any) -> tuple[bool, dict[str, str], bool]:
+            names = ("synchronous_commit", "synchronous_standby_names", "fsync")
+            told = {name: connection.execute(f"show {name}").fetchone()[0] for name in names}
+            tables = connection.execute("select to_regclass('graphstore.body') is not null").fetchone()[0]
+            if not tables and create and not self.read_only:
+                with connection.transaction():
+                    connection.execute(
+                        "select pg_advisory_xact_lock(hashtextextended('graphstore tables', 0))"
+                    )
+                    connection.execute(_TABLES)
+                tables = True
+            if tables and create and not self.read_only:
+                connection.execute(_NAME, (self.where.store,))
+            found = tables and connection.execute(_ANY, (self.where.store,)).fetchone() is not None
+            return found, told, connection.info.parameter_status("in_hot_standby") == "on"
+
+        found, told, standby = self._run(look)
+        if not found:
+            raise NotFoundError(
+                f"no store {self.where.store!r} at {self.where.shown}. Make one with graphstore.open({self.where.shown!r})."
+            )
+        if self.read_only or standby:
+            return []
+        for name in ("synchronous_commit", "fsync"):
+            if told[name] == "off":
+                raise InvalidError(
+                    f"{self.where.shown} has {name}=off: it acknowledges what is on no disk. Set it to on; nothing was opened."
+                )
+        if told["synchronous_commit"] == "local" or not told["synchronous_standby_names"]:
+            return [
+                f"{self.where.shown} waits for no synchronous standby: what is acknowledged is on one server alone. Set "
+                "synchronous_standby_names there, and synchronous_commit to on."
+            ]
+        return []
+
+    def lines(self, after: int, digest: str) -> Iterator[list[bytes]]:
+        """The lines after that one, as they are in a segment, many at once. Raises Diverged where the line is not the one of this digest."""
+        while True:
+            page = self._run(partial(self._page, after))
+            if after:
+                if not page or page[0][:2] != (after, digest):
+                    raise Diverged(
+                        f"{self.where.shown}: line {after} is not the one that was read before. It is read again from the beginning."
+                    )
+                del page[0]
+            if not page:
+                return
+            yield [raw for *_, raw in page]
+            after, digest = page[-1][:2]
+
+    def _page(self, after: int, connection: Any) -> list[tuple[int, str, bytes]]:
+        first = max(after, 1)
+        with connection.cursor(binary=True) as cursor:
+            found = cursor.execute(_LINES, (after, self.where.store, first, _PAGE)).fetchall()
+        page = []
+        for at, (seq, digest, head, ns, bodies) in enumerate(found, first):
+            if seq != at:
+                raise DamageError(
+                    f"{self.where.shown} line {at}: it is missing. Nothing was changed. Restore a backup."
+                )
+            known = dict(zip(ns or (), bodies or (), strict=True))
+            page.append((seq, digest, _line(head, digest, known) if seq > after else b""))
+        return page
+
+    def last(self) -> tuple[int, str]:
+        """The number and digest of the last line; (0, GENESIS) where there is none."""
+        wanted = "select seq, digest from graphstore.journal where store = %s order by seq desc limit 1"
+        found = self._run(lambda connection: connection.execute(wanted, (self.where.store,)).fetchone())
+        return (found[0], found[1]) if found else (0, GENESIS)
+
+    # ------------------------------------------------------------------ turns
+
+    def lock(self) -> None:
+        """Wait for this process's turn at writing, some seconds. Whose process does nothing for so long loses it: the digests fence that one."""
+
+        def take(connection: Any) -> bool:
+            for last in (False, True):
+                try:
+                    connection.execute("select pg_advisory_lock(hashtextextended(%s, 0))", (self._turn_name,))
+                    return True
+                except self._driver.errors.LockNotAvailable:
+                    if last:
+                        break
+                with contextlib.suppress(self._driver.errors.InsufficientPrivilege):
+                    connection.execute(_END_IDLE, (self._turn_name,))
+            return False
+
+        with self._using:
+            if not self.locked:
+                self.locked = self._run(take)
+
+    @property
+    def _turn_name(self) -> str:
+        return f"graphstore turn {self.where.store}"
+
+    def unlock(self) -> None:
+        """End the turn."""
+        with self._using:
+            if self.locked:
+                self.locked = False
+                name = (self._turn_name,)
+                self._run(
+                    lambda connection: connection.execute(
+                        "select pg_advisory_unlock(hashtextextended(%s, 0))", name
+                    )
+                )
+
+    # ------------------------------------------------------------------ writing
+
+    def insert(self, rows: Sequence[Row]) -> bool:
+        """Add lines after the one before them, all or none. False: another process wrote there first.
+
+        Raises Unreachable when that is unknown, EngineError when the server refuses.
+        """
+        first = rows[0]
+        wanted = "select id::text from graphstore.journal where store = %s and seq = %s"
+
+        def once(connection: Any) -> bool:
+            self._warned = False
+            try:
+                if self._insert(connection, rows):
+                    if self._warned:
+                        _wait_for_standby(connection)
+                    return True
+            except self._driver.errors.UniqueViolation:
+                pass
+            found = connection.execute(wanted, (self.where.store, first.seq)).fetchone()
+            if found is None or found[0] != first.id:
+                return False
+            _wait_for_standby(
+                connection
+            )  # an earlier attempt was kept, and may have been cut off while it waited
+            return True
+
+        return self._run(once)
+
+    def _insert(self, connection: Any, rows: Sequence[Row]) -> bool:
+        chunks = list(_chunks(rows))
+        if len(chunks) == 1:
+            return self._send(connection, chunks[0])
+        with connection.transaction() as whole:
+            for chunk in chunks:
+                if not self._send(connection, chunk):
+                    raise self._driver.Rollback(whole)
+            return True
+        return False
+
+    def _send(self, connection: Any, rows: Sequence[Row]) -> bool:
+        bodies = [
+            (row.seq, n, body) for row in rows for n, body in enumerate(row.bodies) if body != FORGOTTEN
+        ]
+        found = connection.execute(
+            _INSERT,
+            {
+                "store": self.where.store,
+                "before": rows[0].seq - 1,
+                "prev": rows[0].prev,
+                "seqs": [row.seq for row in rows],
+                "ids": [row.id for row in rows],
+                "prevs": [row.prev for row in rows],
+                "digests": [row.digest for row in rows],
+                "heads": [row.head for row in rows],
+                "of": [seq for seq, _, _ in bodies],
+                "ns": [n for _, n, _ in bodies],
+                "bytes": [body for _, _, body in bodies],
+                "channel": CHANNEL,
+                "told": f"{self.token} {self.where.store}",
+            },
+        ).fetchone()
+        return bool(found[0] == len(rows))
+
+    def replace(self, last: tuple[int, str], rows: Callable[[], Iterator[Row]]) -> bool:
+        """Put other lines in the place of all there are, whose last is this one. False: another process wrote meanwhile."""
+        store = (self.where.store,)
+        end: tuple[int, str] = (0, GENESIS)
+        for row in rows():
+            end = row.seq, row.digest
+
+        def once(connection: Any) -> bool:
+            with connection.transaction() as whole:
+                known = "select digest from graphstore.journal where store = %s and seq = %s for update"
+                found = connection.execute(known, (*store, last[0])).fetchone()
+                newest = connection.execute(
+                    "select max(seq) from graphstore.journal where store = %s", store
+                ).fetchone()
+                if found is None or found[0] != last[1] or newest[0] != last[0]:
+                    raise self._driver.Rollback(whole)
+                connection.execute("delete from graphstore.body where store = %s", store)
+                connection.execute("delete from graphstore.journal where store = %s", store)
+                for chunk in _chunks(rows()):
+                    self._send(connection, chunk)
+                return True
+            return self.last() == end  # an earlier attempt was kept
+
+        done = self._run(once)
+        if done:
+            self._vacuum()
+        return done
+
+    def remove(self, bodies: Sequence[tuple[int, int]]) -> None:
+        """Delete bodies, by the number of the line and their own. What was deleted before is gone already."""
+        gone = "delete from graphstore.body b using unnest(%s::bigint[], %s::int[]) g (seq, n) where store = %s and b.seq = g.seq and b.n = g.n"
+        places = ([seq for seq, _ in bodies], [n for _, n in bodies], self.where.store)
+        if self._run(lambda connection: connection.execute(gone, places).rowcount):
+            self._vacuum()
+
+    def _vacuum(self) -> None:
+        self._run(lambda connection: connection.execute("vacuum graphstore.body, graphstore.journal"))
+
+
+def _said(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+def _wait_for_standby(connection: Any) -> None:
+    # a commit that writes waits for the standby, which has all that was written before then too
+    connection.execute("select pg_logical_emit_message(true, 'graphstore', '')")
+
+
+def _chunks(rows: Any) -> Iterator[list[Row]]:
+    chunk: list[Row] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += len(row.head) + sum(map(len, row.bodies))
+        if size >= _CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _line(head: bytes, digest: str, known: dict[int, bytes]) -> bytes:
+    """The line of a head, as it is in a segment; a body that is not there was forgotten."""
+    bodies = [known.get(n, FORGOTTEN) for n in range(len(orjson.loads(head)["body"]))]
+    return b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head)
+
+
+def row_of(seq: int, id: str, line: bytes) -> Row:
+    """A line of a segment, without its end, as a row. Raises ValueError saying what is wrong with it."""
+    head, digest, spans = check(line)
+    bodies = [line[at : at + size] if size else FORGOTTEN for at, size in spans]
+    return Row(seq, id, head["prev"], digest, dumps(head), bodies)

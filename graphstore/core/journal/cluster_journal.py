@@ -1,0 +1,387 @@
+"""The journal of a store in PostgreSQL: a copy of its lines in segments, which follows the server's and is read as any other.
+
+Only what decides goes through the server: an append is there when the server has it, in place of a sync of the disk. The copy is this
+process's alone and disposable: where it differs from the server it is read again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import uuid
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import orjson
+
+from graphstore.core.journal import journal as segments
+from graphstore.core.journal.cluster import Cluster, Diverged, Listening, Row, Unreachable, row_of
+from graphstore.core.journal.files import Moves, sync_folder, write_all
+from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.line import GENESIS, check, digest_of, dumps, spans_of
+from graphstore.core.journal.positions import OFFSET, Line, Place
+from graphstore.core.journal.seam import State, Ticket
+from graphstore.errors import DamageError, EngineError
+
+_SLICE, _ALONE = (
+    0.005,
+    0.05,
+)  # seconds for which a process keeps its turn, beside others and alone: it asks once for many transactions
+_POLL = 1.0  # seconds between looks at the server, should a notification be lost
+_GATHER = 0.003  # seconds in which notifications are taken together
+_CHUNK = 1 << 22
+
+
+class ClusterJournal(Journal):
+    """The copy in `path` and the rows of `cluster`. `writer`: whether it appends; the copy is written in any case."""
+
+    _remedy = "See what is there now"
+
+    def __init__(self, path: Path, cluster: Cluster, *, writer: bool) -> None:
+        super().__init__(path, writer=True)
+        self.cluster = cluster
+        self.named = cluster.where.shown
+        self._appends = writer
+        self._pending: list[tuple[Ticket, Row]] = []  # appended here, and not at the server yet
+        self._turns = 0  # transactions under way; changed by who holds the writer's lock
+        self._until = self._used = 0.0  # when the turn is to be given to others, and when it was used last
+        self._slice = _SLICE
+        self._taken = threading.Event()  # there may be a turn to be ended
+        self._server = threading.RLock()  # whether it has its turn, and how far the copy is
+        self._stale = False  # the copy is not what the server has
+        self._unknown = False  # whether what was sent last was kept
+        self._watching: list[threading.Thread] = []
+        self._count()
+
+    def _count(self) -> None:
+        """How many lines the copy has, and the digest of the last."""
+        lines, last = 0, b""
+        for segment in range(self.segments()):
+            fd = self._file(segment).fileno()
+            at, size = 0, os.fstat(fd).st_size
+            while at < size:
+                data = os.pread(fd, _CHUNK, at)
+                lines += data.count(b"\n")
+                at += len(data)
+            lines -= 1  # its header
+            last = _last_line(fd, size) or last
+        try:
+            digest = check(last)[1] if lines > 0 else GENESIS
+        except ValueError:
+            lines, digest, self._stale = 0, GENESIS, True
+        self._sent: tuple[int, str] = (lines, digest)
+
+    # ------------------------------------------------------------------ following
+
+    @property
+    def number(self) -> int:
+        """The number of the last line that the copy has of the server's, or that this process appended."""
+        return self._pending[-1][1].seq if self._pending else self._sent[0]
+
+    def catch_up(self) -> None:
+        """Copy what the server has more. Raises DamageError (Diverged) when it no longer has what was copied, Unreachable."""
+        with self._server:
+            if self._pending:  # nobody can have written after that, or it is refused
+                return
+            if self._stale:
+                raise Diverged(f"the copy of {self.named} in {self.path} is not whole. It is read again.")
+            before = self._sent
+            try:
+                self._copy()
+                self._slice = min(2 * self._slice, _ALONE) if self._sent == before else _SLICE
+            except Diverged:
+                self._stale = True
+                raise
+
+    def _copy(self) -> None:
+        group: list[bytes] = []
+        for page in self.cluster.lines(*self._sent):
+            for line in page:
+                group.append(line)
+                if not goes_on(line):
+                    self._keep(group)
+                    group = []
+
+    def _keep(self, group: list[bytes]) -> None:
+        """Write the lines of a transaction at the end of the copy."""
+        segment = self.segments() - 1
+        if os.fstat(self._file(segment).fileno()).st_size >= segments.SEGMENT_BYTES:
+            segment += 1
+            self._new_segment(segment)
+        fd = self._file(segment).fileno()
+        os.lseek(fd, 0, os.SEEK_END)
+        write_all(fd, b"".join(group))
+        self._sent = (self._sent[0] + len(group), _digest(group[-1]))
+
+    def keep(self) -> None:
+        """Have the copy survive a crash of this machine: it is to be a store of its own."""
+        assert self.path is not None
+        for segment in range(self.segments()):
+            os.fsync(self._file(segment).fileno())
+        for folder in (self.path, self.path.parent):
+            sync_folder(folder)
+
+    def read(self, progress: Callable[[int, int], None] | None = None) -> Iterator[list[Line]]:
+        """As of a folder, after what the server has more was copied."""
+        self.catch_up()
+        yield from super().read(progress)
+
+    def begin_anew(self) -> None:
+        """Remove the copy, so that all is read from the server again."""
+        with self._server:
+            self._let_go(0)
+            assert self.path is not None
+            for segment in reversed(range(self.segments())):
+                self._name(segment).unlink()
+            self._create(self.path)
+            self._pending.clear()
+            self._stale, self._sent = False, (0, GENESIS)
+            super().reopen()
+
+    def reopen(self) -> None:
+        """Close the files, so that the next read opens those that are there now; a copy that is not the server's is begun anew."""
+        with self._server:
+            if self._stale:
+                self.begin_anew()
+                return
+            super().reopen()
+            if not self._pending:
+                self._count()
+
+    def watch(self, follow: Callable[[], object]) -> None:
+        """Call `follow` soon after another process has written, and end this process's turn when it rests. Until the journal is closed."""
+        for name, work in (("graphstore-follow", self._follow), ("graphstore-turn", self._rest)):
+            thread = threading.Thread(target=work, args=(follow,), name=name, daemon=True)
+            self._watching.append(thread)
+            thread.start()
+
+    def _rest(self, _: object) -> None:
+        while self._taken.wait() and not self._stop.wait(_SLICE / 4):
+            if not self._turns and time.monotonic() - self._used >= _SLICE:
+                with contextlib.suppress(EngineError), self._server:
+                    if not self._turns and not self._pending:
+                        self._taken.clear()
+                        self.cluster.unlock()
+
+    def _follow(self, follow: Callable[[], object]) -> None:
+        listening: Listening | None = None
+        while not self._stop.is_set():
+            foreign = True  # a look at the server now and then, and after each new connection
+            try:
+                if listening is None:
+                    listening = self.cluster.listening()
+                else:
+                    foreign = self._told(listening)
+            except Exception:
+                listening = None
+                self._stop.wait(_POLL)
+                continue
+            if foreign and not self._stop.is_set():
+                with contextlib.suppress(Exception):  # the next call that needs it tells
+                    follow()
+        if listening is not None:
+            listening.connection.close()
+
+    def _told(self, listening: Listening) -> bool:
+        """Wait for a notification or some time. Whether there may be something of another process."""
+        if not listening.listens:
+            self._stop.wait(_POLL / 20)
+            return True
+        told = listening.told(_POLL)
+        if not told:
+            return True
+        self._stop.wait(_GATHER)
+        told += listening.told(0)
+        mine = f"{self.cluster.token} {self.cluster.where.store}"
+        return any(one.endswith(f" {self.cluster.where.store}") and one != mine for one in told)
+
+    # ------------------------------------------------------------------ writing
+
+    def take_turn(self) -> bool:
+        """Become the process that writes, and copy what others wrote. Returns whether there may be some to be read."""
+        self._turns += 1  # first: who ends the turn looks at it last
+        if self._turns > 1 or not self._appends:
+            return False
+        try:
+            if self._pending:
+                if time.monotonic() < self._until or self._held is not None:
+                    return False
+                if not self.sync(self.ticket()):
+                    return False
+            with self._server:
+                if self.cluster.locked and time.monotonic() < self._until:
+                    return False
+                self.cluster.unlock()
+                self.cluster.lock()
+                self._taken.set()
+                self._until = time.monotonic() + self._slice
+                return True
+        except EngineError as error:
+            self._turns -= 1
+            error.outcome = "not kept"
+            raise
+
+    def leave_turn(self) -> None:
+        """Let others write, as soon as nothing of this process waits, and it rests or its slice of time is over."""
+        self._used = time.monotonic()
+        self._turns -= 1
+
+    def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[tuple[int, int]]]:
+        """Decide on one transaction, which is sent by `sync`."""
+        number, id = self.number, str(uuid.uuid4())
+        placed = super().append(lines)
+        for seq, (head, bodies) in enumerate(lines, number + 1):
+            raw = dumps(head)
+            self._pending.append((self._number, Row(seq, id, head["prev"], digest_of(raw), raw, bodies)))
+        return placed
+
+    def _flush(self, segment: int, upto: State) -> None:
+        with self._server:
+            rows = [row for ticket, row in self._pending if ticket <= upto[3]]
+            if not rows:
+                return
+            try:
+                kept = self.cluster.insert(rows)
+            except Unreachable as error:
+                self._unknown = True
+                raise OSError(0, str(error)) from error
+            except EngineError as error:
+                raise OSError(0, str(error)) from error
+            if not kept:
+                raise OSError(0, "another process wrote there first")
+            self._sent = (rows[-1].seq, rows[-1].digest)
+            del self._pending[: len(rows)]
+
+    def cut_back(self) -> bool:
+        """After a failed `sync`: the server did not take it, so the copy has no more of it. False: whether it did is unknown."""
+        if self._unknown:
+            self._broken, self.failed = self.failed, None
+            return False
+        with self._server:
+            self._pending.clear()
+        return super().cut_back()
+
+    def rewind(self, state: State) -> None:
+        """Take back what was appended last, where no other thread has sent it meanwhile."""
+        with self._server:
+            if not self._pending or self._pending[-1][0] <= state[3]:
+                return
+            self._pending = [(ticket, row) for ticket, row in self._pending if ticket <= state[3]]
+        super().rewind(state)
+
+    def close(self) -> None:
+        """End the turn, and let go of the server and of the copy."""
+        self._stop.set()
+        self._taken.set()
+        with contextlib.suppress(EngineError), self._server:
+            self.cluster.patience = 0.0
+            self.cluster.unlock()
+        self.cluster.close()
+        super().close()
+
+    # ------------------------------------------------------------------ forgetting
+
+    def blank(self, segment: int, places: list[Place]) -> Moves:
+        """Remove bodies from the server, and from the copy. A reader removes them from its copy alone."""
+        if self._appends:
+            self.cluster.remove(self._numbered(segment, places))
+        return super().blank(segment, places)
+
+    def _numbered(self, segment: int, places: list[Place]) -> list[tuple[int, int]]:
+        """The number of the line of each body, and its own in the line."""
+        first = self._first(segment)
+        data = self._bytes(segment, 0, os.fstat(self._file(segment).fileno()).st_size)
+        starts = [0]
+        while (stop := data.find(b"\n", starts[-1])) >= 0:
+            starts.append(stop + 1)
+        found = []
+        for place in places:
+            offset = place.pos & OFFSET
+            at = bisect_right(starts, offset) - 1
+            spans = spans_of(data[starts[at] : starts[at + 1] - 1])
+            found.append((first + at - 1, [start for start, _ in spans].index(offset - starts[at])))
+        return found
+
+    def _first(self, segment: int) -> int:
+        """The number of the first line of a segment."""
+        lines = 1
+        for before in range(segment):
+            size = os.fstat(self._file(before).fileno()).st_size
+            lines += self._bytes(before, 0, size).count(b"\n") - 1
+        return lines
+
+    def replace(self, folder: Path) -> None:
+        """Have the server hold the lines of these segments in place of all there are. Raises EngineError when another process wrote meanwhile."""
+
+        def rows() -> Iterator[Row]:
+            other, id, seq = Journal(folder, writer=False), str(uuid.uuid4()), 0
+            try:
+                for group in other.read():
+                    for line in other.written(group):
+                        seq += 1
+                        yield row_of(seq, id, line)
+            finally:
+                other.close()
+
+        if not self.cluster.replace(self._sent, rows):
+            raise EngineError(
+                f"another process wrote to {self.named} meanwhile. Nothing was evicted: do it again.",
+                outcome="not kept",
+            )
+
+    def problems(self) -> list[str]:
+        """What is wrong with the lines that the server has, each read again and checked by itself and against the line before."""
+        digest, seq = GENESIS, 0
+        try:
+            for page in self.cluster.lines(0, GENESIS):
+                for line in page:
+                    seq += 1
+                    digest = check(line[:-1], digest)[1]
+                    if (seq, digest) == self._sent:
+                        return []
+                    if seq >= self._sent[0]:
+                        return [
+                            f"{self.named} line {seq}: it is not the line that was read here. Call refresh()."
+                        ]
+        except ValueError as error:
+            return [f"{self.named} line {seq}: {error}"]
+        except EngineError as error:
+            return [str(error)]
+        return (
+            [f"{self.named}: it ends at line {seq}, and {self._sent[0]} were read here."]
+            if self._sent[0]
+            else []
+        )
+
+    def _refuse(self, segment: int, number: int, why: str) -> NoReturn:
+        raise DamageError(
+            f"{self.named} line {self._first(segment) + number - 2}: {why}. The journal is damaged there; nothing was changed. "
+            "Restore a dump or a backup."
+        )
+
+
+def _last_line(fd: int, size: int) -> bytes:
+    """The last line of a segment, empty where it has none but its header; what has no end fails the check."""
+    at, data = size, b""
+    while at > 0 and data.count(b"\n") < 2:
+        step = min(at, max(4096, len(data)))
+        at -= step
+        data = os.pread(fd, step, at) + data
+    whole, end, rest = data.rpartition(b"\n")
+    if not end or rest:
+        return rest or data
+    _before, found, last = whole.rpartition(b"\n")
+    return last if found else b""
+
+
+def _digest(line: bytes) -> str:
+    return str(orjson.loads(line)["digest"])
+
+
+def goes_on(line: bytes) -> bool:
+    """Whether the next line is of the same transaction."""
+    return segments.MORE in line and bool(orjson.loads(line)["head"].get("more"))

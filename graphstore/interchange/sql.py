@@ -1,0 +1,83 @@
+"""The whole history in SQL: the tables of an export to Parquet in a DuckDB of its own in memory, with the views of `sql/` by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from graphstore.core.read.view import Reader
+from graphstore.core.tables.result import Result
+from graphstore.errors import QueryError
+from graphstore.interchange.history_tables import NAMES, History
+from graphstore.values.period import TimeLike
+
+__all__ = ["ask"]
+
+_MACRO = re.compile(r"^CREATE MACRO (\w+)\(.*?;$", re.DOTALL | re.MULTILINE)
+_WORD = re.compile(r"\w+")
+
+
+@cache
+def _views() -> dict[str, str]:
+    """The views by name, in the order in which they are made: those of the package, else of the working copy."""
+    installed = Path(__file__).parents[1] / "_sql"
+    folder = installed if installed.is_dir() else Path(__file__).parents[2] / "sql"
+    text = (folder / "as_of.sql").read_text(encoding="utf-8")
+    return {found[1]: found[0] for found in _MACRO.finditer(text)}
+
+
+def ask(
+    store: Reader, text: str, params: Mapping[str, Any] | None = None, *, tx: TimeLike | None = None
+) -> Result:
+    """The answer of a text of SQL over what a store recorded up to `tx` (default: now). `params`: the values of `$name` in it.
+
+    The tables are `nodes`, `versions`, `events`, `occurrences`, `links` and `operations`; only those that the text reads are made. Instants are in UTC.
+    Raises QueryError for what DuckDB refuses and where it is not installed, InvalidError for a view.
+    """
+    duckdb = _duckdb()
+    history = History(store, tx)
+    settings = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    with duckdb.connect(":memory:", config=settings) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for name in _read(text):
+            schema = history.schema(name)
+            connection.register(name, pa.concat_tables([schema.empty_table(), *history.parts(name)]))
+        try:
+            for view in _views().values():
+                if set(_tables_of(view)) <= set(_read(text)):
+                    connection.execute(view)
+            found = connection.sql(text, params=dict(params) if params else None)
+            if found is None:
+                raise QueryError("the text gives no rows. End it with a SELECT.")
+            return Result.of_arrow(found.to_arrow_table())
+        except duckdb.Error as error:
+            raise QueryError(
+                f"DuckDB refused: {error}\nTables: {', '.join(NAMES)}. Views: {', '.join(_views())}."
+            ) from error
+
+
+def _read(text: str) -> list[str]:
+    """The tables that a text may read, by its words and those of the views it names."""
+    return [name for name in NAMES if name in _tables_of(text)]
+
+
+def _tables_of(text: str) -> set[str]:
+    words = set(map(str.lower, _WORD.findall(text)))
+    found = words & {*NAMES}
+    own = _MACRO.match(text)
+    for name in words & _views().keys() - ({own[1]} if own else set()):
+        found |= _tables_of(_views()[name])
+    return found
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise QueryError("DuckDB is not installed. Install it with: pip install 'graphstore[sql]'") from None
+    return duckdb

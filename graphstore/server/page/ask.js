@@ -1,0 +1,129 @@
+// Ask: Cypher with completion, as of the cursors; the recipes of the package with their parameters as fields; the answer as a table, or as a graph.
+
+import { block, button, count, field, h, line, nothing, prose, s, thingLink } from "./parts.js";
+
+const KEYWORDS = "MATCH OPTIONAL WHERE RETURN ORDER BY LIMIT SKIP WITH UNWIND AS DISTINCT AND OR NOT IN CONTAINS STARTS ENDS IS NULL CASE WHEN THEN ELSE END DESC count( collect( sum( min( max( avg( labels( label( AS_OF( BELIEVED( HOLDS(".split(" ");
+const FIRST = "MATCH (a:Node)-[l]->(b:Node) RETURN a, l, b LIMIT 25";
+const AXES = ["valid", "tx"];
+
+export async function render({ model, el }) {
+  const [recipes, kinds] = await Promise.all([model.call("recipes", {}, { at: false }), model.call("vocabulary", {})]);
+  const chosen = recipes.find((each) => each.name === model.get("recipe"));
+  const area = h("textarea", { name: "cypher", rows: Math.min(14, Math.max(4, (chosen?.text ?? model.get("cypher")).split("\n").length + 1)), spellcheck: "false", "aria-label": "Cypher", autocomplete: "off" });
+  area.value = model.get("cypher") || chosen?.text || FIRST;
+  const menu = h("ul", { class: "menu", role: "listbox", hidden: true });
+  const names = [...KEYWORDS, ...kinds.map((each) => each.name.toUpperCase()), ..."Node Event Version Link id kind text tags valid_from valid_to tx_from tx_to author reason content number ref type description occurred_at".split(" ")];
+  complete(area, menu, names);
+  const pick = h("select", { name: "recipe", onchange: () => model.go({ recipe: pick.value, cypher: "", run: "" }) }, h("option", { value: "" }, "a text of one's own"), recipes.map((each) => h("option", { value: each.name, selected: each === chosen }, each.name.replaceAll("_", " "))));
+  const whole = h("input", { type: "checkbox", name: "whole", checked: chosen ? chosen.tables : model.get("over") === "tables" });
+  const wanted = chosen ? chosen.parameters : [...new Set([...area.value.matchAll(/\$(\w+)/g)].map((each) => each[1]))];
+  const inputs = wanted.filter((name) => !(AXES.includes(name) && whole.checked)).map((name) => [name, h("input", { name: `p-${name}`, value: model.get(`p-${name}`) || suggested(name) })]);
+  const run = () => {
+    const changes = { cypher: area.value === chosen?.text ? "" : area.value, run: "1", over: whole.checked && !chosen ? "tables" : "" };
+    for (const [name, input] of inputs) changes[`p-${name}`] = input.value;
+    if (model.get("run") && Object.entries(changes).every(([name, value]) => model.get(name) === value)) model.tell("change");
+    else model.go(changes);
+  };
+  area.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && (event.preventDefault(), run()));
+  el.append(h("form", { class: "ask block", onsubmit: (event) => (event.preventDefault(), run()) },
+    h("div", { class: "fields" }, field("recipe", pick), inputs.map(([name, input]) => field(name, input)), h("label", null, whole, " over the whole history"), button("Ask", null, { type: "submit", class: "main", title: "Ctrl+Enter" })),
+    chosen ? h("p", { class: "soft" }, chosen.doc) : null, h("div", { class: "area" }, area, menu)));
+  if (!model.get("run")) return;
+  const parameters = Object.fromEntries(inputs.map(([name, input]) => [name, /^-?\d+(\.\d+)?$/.test(input.value) ? Number(input.value) : input.value]));
+  const began = performance.now();
+  try {
+    el.append(answer(model, await ask(model, area.value, parameters, whole.checked, wanted), performance.now() - began));
+  } catch (error) {
+    el.append(h("p", { class: "refused", role: "alert" }, error.message));
+  }
+}
+
+/** Over the tables the coordinate goes in as parameters; over a view the view is it. */
+async function ask(model, cypher, parameters, whole, wanted) {
+  if (!whole) return model.call("query", { cypher, params: parameters }, { brief: 300 });
+  const now = new Date().toISOString();
+  for (const axis of AXES) if (wanted.includes(axis)) parameters[axis] ||= model.get(axis) || now;
+  return model.call("query_tables", { cypher, params: parameters }, { at: false, brief: 300 });
+}
+
+const suggested = (name) => ({ since: new Date(Date.now() - 30 * 864e5).toISOString().slice(0, 10), until: new Date(Date.now() + 864e5).toISOString().slice(0, 10), depth: "5", k: "10" })[name] ?? "";
+
+/** Words that go on with what is typed: Tab takes the first, arrows choose. */
+function complete(area, menu, names) {
+  let at = 0;
+  const typed = () => /[A-Za-z_]{2,}$/.exec(area.value.slice(0, area.selectionStart))?.[0] ?? "";
+  const take = (name) => {
+    area.setRangeText(name, area.selectionStart - typed().length, area.selectionStart, "end");
+    menu.hidden = true;
+    area.focus();
+  };
+  const offer = () => {
+    const begun = typed();
+    const found = begun ? [...new Set(names.filter((each) => each.toLowerCase().startsWith(begun.toLowerCase()) && each !== begun))].slice(0, 8) : [];
+    menu.hidden = !found.length;
+    at = 0;
+    menu.replaceChildren(...found.map((each, place) => h("li", { role: "option", "aria-selected": String(place === at), onpointerdown: (event) => (event.preventDefault(), take(each)) }, each)));
+  };
+  area.addEventListener("input", offer);
+  area.addEventListener("blur", () => (menu.hidden = true));
+  area.addEventListener("keydown", (event) => {
+    if (menu.hidden) return;
+    const all = [...menu.children];
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by) at = (at + by + all.length) % all.length;
+    else if (event.key === "Tab") take(all[at].textContent);
+    else if (event.key === "Escape") menu.hidden = true;
+    else return;
+    all.forEach((each, place) => each.setAttribute("aria-selected", String(place === at)));
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}
+
+const isLink = (value) => value?._label !== undefined && "confidence" in value;
+const isNode = (value) => value?._label !== undefined && "id" in value && !isLink(value);
+
+function answer(model, found, took) {
+  const said = `${count(found.rows.length, "row")} in ${took.toFixed(0)} ms`;
+  if (!found.rows.length) return block(said, nothing("No rows."), found.warnings.map((each) => h("p", { class: "soft" }, each)));
+  const shown = found.rows.slice(0, 500);
+  const values = shown.flatMap((row) => Object.values(row));
+  const graph = values.some(isNode) ? drawn(model, shown.map((row) => found.columns.map((name) => row[name]))) : null;
+  return h("div", null, graph && block("As a graph", graph), block(said, h("div", { class: "scroll" }, h("table", null, h("thead", null, h("tr", null, found.columns.map((name) => h("th", null, line(name, 60))))), h("tbody", null, shown.map((row) => h("tr", null, found.columns.map((name) => row[name]).map((value, place) => h("td", null, cell(model, value, found.columns[place])))))))),
+    found.rows.length > shown.length ? h("p", { class: "soft" }, `${found.rows.length - shown.length} more. Write LIMIT.`) : null, found.warnings.map((each) => h("p", { class: "soft" }, each))));
+}
+
+function cell(model, value, column) {
+  if (value === null) return "";
+  if (isNode(value)) return thingLink(model, value.id, value.text || value.description || value.id);
+  if (isLink(value)) return line(value.kind ?? value._label, 60);
+  if (typeof value === "string" && /(^|_|\.)(id|source|target|old|new|subject)$/.test(column)) return thingLink(model, value, value);
+  return prose(typeof value === "string" ? value : JSON.stringify(value), 300);
+}
+
+/** The nodes and links of an answer on a circle: few enough to see each. A link says its ends where both are in the answer. */
+function drawn(model, rows) {
+  const nodes = new Map();
+  const between = new Map();
+  const take = (value) => {
+    if (Array.isArray(value)) value.forEach(take);
+    else if (isNode(value)) nodes.size < 60 && nodes.set(value.id, value);
+    else if (isLink(value)) value._source && between.set(value.id, [value._source, value._target, value]);
+    else if (value && typeof value === "object") Object.values(value).forEach(take);
+  };
+  rows.forEach(take);
+  const links = [...between.values()].filter(([one, other]) => nodes.has(one) && nodes.has(other));
+  const [radius, all] = [90 + nodes.size * 7, [...nodes.keys()]];
+  const at = new Map(all.map((id, place) => [id, [radius * 1.5 * Math.cos((place / all.length) * 2 * Math.PI - 1.57), radius * Math.sin((place / all.length) * 2 * Math.PI - 1.57)]]));
+  return s("svg", { class: "circle", viewBox: `${-radius * 1.5 - 150} ${-radius - 40} ${radius * 3 + 300} ${radius * 2 + 80}`, role: "group", "aria-label": `${count(nodes.size, "thing")} and ${count(links.length, "link")}` },
+    links.map(([one, other, link]) => {
+      const [[x, y], [u, v]] = [at.get(one), at.get(other)];
+      const [mx, my] = [(x + u) / 2.6, (y + v) / 2.6];
+      const turn = (Math.atan2(v - my, u - mx) * 180) / Math.PI;
+      return s("g", { class: "arrow", "data-source": one, "data-target": other }, s("title", null, line(`${one} ${link.kind ?? link._label} ${other} ${link.reason ?? ""}`, 200)), s("path", { d: `M${x},${y}Q${mx},${my} ${u},${v}` }), s("path", { class: "head", d: "M-8,0l-9,-4.5v9z", transform: `translate(${u},${v})rotate(${turn})` }), nodes.size < 14 ? s("text", { class: "soft", x: (x + u) / 2.3, y: (y + v) / 2.3, "text-anchor": "middle" }, line(link.kind ?? link._label, 24)) : null);
+    }),
+    all.map((id) => {
+      const thing = nodes.get(id);
+      return s("g", { class: "box node", transform: `translate(${at.get(id)})`, role: "link", tabindex: 0, "data-id": thing.id, onclick: () => model.go({ tab: "thing", id: thing.id }), onkeydown: (event) => event.key === "Enter" && model.go({ tab: "thing", id: thing.id }) }, s("circle", { r: 7 }), s("text", { y: -11, "text-anchor": "middle" }, line(thing.text || thing.description || thing.id, 26)));
+    }));
+}

@@ -1,0 +1,123 @@
+// Review: what a person should look at. What may be written is there with the token for writing alone.
+
+import { block, button, bytes, count, h, line, nothing, standing, thingLink, time, words } from "./parts.js";
+
+const MOST = 200;
+
+export async function render({ model, el }) {
+  const [shaky, sides, doubts, changes] = await Promise.all([
+    model.call("shaky", { limit: 50 }, { brief: 400 }),
+    model.call("contradictions", { limit: 30 }, { brief: 400 }),
+    model.call("sessions.doubts", { limit: 50 }, { brief: 400 }).catch(() => []),
+    model.get("tx") ? [] : model.call("page.recent", { limit: 25 }, { at: false, brief: 200 }),
+  ]);
+  const may = model.rights === "write" && model.isNow;
+  el.append(
+    model.rights === "write" && !model.isNow ? h("p", { class: "soft" }, "The cursors are in the past: what is decided is decided now. ", button("Go to now", () => model.go({ valid: "", tx: "" }))) : "",
+    block(`Shaky (${shaky.length})`, shaky.length ? h("ul", { class: "rows" }, shaky.map((each) => shakyRow(model, each, may))) : nothing("All that stands rests on what stands.")),
+    block(`Contradictions (${sides.length})`, sides.length ? h("ul", { class: "rows" }, sides.map((each) => contradiction(model, each, may))) : nothing("Nothing contradicts anything.")),
+    block(`Doubts of analysers (${doubts.length})`, doubts.length ? h("ul", { class: "rows" }, doubts.map((each) => h("li", { class: "row" }, h("span", { class: "kind" }, line(each.what ?? each.kind ?? "doubt", 40)), each.id || each.node ? thingLink(model, each.id ?? each.node?.id ?? each.node, line(each.says ?? each.text ?? each.reason ?? JSON.stringify(each), 160)) : line(JSON.stringify(each), 200)))) : nothing("No analyser is in doubt.")),
+    block("Written last", changes.length ? h("ul", { class: "rows" }, changes.map((each) => h("li", { class: "row" }, h("span", { class: "kind" }, line(each.verb, 30)), thingLink(model, each.subject, each.subject), h("span", { class: "soft" }, line(each.author ?? "", 40), each.reason ? ` – ${line(each.reason, 120)}` : ""), time(each.tx), may ? act(model, "undo", (reason) => model.call("undo", { tx: each.tx, reason }, { at: false, write: true })) : null))) : nothing("Nothing was.")));
+}
+
+function shakyRow(model, each, may) {
+  const id = each.node.id;
+  return h("li", { class: "row" }, thingLink(model, id, words(each.node)), standing("shaky"),
+    h("span", { class: "soft wide" }, [...each.links].map((link) => [" rests on ", thingLink(model, link.target)]), " ", standing(each.root.standing), each.why ? `: ${line(each.why, 200)}` : ""),
+    may ? h("span", { class: "actions" },
+      act(model, "confirm", (reason) => model.call("confirm", { id, reason }, { at: false, write: true })),
+      each.node.occurred_at ? null : act(model, "retract", (reason) => model.call("retract", { id, reason }, { at: false, write: true }))) : null);
+}
+
+function contradiction(model, each, may) {
+  const side = (thing) => h("div", { class: "side" }, thingLink(model, thing.id, words(thing, 200)), " ", standing(thing.standing), h("div", { class: "soft" }, [thing.author && `by ${line(thing.author, 40)}`, thing.source && `source ${line(thing.source, 60)}`].filter(Boolean).join(", ")),
+    may && !each.settled ? act(model, "keep this", async (reason) => {
+      const whole = await model.call("contradiction", { one: each.source.id, other: each.target.id }, { brief: 0 });
+      await model.call("resolve", { contradiction: whole, keep: thing.id, reason }, { at: false, write: true });
+    }) : null,
+    h("details", { ontoggle: (event) => event.target.open && rests(model, thing.id, event.target) }, h("summary", null, "what it rests on")));
+  return h("li", { class: "row" }, h("div", { class: "sides wide" }, side(each.source), side(each.target)), h("span", { class: "soft wide" }, each.link ? line(each.link.reason ?? "said to contradict", 200) : `about ${line(each.about ?? "the same", 80)}`));
+}
+
+async function rests(model, id, details) {
+  if (details.querySelector("ul")) return;
+  const links = await model.call("links_from", { id, kinds: ["derived_from", "caused_by"] }, { brief: 200 }).catch(() => []);
+  const backs = await model.call("backlinks_to", { id, kinds: ["supports"] }, { brief: 200 }).catch(() => []);
+  const all = [...links.map((each) => [each.kind, each.target, each.target_standing]), ...backs.map((each) => ["supported by", each.source, each.source_standing])];
+  details.append(h("ul", { class: "rows" }, all.length ? all.slice(0, 30).map(([kind, other, stands]) => h("li", { class: "row" }, h("span", { class: "kind" }, line(kind, 30)), thingLink(model, other), standing(stands))) : h("li", { class: "soft" }, "nothing")));
+}
+
+/** A button that asks for the reason before it does anything, and says what came of it. */
+export function act(model, label, work) {
+  return button(label, () => {
+    const reason = h("input", { name: "reason", required: true, "aria-label": "Reason", placeholder: "why?", maxlength: 2000 });
+    const said = h("p", { role: "alert", class: "soft" });
+    const dialog = h("dialog", { "aria-label": label, onclose: () => dialog.remove() }, h("h2", null, `${label}: with what reason?`), h("form", { onsubmit: async (event) => {
+      event.preventDefault();
+      try {
+        await work(reason.value);
+        dialog.close();
+        model.tell("change");
+      } catch (error) {
+        said.textContent = line(error.message, 600);
+      }
+    } }, reason, button(label, null, { type: "submit", class: "main" }), button("cancel", () => dialog.close())), said);
+    document.body.append(dialog);
+    dialog.showModal();
+  }, { class: "act", name: `${label}` });
+}
+
+// ---- live: what was written just now, by whom; branches and what they say otherwise
+
+export async function live({ model, el }) {
+  const [recent, stats, branches, snapshots] = await Promise.all([
+    model.call("page.recent", { limit: 60 }, { at: false, brief: 200 }),
+    model.call("stats", {}, { at: false }), model.call("branches", {}, { at: false, part: 200 }), model.call("snapshots", {}, { at: false, part: -40 }),
+  ]);
+  const list = h("ul", { class: "rows feed", role: "log", "aria-label": "What was written" }, recent.map((each) => change(model, each)));
+  const state = h("span", { class: "soft" }, "listening");
+  let paused = false;
+  let held = [];
+  const show = (changes) => {
+    list.prepend(...[...changes].reverse().map((each) => change(model, each, true)));
+    while (list.children.length > MOST) list.lastChild.remove();
+  };
+  const pause = button("pause", () => {
+    paused = !paused;
+    pause.textContent = paused ? "go on" : "pause";
+    pause.setAttribute("aria-pressed", String(paused));
+    if (!paused) {
+      show(held);
+      held = [];
+    }
+    state.textContent = paused ? "paused" : "listening";
+  }, { "aria-pressed": "false", name: "pause" });
+  const heard = (changes) => {
+    if (!paused) return show(changes);
+    held = [...held, ...changes].slice(-MOST);
+    state.textContent = `paused, ${held.length} waiting`;
+    return undefined;
+  };
+  model.on("news", heard);
+  el.append(h("div", { class: "grid" }, [["nodes", stats.nodes], ["events", stats.events], ["links", stats.links], ["transactions", stats.transactions], ["journal", bytes(stats.journal_bytes)]].map(([name, value]) => h("div", { class: "block figure" }, h("b", null, typeof value === "number" ? value.toLocaleString("en") : value), h("span", { class: "soft" }, name)))),
+    h("div", { class: "columns" }, block("Written", h("p", { class: "fields" }, pause, state), list.children.length ? "" : h("p", { class: "soft" }, "Nothing was written yet."), list),
+      block(`Branches (${branches.length})`, branches.length ? h("ul", { class: "rows" }, branches.map((each) => branch(model, each))) : nothing("There is the trunk alone.")),
+      block(`Snapshots (${snapshots.length})`, snapshots.length ? h("ul", { class: "rows" }, snapshots.slice(-40).reverse().map((each) => h("li", { class: "row" }, button(line(each.name, 60), () => model.go({ valid: each.valid, tx: each.tx })), time(each.tx), h("span", { class: "soft" }, line(each.author ?? "", 40))))) : nothing("None was taken."))));
+  return () => model.off("news", heard);
+}
+
+function change(model, each, fresh) {
+  return h("li", { class: `row ${fresh ? "fresh" : ""}` }, h("span", { class: "kind" }, line(each.verb, 30)), thingLink(model, each.subject, each.subject), h("span", { class: "soft", dir: "auto" }, [each.author && `by ${line(each.author, 40)}`, each.branch && `on ${line(each.branch, 40)}`, each.reason && line(each.reason, 160)].filter(Boolean).join(" · ")), time(each.tx));
+}
+
+function branch(model, each) {
+  const here = model.get("branch") === each.name;
+  const found = h("div", { class: "wide" });
+  const compare = async () => {
+    const differs = await model.call("compare", { other: each.name }, { at: false, brief: 200 });
+    found.replaceChildren(...[["added there", differs.added], ["removed there", differs.removed], ["changed there", differs.changed.map((one) => one.after)]].filter(([, all]) => all.length).map(([label, all]) => h("p", null, `${label}: `, all.slice(0, 12).map((one) => [thingLink(model, one.id, words(one, 80)), " "]), all.length > 12 ? `and ${all.length - 12} more` : "")));
+    if (!found.children.length) found.textContent = "It says the same.";
+  };
+  return h("li", { class: "row" }, h("b", null, line(each.name, 60)), h("span", { class: "soft" }, `${count(each.transactions, "transaction")} since `), time(each.forked_at), each.merged_at ? h("span", { class: "soft" }, "merged") : null,
+    h("span", { class: "actions" }, button(here ? "back to the trunk" : "look at it", () => model.go({ branch: here ? "" : each.name }), { name: `at-${each.name}` }), here ? null : button("compare", () => compare().catch((error) => (found.textContent = error.message)), { name: `compare-${each.name}` })), found);
+}

@@ -1,0 +1,58 @@
+"""The files of the page at `/`: HTML, styles and modules, as they lie in `page/`, with the headers that keep it to itself.
+
+No script runs that is not one of these files, nothing is loaded from elsewhere, and no other page may show this one in a frame.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+_FOLDER = Path(__file__).parent / "page"
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; connect-src 'self'; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+FIRST = "index.html"
+NAMES = tuple(sorted(each.name for each in _FOLDER.iterdir() if each.suffix in _KINDS))
+PATHS = frozenset({"/", *(f"/page/{name}" for name in NAMES)})
+"""Where they are asked for. They show nothing of the store."""
+
+
+@cache
+def _file(name: str) -> tuple[bytes, str]:
+    body = (_FOLDER / name).read_bytes()
+    return body, f'"{blake2b(body, digest_size=12).hexdigest()}"'
+
+
+def _answer(request: Request) -> Response:
+    name = request.url.path.removeprefix("/page/") if request.url.path != "/" else FIRST
+    body, tag = _file(name)
+    headers = {**_HEADERS, "etag": tag}
+    if request.headers.get("if-none-match") in (tag, f"W/{tag}"):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=_KINDS[Path(name).suffix], headers=headers)
+
+
+def routes() -> list[Route]:
+    """A route for each file, and for `/`."""
+    return [Route(path, _answer) for path in sorted(PATHS)]

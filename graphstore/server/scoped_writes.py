@@ -1,0 +1,168 @@
+"""What a token with scopes writes: tried first on the copy that shows it what they hold, and then done in the store, at the same instant and under the same ids.
+
+What is refused is refused by the copy, and what is answered is answered by it: neither knows of anything outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphstore.core.folder.scoped_copy import within
+from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError
+from graphstore.server import resent
+from graphstore.server.requests import Apart, Refused, Request
+
+if TYPE_CHECKING:
+    from graphstore.store.store import GraphStore
+
+Work = Callable[["GraphStore"], bytes]
+EVERYDAY = frozenset(
+    {
+        "add_node",
+        "revise",
+        "amend",
+        "supersede",
+        "end",
+        "retract",
+        "link",
+        "unlink",
+        "resolve",
+        "fold",
+        "confirm",
+    }
+    | {"record_event", "touch"}
+)
+"""Verbs about a few things by their ids."""
+CALLS = EVERYDAY | {"timeline.record_message"}
+"""What such a token may call, beside what only reads: each is about things by their ids, and makes things in a scope."""
+_SAYS_SCOPE = {"add_node": "scope"}
+_SAYS_METADATA = ("record_event", "timeline.record_message")
+
+
+class Main(Protocol):
+    """What answers for the whole store."""
+
+    store: GraphStore
+
+    async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
+        """What some work gives in the writer's turn."""
+
+    async def aside(self, work: Callable[[], Any]) -> Any:
+        """What some reading gives."""
+
+    async def begin(
+        self, asked: Mapping[str, Any], apart: Apart, around: Callable[..., Any] | None = None
+    ) -> tuple[str, str]:
+        """Begin a transaction."""
+
+    async def end(self, token: str, *, commit: bool, request: Request | None = None) -> None:
+        """End it."""
+
+
+class ScopedWrites:
+    """The writes of one set of scopes. `main` answers for the whole store; `follow` brings the copy up to date."""
+
+    def __init__(
+        self, main: Main, copy: GraphStore, follow: Callable[[], bool], scopes: tuple[str, ...]
+    ) -> None:
+        self.main, self._copy, self._follow, self._scopes = main, copy, follow, scopes
+        self._born: Callable[[], list[Any]] | None = None  # tells what the transaction made so far
+        self._checked = 0
+
+    def arguments(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call with the scope of what it makes, where they say none. Raises Refused (403) for what is of the whole store."""
+        if name not in CALLS:
+            raise Refused(403, f"{name} is of the whole store. It wants a token without scopes.")
+        given = dict(args)
+        if name in _SAYS_SCOPE and given.get("scope") is None:
+            given["scope"] = self._scopes[0]
+        if name in _SAYS_METADATA:
+            metadata = given.get("metadata") or {}
+            if isinstance(metadata, dict):
+                given["metadata"] = {"scope": self._scopes[0], **metadata}
+        return given
+
+    async def write(
+        self,
+        work: Work,
+        apart: Apart,
+        request: Request | None,
+        *,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> bytes:
+        """What some work gives on the copy, done in the store too. It is the writer's turn then, alone."""
+        if apart.transaction is not None:
+            return await self.main.turn(  # type: ignore[no-any-return]
+                partial(self._both, work), alone=True, within=apart.transaction
+            )
+        store, id = self.main.store, None if request is None else request.id
+        if (
+            request is not None
+            and request.again
+            and await self.main.aside(partial(resent.kept_of, store, request.id))
+        ):
+            raise EngineError(
+                "this was done, and the server ended before it could answer. Read what it was about.",
+                outcome="kept",
+            )
+
+        def alone() -> bytes:
+            with store._asked_by(id), self.transaction(author=author or apart.author, reason=reason):
+                return self._both(work)
+
+        return await self.main.turn(alone, alone=True)  # type: ignore[no-any-return]
+
+    @contextmanager
+    def transaction(self, **how: Any) -> Iterator[None]:
+        """One transaction of the store, with one on the copy beside it that is taken back."""
+        store = self.main.store
+        if not self._follow():
+            raise EngineError(
+                "what this token sees is just made anew. Nothing was written: do it again.",
+                outcome="not kept",
+            )
+        with store.transaction(**how):
+            tx = store._coordinate()[1]
+            with self._copy._tried(tx, how.get("author"), how.get("reason")) as born:
+                self._born, self._checked = born, 0
+                try:
+                    yield
+                finally:
+                    self._born = None
+
+    def _both(self, work: Work) -> bytes:
+        if self._born is None:
+            raise ConflictError("no transaction by that token. Begin one: POST /transaction.")
+        with self._copy._verb(), self._copy._noting() as drawn:
+            found = work(self._copy)
+            made = self._born()
+            for thing in made[self._checked :]:
+                self._refuse(thing, drawn)
+            try:
+                with self.main.store._naming(drawn):
+                    work(self.main.store)
+            except GraphStoreError as error:
+                raise ConflictError(
+                    "this cannot be done here: what is outside your scopes is in its way. Ask who has a token without scopes."
+                ) from error
+        self._checked = len(made)
+        return found
+
+    def _refuse(self, thing: Any, drawn: list[str]) -> None:
+        """Raise InvalidError for something made outside, or under an id that somebody outside may have."""
+        if not thing.is_link and not within(thing.scope, self._scopes):
+            said = "no scope" if thing.scope is None else f"scope {thing.scope!r}"
+            raise InvalidError(
+                f"{thing.id!r} would be of {said}. This token writes {self._allowed()} and below."
+            )
+        if thing.id not in drawn and not any(thing.id.startswith(f"{scope}/") for scope in self._scopes):
+            raise InvalidError(
+                f"the id {thing.id!r} cannot be chosen with this token. Leave it out, or begin it with {self._scopes[0]}/."
+            )
+
+    def _allowed(self) -> str:
+        return " or ".join(self._scopes)

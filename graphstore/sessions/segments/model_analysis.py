@@ -1,0 +1,135 @@
+"""Describes a segment with a language model: any service that has OpenAI's chat completions.
+
+Facts stay those of the built-in analyser: files, tools, errors, tokens, commits. The model gives what is judged: the title, the summary, the outcome,
+decisions, lessons and tags. What it gives is checked as a node; with what was wrong it is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from graphstore.chat_client import ChatClient
+from graphstore.errors import EngineError, InvalidError
+from graphstore.sessions.segments.analysing import builtin
+from graphstore.sessions.segments.nodes import LEVELS, SessionNode
+from graphstore.values.inputs import at_least_one
+from graphstore.values.models import Json
+
+if TYPE_CHECKING:
+    from graphstore.sessions.segments.analysing import Work
+
+__all__ = ["PROMPT", "ModelAnalyser"]
+
+PROMPT = """You describe one segment of a coding agent's session. Answer with one JSON object and nothing else:
+{"title": what was done, in at most 12 words,
+ "summary": what was asked for and what came of it, in one to three sentences,
+ "outcome": "success", "partial", "failed" or "abandoned",
+ "keyDecisions": [{"what": text, "why": text, "alternativesConsidered": [text]}],
+ "lessons": [{"level": "project", "task", "user", "model", "tool", "skill" or "subagent", "summary": text, "details": text,
+   "confidence": "low", "medium" or "high", "tags": [text], "actionable": text or absent}],
+ "tags": [at most 8 words by which to find it],
+ "topics": [at most 4 fields it belongs to]}
+State only what the segment says. Leave a list empty rather than guess. A lesson is what somebody would want to know before similar work."""
+_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
+_BYTES_A_TOKEN = 4
+
+
+class ModelAnalyser:
+    """An analyser that asks a model. `version` is made of the prompt and the model's name, so another of either describes segments anew.
+
+    `tries`: how often it asks for a segment until the answer is a node. `budget`: tokens it may take in all; a segment that would go beyond is refused, and
+    left for a later import. `most`: characters of a segment that are sent, its beginning and its end. Raises InvalidError for a number below 1.
+    """
+
+    def __init__(
+        self,
+        client: ChatClient,
+        *,
+        prompt: str = PROMPT,
+        tries: int = 3,
+        budget: int | None = None,
+        most: int = 60_000,
+    ) -> None:
+        self._client, self._prompt = client, prompt
+        self._tries, self._most = at_least_one("tries", tries), at_least_one("most", most)
+        self._budget = None if budget is None else at_least_one("budget", budget)
+        self.taken = 0
+        """The tokens that were taken so far."""
+        made_of = f"{client.model}\n{prompt}".encode()
+        self.version = f"model-1-{blake2b(made_of, digest_size=4).hexdigest()}"
+
+    def __call__(self, work: Work) -> Json:
+        """The segment as the model describes it. Raises EngineError when the service fails or gives no node, InvalidError when the budget is used up."""
+        plain = SessionNode.of(builtin(work)).json_object()
+        if plain["content"].get("idle"):
+            return self._signed(plain, "nothing was done: no model was asked")
+        text, wrong = work.text(self._most), ""
+        before = self.taken
+        for _ in range(self._tries):
+            self._spend(text)
+            said = self._client.complete(self._prompt, text + wrong)
+            counted = (
+                said.tokens_in or len(text) // _BYTES_A_TOKEN,
+                said.tokens_out or len(said.text) // _BYTES_A_TOKEN,
+            )
+            self.taken += sum(counted)
+            try:
+                log = f"{self._client.model}: {self.taken - before:,} tokens"
+                return SessionNode.of(self._signed(_joined(plain, _object_in(said.text)), log)).json_object()
+            except InvalidError as error:
+                wrong = (
+                    f"\n\n[Your last answer could not be read: {error} Answer with the JSON object alone.]"
+                )
+        raise EngineError(f"{self._client!r} gave no description in {self._tries} tries.{wrong.rstrip(']')}")
+
+    def _spend(self, text: str) -> None:
+        if (
+            self._budget is not None
+            and self.taken + (len(self._prompt) + len(text)) // _BYTES_A_TOKEN > self._budget
+        ):
+            raise InvalidError(
+                f"the budget of {self._budget:,} tokens is used up: {self.taken:,} were taken. Import again with another."
+            )
+
+    def _signed(self, node: Json, log: str) -> Json:
+        """The node with what is stated of the analysis."""
+        metadata = {**node["metadata"], "analyzerVersion": self.version}
+        return {
+            **node,
+            "metadata": metadata,
+            "daemonMeta": {**node["daemonMeta"], "rlmUsed": False, "analysisLog": log},
+        }
+
+
+def _object_in(said: str) -> Json:
+    fenced = _FENCED.match(said)
+    try:
+        found = json.loads(fenced[1] if fenced else said)
+    except (ValueError, RecursionError) as error:
+        raise InvalidError(f"it is no JSON: {error}.") from None
+    if not isinstance(found, dict):
+        raise InvalidError("it is no JSON object.")
+    return found
+
+
+def _joined(plain: Json, said: Json) -> Json:
+    """The facts of the built-in analyser with what the model said."""
+    content, semantic = dict(plain["content"]), dict(plain["semantic"])
+    content |= {name: said[name] for name in ("title", "summary", "outcome", "keyDecisions") if name in said}
+    semantic |= {name: said[name] for name in ("tags", "topics") if name in said}
+    lessons: dict[str, list[Any]] = {level: [] for level in LEVELS}
+    given = said.get("lessons", [])
+    if not isinstance(given, list):
+        raise InvalidError("lessons is no list.")
+    for number, lesson in enumerate(given):
+        level = lesson.get("level") if isinstance(lesson, dict) else None
+        if level not in LEVELS:
+            raise InvalidError(f"lessons[{number}].level: {InvalidError.choice('level', level, LEVELS)}")
+        lessons[level].append(lesson)
+    # what it decided by guess is settled by the model
+    decisions = [each for each in plain["daemonMeta"]["decisions"] if not each.get("needsReview")]
+    meta = {**plain["daemonMeta"], "decisions": decisions}
+    return {**plain, "content": content, "semantic": semantic, "lessons": lessons, "daemonMeta": meta}

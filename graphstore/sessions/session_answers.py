@@ -1,0 +1,56 @@
+"""What answers about sessions have in common: lines of text, spans of time, sums of money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from math import fsum
+from typing import Any
+
+from graphstore.values.models import Value
+from graphstore.values.period import when
+
+_CENTS = 6  # decimals of a sum of money: more are noise of the sums
+
+
+class SessionAnswer(Value):
+    """What was found, one line each as text."""
+
+    def _found(self) -> tuple[Value, ...]:
+        raise NotImplementedError
+
+    def _nothing(self) -> str:
+        return "Nothing is known of that here."
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        return iter(self._found())
+
+    def __len__(self) -> int:
+        return len(self._found())
+
+    def __bool__(self) -> bool:
+        return bool(self._found())
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._found())) or self._nothing()
+
+
+def summed(amounts: Iterable[float]) -> float:
+    """The sum of amounts of money, whatever their order."""
+    return round(fsum(amounts), _CENTS)
+
+
+def priced(amount: float, unpriced: int, all: int) -> str:
+    """An amount of money; with "+" where it is not all that was paid, for some of it has no price."""
+    if not unpriced:
+        return _money(amount)
+    return "unknown" if unpriced >= all and not amount else f"{_money(amount)}+"
+
+
+def _money(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:,.4f}"
+
+
+def span(since: datetime | None, until: datetime | None) -> str:
+    """The words for a span of time."""
+    return "".join(f" {word} {when(at)}" for word, at in (("since", since), ("until", until)) if at)

@@ -1,0 +1,637 @@
+"""Session files of Codex, Copilot CLI, Gemini CLI and OpenCode: their lines as entries, and what each entry says.
+
+Codex and Copilot CLI write a line for each thing that happens. Gemini CLI (before it wrote lines) and `opencode export` write one JSON document with a list
+of messages: each message is an entry, found by where it stands in the document. In all of them entries follow one another; there is no tree.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from orjson import JSONDecodeError, loads
+
+from graphstore.sessions.transcripts.lines import Format, Found, Header, Reading, Warnings, moment_of, text_in
+from graphstore.sessions.transcripts.steps import (
+    Answered,
+    Call,
+    Message,
+    Step,
+    Stopped,
+    Summed,
+    Took,
+    own_words,
+)
+from graphstore.values.models import Json
+
+_CODEX = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_CODEX_ITEMS = frozenset({
+    "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "local_shell_call", "web_search_call",
+})  # fmt: skip
+_COPILOT = frozenset({"user.message", "assistant.message", "tool.execution_start", "tool.execution_complete", "session.compaction_complete", "abort"})  # fmt: skip
+_GIVEN = re.compile(
+    r"\s*(?:<(?:environment_context|user_instructions|INSTRUCTIONS|permissions|skill|collaboration_mode)\b|# AGENTS\.md instructions)"
+)
+_ABORTED = re.compile(r"\s*<turn_aborted>")
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_EXITED = re.compile(r"(?:^|\n)(?:Exit code|Process exited with code):? (\d+)")
+_HEAD = 1 << 16
+
+
+def agent_of(value: Json) -> Format | None:
+    """Which of these agents wrote an object of a file, as far as it alone shows."""
+    kind = text_in(value, "type")
+    if kind in _CODEX and isinstance(value.get("payload"), dict):
+        return "codex"
+    if kind is not None and isinstance(value.get("data"), dict) and ("." in kind or kind == "abort"):
+        return "copilot"
+    if "projectHash" in value or (kind == "gemini" and "content" in value):
+        return "gemini"
+    if "instructions" in value and "id" in value and kind is None:
+        return "codex"
+    info = value.get("info")
+    if isinstance(info, dict) and ("parts" in value or ("messages" in value and "id" in info)):
+        return "opencode"
+    return None
+
+
+def document_in(file: BinaryIO) -> tuple[Format, Json, list[Found]] | None:
+    """What wrote a file that is one JSON document, its fields but the messages, and the messages; None for any other file. The file is rewound."""
+    try:
+        head = file.read(_HEAD)
+        if not head.lstrip().startswith(b"{") or _is_line(head.lstrip().partition(b"\n")[0]):
+            return None
+        text = (head + file.read()).decode("utf-8", "surrogateescape")
+        fields, messages = _parts(text)
+        agent = agent_of({**fields, "messages": []})
+    except (ValueError, RecursionError):
+        return None
+    finally:
+        file.seek(0)
+    return None if agent not in ("gemini", "opencode") else (agent, fields, messages)
+
+
+def _is_line(line: bytes) -> bool:
+    """Whether a line is an object of its own, and no document with messages."""
+    try:
+        value = loads(line)
+    except JSONDecodeError:
+        return False
+    return not (isinstance(value, dict) and isinstance(value.get("messages"), list))
+
+
+def _parts(text: str) -> tuple[Json, list[Found]]:
+    """The fields of a document but its messages, and each message with its line, offset and bytes. Raises ValueError for what is no document."""
+    decoder, blank = json.JSONDecoder(), re.compile(r"[ \t\r\n,:]*")
+    fields: Json = {}
+    spans: list[tuple[int, int, Any]] = []
+
+    def skip(at: int) -> int:
+        return blank.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+
+    at = skip(text.index("{") + 1)
+    while text[at : at + 1] == '"':
+        key, at = decoder.raw_decode(text, at)
+        at = skip(at)
+        if key != "messages" or text[at : at + 1] != "[":
+            fields[key], at = decoder.raw_decode(text, at)
+        else:
+            at = skip(at + 1)
+            while text[at : at + 1] not in ("]", ""):
+                value, end = decoder.raw_decode(text, at)
+                spans.append((at, end, value))
+                at = skip(end)
+            at += 1
+        at = skip(at)
+    if text[at : at + 1] != "}":
+        raise ValueError("no whole document")
+    return fields, list(_placed(text, spans))
+
+
+def _placed(text: str, spans: list[tuple[int, int, Any]]) -> Iterator[Found]:
+    offset = char = 0
+    line = 1
+    for begin, end, value in spans:
+        before, raw = text[char:begin], text[begin:end].encode("utf-8", "surrogateescape")
+        offset += len(before.encode("utf-8", "surrogateescape"))
+        line += before.count("\n")
+        if isinstance(value, dict):
+            yield line, offset, raw, value
+        offset, char, line = offset + len(raw), end, line + raw.count(b"\n")
+
+
+# ---- from objects to entries -----------------------------------------------------------------------
+
+
+class _ChainReading(Reading):
+    """Entries that follow one another in the order of the file."""
+
+    format: Format
+
+    def __init__(self, path: Path, warnings: Warnings) -> None:
+        super().__init__(path, warnings)
+        self.session: Json = {}
+        self.cwd: str | None = None
+        self.parent: str | None = None
+        self.agent: str | None = None
+
+    def chained(self, piece: Found, id: Any, at: Any, kind: str, role: str | None, content: bool) -> int:
+        """Keep an entry below the one before it."""
+        line = piece[0]
+        when, wrong = moment_of(at)
+        if wrong and at is not None:
+            self.warnings.add(line, wrong, at)
+        above = self.entries.ids[-1] if len(self.entries) else None
+        return self.add(piece, id, above, kind, when, content, role)
+
+    def header(self) -> Header:
+        begun, _ = moment_of(self.session.get("timestamp"))
+        return Header(
+            format=self.format,
+            version=None,
+            session_id=text_in(self.session, "id") or self.path.name.rpartition(".")[0] or self.path.name,
+            timestamp=begun,
+            cwd=self.cwd,
+            parent_session=None,
+            parent_session_id=self.parent,
+            agent=self.agent,
+            raw=self.session,
+        )
+
+
+class CodexReading(_ChainReading):
+    """A rollout of Codex: lines with a payload; in the first versions bare items below a line about the session."""
+
+    format: Format = "codex"
+
+    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+        payload, kind = _payload(value), text_in(value, "type")
+        if kind == "session_meta" or (kind is None and "instructions" in value):
+            if not self.session:
+                self._take_meta(payload, value)
+            return
+        inner = text_in(payload, "type")
+        role = text_in(payload, "role")
+        content = (
+            kind == "compacted"
+            or inner in _CODEX_ITEMS
+            or (inner == "message" and role in ("user", "assistant"))
+        )
+        if inner in ("function_call_output", "custom_tool_call_output"):
+            role = "toolResult"
+        position = self.chained(
+            (line, offset, raw, value), None, value.get("timestamp", payload.get("timestamp")), str(inner or kind), role, content
+        )  # fmt: skip
+        if kind == "compacted":
+            self.boundary_bodies[position] = {
+                "compaction": True,
+                "summary": text_in(payload, "message") or "",
+            }
+
+    def _take_meta(self, payload: Json, value: Json) -> None:
+        self.session = {**payload, "timestamp": payload.get("timestamp", value.get("timestamp"))}
+        self.cwd = text_in(payload, "cwd")
+        self.parent = text_in(payload, "forked_from_id")
+        source = payload.get("source")
+        spawned = _object(_object(_object(source).get("subagent")).get("thread_spawn"))
+        if above := text_in(spawned, "parent_thread_id"):
+            self.parent, self.agent = above, text_in(payload, "agent_nickname") or text_in(payload, "id")
+
+
+class CopilotReading(_ChainReading):
+    """Events of Copilot CLI."""
+
+    format: Format = "copilot"
+
+    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+        kind, data = str(value.get("type")), _object(value.get("data"))
+        if kind == "session.start" and not self.session:
+            self.session = {
+                "id": data.get("sessionId"),
+                "timestamp": data.get("startTime", value.get("timestamp")),
+            }
+            self.cwd = text_in(_object(data.get("context")), "cwd")
+        if kind == "session.title_changed":
+            self.name = text_in(data, "title") or self.name
+        roles = {
+            "user.message": "user",
+            "assistant.message": "assistant",
+            "tool.execution_complete": "toolResult",
+        }
+        position = self.chained(
+            (line, offset, raw, value),
+            value.get("id"),
+            value.get("timestamp"),
+            kind,
+            roles.get(kind),
+            kind in _COPILOT,
+        )
+        if kind == "session.compaction_complete":
+            fields: Json = {"compaction": True, "summary": text_in(data, "summaryContent") or ""}
+            for name, key in (
+                ("tokensBefore", "preCompactionTokens"),
+                ("tokensAfter", "postCompactionTokens"),
+            ):
+                if type(data.get(key)) is int:
+                    fields[name] = data[key]
+            self.boundary_bodies[position] = fields
+
+
+class GeminiReading(_ChainReading):
+    """A chat of Gemini CLI: a document with messages, or a line for each."""
+
+    format: Format = "gemini"
+
+    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+        if "projectHash" in value:
+            self.take_fields(value)
+            return
+        kind = text_in(value, "type")
+        if kind is None:
+            return  # a change of the session's fields
+        roles = {"user": "user", "gemini": "assistant"}
+        self.chained(
+            (line, offset, raw, value),
+            value.get("id"),
+            value.get("timestamp"),
+            str(kind),
+            roles.get(str(kind)),
+            kind in roles,
+        )
+
+    def take_fields(self, fields: Json) -> None:
+        """What the document says beside its messages."""
+        self.session = {"id": fields.get("sessionId"), "timestamp": fields.get("startTime")}
+        self.name = text_in(fields, "summary")
+        folders = fields.get("directories")
+        self.cwd = (
+            folders[0]
+            if isinstance(folders, list) and folders and isinstance(folders[0], str)
+            else self._root()
+        )
+
+    def _root(self) -> str | None:
+        """Where the project is, as a file beside the chats says."""
+        try:
+            return (self.path.parent.parent / ".project_root").read_text(encoding="utf-8").strip() or None
+        except (OSError, ValueError):
+            return None
+
+
+class OpenCodeReading(_ChainReading):
+    """A session as `opencode export` writes it."""
+
+    format: Format = "opencode"
+
+    def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+        info = _object(value.get("info"))
+        role = text_in(info, "role")
+        position = self.chained(
+            (line, offset, raw, value), info.get("id"), _object(info.get("time")).get("created"), "message", role, role in ("user", "assistant")
+        )  # fmt: skip
+        if info.get("summary") is True:
+            self.boundary_bodies[position] = {"compaction": True, "summary": _texts(value)}
+
+    def take_fields(self, fields: Json) -> None:
+        """What the document says beside its messages."""
+        info = _object(fields.get("info"))
+        self.session = {"id": info.get("id"), "timestamp": _object(info.get("time")).get("created")}
+        self.name, self.cwd = text_in(info, "title"), text_in(info, "directory")
+        if above := text_in(info, "parentID"):
+            self.parent, self.agent = above, text_in(info, "id")
+
+
+# ---- what an entry says ----------------------------------------------------------------------------
+
+
+class CodexSteps:
+    """What the lines of a rollout say, one after another: the model is named by the turn, and patches by their files."""
+
+    def __init__(self) -> None:
+        self.model = ""
+        self._folder: str | None = None
+        self._counted: Any = None
+        self._patches: dict[str, int] = {}
+
+    def __call__(self, body: Mapping[str, Any]) -> Iterator[Step]:
+        payload, kind = _payload(body), body.get("type")
+        if kind == "turn_context":
+            self.model = text_in(payload, "model") or self.model
+            self._folder = text_in(payload, "cwd") or self._folder
+        elif kind == "compacted":
+            yield Summed("compaction", text_in(payload, "message") or "")
+        elif kind == "event_msg":
+            yield from self._event(payload)
+        else:
+            yield from self._item(payload)
+
+    def _event(self, payload: Json) -> Iterator[Step]:
+        kind = payload.get("type")
+        if kind == "turn_aborted":
+            yield Stopped("aborted")
+        elif kind == "task_complete":
+            yield Stopped("done")
+        elif kind == "error":
+            yield Stopped("error", text_in(payload, "message") or "")
+        elif kind == "token_count":
+            info = _object(payload.get("info"))
+            used, total = _object(info.get("last_token_usage")), info.get("total_token_usage")
+            if used and (total is None or total != self._counted):
+                self._counted = total
+                cached = _count(used.get("cached_input_tokens"))
+                went_in = max(0, _count(used.get("input_tokens")) - cached)
+                yield Took(
+                    None, "openai", self.model, went_in, _count(used.get("output_tokens")), cached, 0, None
+                )
+
+    def _item(self, payload: Json) -> Iterator[Step]:
+        kind, call = payload.get("type"), text_in(payload, "call_id") or text_in(payload, "id") or ""
+        if kind == "message":
+            yield from self._message(payload)
+        elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
+            yield from self._call(call, payload)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            text, failed = _output(payload.get("output"))
+            for number in range(self._patches.get(call, 1)):
+                yield Answered(f"{call}#{number}" if number else call, None, text, failed)
+
+    def _message(self, payload: Json) -> Iterator[Step]:
+        text = _plain(payload.get("content"))
+        if payload.get("role") == "assistant":
+            if text.strip():
+                yield Message("assistant", text.strip())
+        elif payload.get("role") == "user":
+            if _ABORTED.match(text):
+                yield Stopped("aborted")
+            elif not _GIVEN.match(text) and (words := own_words(text)):
+                yield Message("user", words)
+
+    def _call(self, call: str, payload: Json) -> Iterator[Step]:
+        tool = text_in(payload, "name") or "shell"
+        given = _arguments(payload.get("arguments", payload.get("input", payload.get("action"))))
+        command = given.get("command", given.get("cmd"))
+        if isinstance(command, list):
+            command = " ".join(map(str, command[2:] if command[1:2] in (["-lc"], ["-c"]) else command))
+        patch = (
+            given.get("input", "") if tool == "apply_patch" else command if isinstance(command, str) else ""
+        )
+        files = _PATCHED.findall(patch) if isinstance(patch, str) and "*** Begin Patch" in patch else []
+        folder = text_in(given, "workdir") or self._folder
+        if not files:
+            yield Call(call, tool, {**given, **({"command": command} if command else {})}, self.model, folder)
+            return
+        self._patches[call] = len(files)
+        for number, file in enumerate(files):
+            yield Call(
+                f"{call}#{number}" if number else call,
+                "apply_patch",
+                {"path": file.strip()},
+                self.model,
+                folder,
+            )
+
+
+class CopilotSteps:
+    """What the events of Copilot CLI say. A call is told by the message that asks for it, or by its start."""
+
+    def __init__(self) -> None:
+        self._model, self._called = "", set[str]()
+
+    def __call__(self, body: Mapping[str, Any]) -> Iterator[Step]:
+        kind, data = body.get("type"), _object(body.get("data"))
+        self._model = (
+            text_in(data, "model")
+            or text_in(data, "newModel")
+            or text_in(data, "selectedModel")
+            or self._model
+        )
+        if kind == "user.message":
+            if words := own_words(text_in(data, "content") or ""):
+                yield Message("user", words)
+        elif kind == "assistant.message":
+            yield from self._answer(data)
+        elif kind == "tool.execution_start":
+            yield from self._call(data, "toolName")
+        elif kind == "tool.execution_complete":
+            result, error = data.get("result"), _object(data.get("error"))
+            text = (
+                text_in(error, "message")
+                or (result if isinstance(result, str) else text_in(_object(result), "content"))
+                or ""
+            )
+            failed = data.get("success") is False
+            refused = failed and error.get("code") in ("denied", "rejected", "aborted")
+            yield Answered(
+                text_in(data, "toolCallId") or "", text_in(data, "toolName"), text, failed, refused
+            )
+        elif kind == "session.compaction_complete":
+            yield Summed("compaction", text_in(data, "summaryContent") or "")
+        elif kind == "abort":
+            yield Stopped("aborted")
+        elif kind == "session.error":
+            yield Stopped("error", text_in(data, "message") or "")
+        elif kind == "session.shutdown":
+            for model, metrics in _object(data.get("modelMetrics")).items():
+                used = _object(_object(metrics).get("usage"))
+                read, written = _count(used.get("cacheReadTokens")), _count(used.get("cacheWriteTokens"))
+                yield Took(
+                    None,
+                    "github",
+                    str(model),
+                    max(0, _count(used.get("inputTokens")) - read),
+                    0,
+                    read,
+                    written,
+                    None,
+                )
+
+    def _answer(self, data: Json) -> Iterator[Step]:
+        for request in _list(data.get("toolRequests")):
+            if isinstance(request, dict):
+                yield from self._call(request, "name")
+        if text := (text_in(data, "content") or "").strip():
+            yield Message("assistant", text)
+        if made := _count(data.get("outputTokens")):
+            yield Took(text_in(data, "messageId"), "github", self._model, 0, made, 0, 0, None)
+        if not data.get("toolRequests") and text:
+            yield Stopped("done")
+
+    def _call(self, data: Json, name: str) -> Iterator[Step]:
+        id = text_in(data, "toolCallId") or ""
+        if id not in self._called:
+            self._called.add(id)
+            yield Call(id, text_in(data, name) or "", _arguments(data.get("arguments")), self._model)
+
+
+def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
+    """What a message of Gemini CLI says."""
+    kind, text, model = body.get("type"), _plain(body.get("content")), str(body.get("model") or "")
+    if kind == "user":
+        if words := own_words(text):
+            yield Message("user", words)
+        return
+    if kind == "error":
+        yield Stopped("error", text)
+    if kind != "gemini":
+        return
+    calls = [each for each in _list(body.get("toolCalls")) if isinstance(each, dict)]
+    if text.strip() and calls:
+        yield Message("assistant", text.strip())
+    for each in calls:
+        id, tool, status = text_in(each, "id") or "", text_in(each, "name") or "", each.get("status")
+        yield Call(id, tool, _object(each.get("args")), model)
+        if "result" in each or status in ("success", "error", "cancelled"):
+            yield Answered(
+                id,
+                tool,
+                _responses(each.get("result")),
+                status in ("error", "cancelled"),
+                status == "cancelled",
+            )
+    if text.strip() and not calls:
+        yield Message("assistant", text.strip())
+        yield Stopped("done")
+    tokens = _object(body.get("tokens"))
+    if tokens:
+        cached = _count(tokens.get("cached"))
+        made = _count(tokens.get("output")) + _count(tokens.get("thoughts"))
+        yield Took(
+            text_in(dict(body), "id"),
+            "google",
+            model,
+            max(0, _count(tokens.get("input")) - cached),
+            made,
+            cached,
+            0,
+            None,
+        )
+
+
+def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
+    """What a message of OpenCode says."""
+    info = _object(body.get("info"))
+    role, model = info.get("role"), str(info.get("modelID") or "")
+    folder = text_in(_object(info.get("path")), "cwd")
+    if role == "user":
+        if words := own_words(_texts(body)):
+            yield Message("user", words)
+        return
+    if role != "assistant":
+        return
+    if info.get("summary") is True:
+        yield Summed("compaction", _texts(body))
+    for part in _list(body.get("parts")):
+        if not isinstance(part, dict) or info.get("summary") is True:
+            continue
+        if part.get("type") == "text" and (said := (text_in(part, "text") or "").strip()):
+            yield Message("assistant", said)
+        elif part.get("type") == "tool":
+            state, id, tool = (
+                _object(part.get("state")),
+                text_in(part, "callID") or "",
+                text_in(part, "tool") or "",
+            )
+            yield Call(id, tool, _object(state.get("input")), model, folder)
+            if state.get("status") in ("completed", "error"):
+                failed = state["status"] == "error" or _count(_object(state.get("metadata")).get("exit")) > 0
+                yield Answered(id, tool, text_in(state, "error") or text_in(state, "output") or "", failed)
+    tokens, cost = _object(info.get("tokens")), info.get("cost")
+    cache = _object(tokens.get("cache"))
+    if tokens:
+        made = _count(tokens.get("output")) + _count(tokens.get("reasoning"))
+        priced = (
+            float(cost)
+            if isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost > 0
+            else None
+        )
+        yield Took(
+            text_in(info, "id"), str(info.get("providerID") or ""), model, _count(tokens.get("input")), made,
+            _count(cache.get("read")), _count(cache.get("write")), priced,
+        )  # fmt: skip
+    error = _object(info.get("error"))
+    if error:
+        aborted = error.get("name") == "MessageAbortedError"
+        yield Stopped("aborted" if aborted else "error", text_in(_object(error.get("data")), "message") or "")
+    elif info.get("finish") == "stop" or ("finish" not in info and "completed" in _object(info.get("time"))):
+        yield Stopped("done")
+
+
+STEPS: Mapping[str, Callable[[], Callable[[Mapping[str, Any]], Iterator[Step]]]] = {
+    "codex": CodexSteps,
+    "copilot": CopilotSteps,
+    "gemini": lambda: gemini_steps,
+    "opencode": lambda: opencode_steps,
+}
+"""What makes steps of the entries of each format; one of its own for each run of entries."""
+OTHER_READINGS: Mapping[str, type[Reading]] = {
+    "codex": CodexReading,
+    "copilot": CopilotReading,
+    "gemini": GeminiReading,
+    "opencode": OpenCodeReading,
+}
+
+
+def _payload(value: Mapping[str, Any]) -> Json:
+    payload = value.get("payload")
+    return payload if isinstance(payload, dict) else dict(value)
+
+
+def _arguments(given: Any) -> Json:
+    """The arguments of a call, which may be JSON text, or text alone."""
+    if isinstance(given, str):
+        try:
+            value = json.loads(given)
+        except (ValueError, RecursionError):
+            return {"input": given}
+        return value if isinstance(value, dict) else {"input": given}
+    return _object(given)
+
+
+def _output(given: Any) -> tuple[str, bool]:
+    """What a tool gave back, and whether it failed."""
+    text = _plain(given)
+    inner = _arguments(text) if text.startswith("{") else {}
+    if "output" in inner and isinstance(inner["output"], str):
+        return inner["output"], _count(_object(inner.get("metadata")).get("exit_code")) > 0
+    code = _EXITED.search(text[:400])
+    return text, code is not None and code[1] != "0"
+
+
+def _responses(given: Any) -> str:
+    """The text of what a tool of Gemini CLI gave back."""
+    parts = given if isinstance(given, list) else [given]
+    found = [_object(_object(_object(part).get("functionResponse")).get("response")) for part in parts]
+    return "\n".join(text_in(each, "error") or text_in(each, "output") or "" for each in found).strip()
+
+
+def _texts(body: Mapping[str, Any]) -> str:
+    """The texts of a message of OpenCode that somebody wrote."""
+    parts = (
+        part for part in _list(body.get("parts")) if isinstance(part, dict) and part.get("type") == "text"
+    )
+    return "\n".join(
+        text for part in parts if part.get("synthetic") is not True and (text := text_in(part, "text"))
+    )
+
+
+def _plain(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(text for part in parts if isinstance(part, dict) and (text := text_in(part, "text")))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int:
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1 << 53
+    return int(value) if fits else 0

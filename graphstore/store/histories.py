@@ -1,0 +1,105 @@
+"""Histories as tables, callable from elsewhere: the rows of nodes and links over spans of both times, and what changed between two transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphstore.core.read.view import Reader
+from graphstore.errors import InvalidError
+from graphstore.store import registry
+from graphstore.values.period import OPEN, Instant, TimeLike, iso
+
+if TYPE_CHECKING:
+    from graphstore.core.read.history_rows import Asked
+    from graphstore.core.tables.result import Result
+
+Span = tuple[TimeLike | None, TimeLike | None]
+
+
+def ends(span: Any, axis: str) -> Span:
+    """The two ends of a span of time. Raises InvalidError for something else."""
+    if span is None:
+        return None, None
+    if isinstance(span, str) or not isinstance(span, Sequence) or len(span) != 2:
+        raise InvalidError(f"{axis} is {span!r}. Give a pair (from, to), None for an end that is open.")
+    return span[0], span[1]
+
+
+@registry.read("tables")
+def history(
+    store: Reader,
+    kind: str | None = None,
+    fields: list[str] | None = None,
+    valid_from: TimeLike | None = None,
+    valid_to: TimeLike | None = None,
+    tx_from: TimeLike | None = None,
+    tx_to: TimeLike | None = None,
+    tx: TimeLike | None = None,
+    clip: bool = False,
+    coalesce_on: list[str] | None = None,
+) -> Result:
+    """`history_table`, its spans by their ends: `tx_from` and `tx_to`, or the one `tx`."""
+    from graphstore.core.read import history_rows
+    from graphstore.core.tables.result import Result
+
+    asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
+    table = store._looked(lambda sight: history_rows.nodes(sight, asked, kind, fields))
+    if coalesce_on is not None:
+        table = history_rows.coalesced(table, coalesce_on, at_one_tx=asked.tx[1] - asked.tx[0] == 1)
+    return Result.of_arrow(table)
+
+
+@registry.read("tables")
+def links(
+    store: Reader,
+    kind: str | None = None,
+    valid_from: TimeLike | None = None,
+    valid_to: TimeLike | None = None,
+    tx_from: TimeLike | None = None,
+    tx_to: TimeLike | None = None,
+    tx: TimeLike | None = None,
+    clip: bool = False,
+) -> Result:
+    """`links_table`, its spans by their ends: `tx_from` and `tx_to`, or the one `tx`."""
+    from graphstore.core.read import history_rows
+    from graphstore.core.tables.result import Result
+
+    asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
+    name = None if kind is None else store.vocabulary.canonical(kind)
+    return Result.of_arrow(store._looked(lambda sight: history_rows.links(sight, asked, name)))
+
+
+@registry.read("tables")
+def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None = None) -> Result:
+    """`changes_table`."""
+    from graphstore.core.read import history_rows
+    from graphstore.core.tables.result import Result
+
+    first = -OPEN if since is None else store._time(since, "since", "tx")
+    last = OPEN if until is None else store._time(until, "until", "tx")
+    return Result.of_arrow(store._looked(lambda sight: history_rows.changes(sight, first, last)))
+
+
+def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:
+    from graphstore.core.read.history_rows import Asked
+
+    if at is not None and tx != (None, None):
+        raise InvalidError("tx and tx_from, tx_to are two ways to say it. Give one.")
+    if tx == (None, None):
+        known = store._coordinate()[1] if at is None else store._time(at, "tx", "tx")
+        recorded = (known, known + 1)
+    else:
+        recorded = _span(store, tx, "tx")
+    return Asked(_span(store, valid, "valid"), recorded, clip)
+
+
+def _span(store: Reader, span: Span, axis: Any) -> tuple[Instant, Instant]:
+    begin, end = span
+    since = -OPEN if begin is None else store._time(begin, axis, axis)
+    until = OPEN if end is None else store._time(end, axis, axis)
+    if since >= until:
+        raise InvalidError(
+            f"the span of {axis} begins at {iso(since)} and ends at {iso(until)}. Give the earlier one first."
+        )
+    return since, until

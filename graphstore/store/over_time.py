@@ -1,0 +1,313 @@
+"""Many coordinates of one store: the instants of an axis in equal steps, the other axis fixed."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from calendar import monthrange
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from graphstore.core.tables.guard import pieces
+from graphstore.errors import InvalidError, QueryError
+from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
+
+if TYPE_CHECKING:
+    from graphstore.core.read.view import View
+    from graphstore.core.tables.result import Result
+
+TimeAxis = Literal["valid", "tx"]
+Every = tuple[TimeLike, TimeLike, str | timedelta]
+"""From, to (not included) and the step: `1 month`, `7 days`, `12 hours`, or a timedelta."""
+
+_NO_PROPERTY = re.compile(r"no property '(.+?)' for ")
+_TYPES = {"int64": "INT64", "double": "DOUBLE", "bool": "BOOL"}
+MOST = 10_000
+"""Coordinates of one `over`."""
+_STEP = re.compile(
+    r"\s*(\d+)?\s*(second|minute|hour|day|week|month|quarter|year|[smhdw])s?\s*\Z", re.IGNORECASE
+)
+_SECONDS = {
+    "s": 1,
+    "second": 1,
+    "m": 60,
+    "minute": 60,
+    "h": 3600,
+    "hour": 3600,
+    "d": 86_400,
+    "day": 86_400,
+    "w": 604_800,
+    "week": 604_800,
+}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+class Asked(Protocol):
+    """A store, or a branch of one."""
+
+    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
+        """The view at a coordinate."""
+
+    def history_table(
+        self,
+        kind: str | None = None,
+        fields: Sequence[str] | None = None,
+        *,
+        tx: Any = None,
+        valid: Any = None,
+    ) -> Result:
+        """The rows of nodes over spans of both times."""
+
+
+class Over:
+    """The graph at many instants of one axis, in order. Each answer is one table, with the instant in its column `at`."""
+
+    def __init__(self, store: Asked, axis: TimeAxis, instants: Sequence[Instant], fixed: Instant) -> None:
+        self._store, self._axis, self._instants, self._fixed = store, axis, list(instants), fixed
+
+    @property
+    def at(self) -> list[datetime]:
+        """The instants."""
+        return [moment(each) for each in self._instants]
+
+    def views(self) -> Iterator[View]:
+        """The view at each instant."""
+        for each in self._instants:
+            valid, tx = (each, self._fixed) if self._axis == "valid" else (self._fixed, each)
+            yield self._store.as_of(valid=moment(valid), tx=moment(tx))
+
+    def query(self, cypher: str, **params: Any) -> Result:
+        """The rows of a text at each instant, those of one after those of the other. Raises QueryError as `View.query` does."""
+        import pyarrow as pa
+
+        from graphstore.core.tables.result import Result
+
+        warnings: dict[str, None] = {}
+        tables, without = [], []
+        for at, view in zip(self._instants, self.views(), strict=True):
+            found, missing = self._answer(view, cypher, params)
+            without.append(missing)
+            warnings |= dict.fromkeys(found.warnings)
+            table = found.to_arrow()
+            tables.append(table.add_column(0, "at", [_moments([at] * len(table))]))
+        nowhere = set(without[0]).intersection(*without)
+        if nowhere:
+            raise without[0][min(nowhere)]
+        fewest = min(range(len(tables)), key=lambda each: len(without[each]))
+        tables = [each.rename_columns(tables[fewest].column_names) for each in tables]
+        return Result.of_arrow(pa.concat_tables(_alike(tables)), list(warnings))
+
+    def _answer(self, view: View, cypher: str, params: Any) -> tuple[Result, dict[str, QueryError]]:
+        """The answer of a text at one instant, and the properties that no node has there: they are NULL. At other instants some node may have them."""
+        missing: dict[str, QueryError] = {}
+        while True:
+            try:
+                return view.query(cypher, **params), missing
+            except QueryError as error:
+                told = _NO_PROPERTY.match(str(error))
+                if told is None or told[1] in missing:
+                    raise
+                missing[told[1]] = error
+                at = view.at.valid
+                table = self._store.history_table(
+                    None,
+                    [told[1]],
+                    tx=moment(instant(view.at.tx)),
+                    valid=(at, at + timedelta(microseconds=1)),
+                )
+                known = table.to_arrow().schema
+                kind = str(known.field(told[1]).type) if told[1] in known.names else ""
+                cypher = _without(cypher, told[1], _TYPES.get(kind, "STRING"))
+
+    def nodes(self, kind: str | None = None, fields: Sequence[str] | None = None) -> Result:
+        """The nodes (of a kind) that stand at each instant, with their fields as `history_table` has them."""
+        import pyarrow as pa
+
+        from graphstore.core.tables.result import Result
+
+        table, begin, end = self._rows(kind, fields)
+        parts = []
+        for at in self._instants:
+            held = table.filter(pa.array((begin <= at) & (at < end)))
+            parts.append(held.add_column(0, "at", [_moments([at] * len(held))]))
+        return Result.of_arrow(pa.concat_tables(parts))
+
+    def count(self, kind: str | None = None, *, by: str | Sequence[str] = ()) -> Result:
+        """How many nodes (of a kind) stand at each instant; with `by`, for each of the values of these columns that some node has then."""
+        return self.total("count(*)", kind, by=by)
+
+    def total(self, aggregate: str, kind: str | None = None, *, by: str | Sequence[str] = ()) -> Result:
+        """An aggregate of the nodes (of a kind) that stand at each instant, as `Result.steps` takes it: `sum(total)`. Where no node stands there is no row,
+        but a count is 0. Raises InvalidError for an aggregate or a column that is not known."""
+        import pyarrow as pa
+
+        from graphstore.core.tables.result import Result
+
+        table, _, _ = self._rows(kind, None)
+        columns = [by] if isinstance(by, str) else list(by)
+        steps = Result.of_arrow(table).steps(aggregate, by=columns, axis=self._axis)
+        found = steps.to_arrow()
+        taken: list[tuple[Instant, int]] = []
+        for row, (begin, end) in enumerate(
+            zip(found[f"{self._axis}_from"].to_pylist(), found[f"{self._axis}_to"].to_pylist(), strict=True)
+        ):
+            first = bisect_right(self._instants, instant(begin) - 1)
+            last = bisect_right(self._instants, OPEN if end is None else instant(end) - 1)
+            taken += [(at, row) for at in self._instants[first:last]]
+        taken.sort()
+        shown = found.select([*columns, steps.columns[-1]]).take(
+            pa.array([row for _, row in taken], pa.int64())
+        )
+        answer = shown.add_column(0, "at", [_moments([at for at, _ in taken])])
+        if not columns and aggregate.strip().lower().startswith("count"):
+            answer = _with_zeros(answer, self._instants)
+        return Result.of_arrow(answer)
+
+    def compare(self) -> Result:
+        """What is otherwise at each instant than at the one before, as `View.changes_to` tells it."""
+        import pyarrow as pa
+
+        from graphstore.core.tables.result import Result
+
+        views = list(self.views())
+        tables = []
+        for at, before, after in zip(self._instants[1:], views, views[1:], strict=False):
+            table = before.changes_to(after).to_arrow()
+            tables.append(table.add_column(0, "at", [_moments([at] * len(table))]))
+        if not tables:
+            raise InvalidError(
+                "one instant alone has nothing to be compared with. Give a shorter step, or a longer span."
+            )
+        return Result.of_arrow(pa.concat_tables(_alike(tables)))
+
+    def _rows(self, kind: str | None, fields: Sequence[str] | None) -> tuple[Any, Any, Any]:
+        """The rows of nodes that stand at some instant, and the ends of their periods of the axis."""
+        from graphstore.core.tables.step_functions import whole
+
+        span = moment(self._instants[0]), moment(self._instants[-1] + 1)
+        fixed = moment(self._fixed)
+        if self._axis == "valid":
+            found = self._store.history_table(kind, fields, tx=fixed, valid=span)
+        else:
+            found = self._store.history_table(kind, fields, tx=span, valid=(fixed, moment(self._fixed + 1)))
+        table = found.to_arrow()
+        return table, whole(table[f"{self._axis}_from"]), whole(table[f"{self._axis}_to"])
+
+    def __repr__(self) -> str:
+        first, last = (iso(self._instants[at]) for at in (0, -1))
+        return f"<Over {len(self._instants):,} instants of {self._axis}, {first} to {last}>"
+
+
+def _without(cypher: str, name: str, type: str) -> str:
+    """The text with NULL, of a type, for a property."""
+    found: list[str] = []
+    said: list[int] = []  # where what is no white space lies
+    for kind, piece in pieces(cypher):
+        is_field = kind in ("word", "quoted") and piece.strip("`") == name
+        if is_field and len(said) > 1 and found[said[-1]] == ".":
+            del found[said[-2] :]
+            del said[-2:]
+            piece = f"CAST(NULL AS {type})"
+        if kind not in ("space", "comment"):
+            said.append(len(found))
+        found.append(piece)
+    return "".join(found)
+
+
+def instants_of(begin: Instant, end: Instant, step: str | timedelta) -> list[Instant]:
+    """The instants from `begin`, before `end`. A month later is the same day, or the last of a month that has not so many.
+
+    Raises InvalidError for a step that is none, and for more than `MOST` instants.
+    """
+    if begin >= end:
+        raise InvalidError(
+            f"the span begins at {iso(begin)} and ends at {iso(end)}. Give the earlier one first."
+        )
+    months, micros = _step(step)
+    least = months * 28 * 86_400_000_000 + micros
+    if (end - begin) / least > MOST + 1:
+        raise InvalidError(f"a step of {step} makes more than {MOST:,} instants. Give a longer step.")
+    found: list[Instant] = []
+    at = begin
+    while at < end:
+        found.append(at)
+        number = len(found)
+        at = _months_later(begin, months * number) if months else begin + micros * number
+    return found
+
+
+def _step(step: str | timedelta) -> tuple[int, int]:
+    """Months and microseconds of a step."""
+    if isinstance(step, timedelta):
+        micros = step // timedelta(microseconds=1)
+        if micros > 0:
+            return 0, micros
+    match = _STEP.match(step) if isinstance(step, str) else None
+    if match is None or int(match[1] or 1) == 0:
+        raise InvalidError(f"the step {step!r} is none. Give 1 month, 7 days, 12 hours, or a timedelta.")
+    count, unit = int(match[1] or 1), match[2].lower()
+    return (count * _MONTHS[unit], 0) if unit in _MONTHS else (0, count * _SECONDS[unit] * 1_000_000)
+
+
+def _months_later(at: Instant, months: int) -> Instant:
+    start = moment(at)
+    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+    if year > datetime.max.year:
+        return OPEN
+    return instant(
+        start.replace(year=year, month=month + 1, day=min(start.day, monthrange(year, month + 1)[1]))
+    )
+
+
+def _moments(instants: Sequence[Instant]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(list(instants), pa.int64()).cast(pa.timestamp("us", tz=str(UTC)))
+
+
+def _alike(tables: list[Any]) -> list[Any]:
+    """Tables with the same columns as one type each: as text where they differ."""
+    import pyarrow as pa
+
+    def same(types: set[Any]) -> Any:
+        known = {each for each in types if each is not None}
+        if len(known) < 2:
+            return next(iter(known), None)
+        numeric = all(pa.types.is_integer(each) or pa.types.is_floating(each) for each in known)
+        return pa.float64() if numeric else pa.string()
+
+    first = tables[0].schema
+    types = {name: same({_type_of(each[name]) for each in tables}) for name in first.names}
+    schema = pa.schema([(name, kind or first.field(name).type) for name, kind in types.items()])
+    return [_cast(each, schema) for each in tables]
+
+
+def _type_of(column: Any) -> Any:
+    """Its type; None where it holds nothing."""
+    return None if column.null_count == len(column) else column.type
+
+
+def _cast(table: Any, schema: Any) -> Any:
+    import pyarrow as pa
+
+    columns = []
+    for field in schema:
+        column = table[field.name]
+        if column.type != field.type and pa.types.is_string(field.type) and pa.types.is_nested(column.type):
+            column = pa.chunked_array(
+                [pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())]
+            )
+        if column.null_count == len(column):
+            column = pa.chunked_array([pa.nulls(len(column), field.type)])
+        columns.append(column.cast(field.type))
+    return pa.table(columns, schema=schema)
+
+
+def _with_zeros(answer: Any, instants: Sequence[Instant]) -> Any:
+    import pyarrow as pa
+
+    name = answer.column_names[-1]
+    known = dict(zip((instant(at) for at in answer["at"].to_pylist()), answer[name].to_pylist(), strict=True))
+    counts = pa.array([known.get(at, 0) for at in instants], pa.int64())
+    return pa.table({"at": _moments(instants), name: counts})

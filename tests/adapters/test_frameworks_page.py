@@ -1,0 +1,42 @@
+"""The page of the frameworks, typed section by section: each runs where its package is installed."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "frameworks.md").read_text(encoding="utf-8")
+PACKAGES = {
+    "LangGraph": "langgraph.store.base",
+    "Anthropic's memory tool": "anthropic.lib.tools",
+    "OpenTelemetry": "opentelemetry.sdk.trace",
+    "OpenAI Agents": "agents",
+    "LlamaIndex": "llama_index.core.graph_stores",
+    "Pydantic AI": "pydantic_ai.mcp",
+}
+SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
+
+
+def test_every_section_has_its_package():
+    assert sorted(PACKAGES) == sorted(SECTIONS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.rest] * (name == "Pydantic AI")) for name in SECTIONS],
+)  # that one starts a process
+def test_a_section_typed_runs_and_prints_what_it_shows(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip(PACKAGES[name], reason=f"the package of {name} is not installed")
+    [typed] = re.findall(r"^```pycon\n(.*?)^```$", SECTIONS[name], re.DOTALL | re.MULTILINE)
+    wrong: list[str] = []
+    test = doctest.DocTestParser().get_doctest(typed, {}, name, None, 0)
+    assert (
+        doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+        .run(test, out=wrong.append)
+        .failed
+        == 0
+    ), "".join(wrong)

@@ -1,0 +1,74 @@
+"""The page by one command: a server is joined or started, and the browser is opened signed in."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from tests.support.served import serve_in_process
+
+pytestmark = [pytest.mark.in_process("starts servers"), pytest.mark.rest]
+
+
+def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "graphstore", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60
+    )
+
+
+def rights(address: str) -> str:
+    url, _, token = address.strip().partition("/#token=")
+    request = urllib.request.Request(f"{url}/rights", headers={"authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request) as answer:
+        return str(json.load(answer)["rights"])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    with graphstore.open(tmp_path / "m.gs") as store:
+        store.add_node("fact", {}, id="n1")
+    return tmp_path / "m.gs"
+
+
+def test_it_joins_the_server_that_is_there(place: Path) -> None:
+    with serve_in_process(place) as (_, url):
+        printed = run("page", place, "--print").stdout
+        assert printed.startswith(f"{url}/#token=")
+        assert "write" == rights(printed)
+        assert "read" == rights(run("page", place, "--print", "--read-only").stdout)
+        browser = place.parent / "browser"
+        browser.write_text(f'#!/bin/sh\necho "$1" > {place.parent / "opened"}\n')
+        browser.chmod(0o755)
+        said = run("page", place, BROWSER=str(browser))
+        assert f"opened {url}/ in the browser\n" == said.stdout
+        assert printed == (place.parent / "opened").read_text()
+
+
+def test_it_starts_a_server_where_there_is_none(place: Path) -> None:
+    printed = run("page", place, "--print").stdout
+    assert "write" == rights(printed)
+    assert printed == run("page", place, "--print").stdout
+    os.kill(int(json.loads((place / "server.json").read_text())["pid"]), 15)
+
+
+def test_what_is_no_store_has_no_page(tmp_path: Path) -> None:
+    said = run("page", tmp_path / "nothing.gs")
+    assert (1, "") == (said.returncode, said.stdout)
+    assert "no store" in said.stderr
+
+
+def test_the_made_up_team_is_written_once(tmp_path: Path) -> None:
+    said = run("demo", "--team", "--folder", tmp_path)
+    assert f"Look at it: graphstore page {tmp_path / 'team.gs'}\n" == said.stdout
+    with graphstore.open(tmp_path / "team.gs", read_only=True) as store:
+        assert (1, 1) == (len(store.shaky()), len(store.contradictions()))
+        assert store.verify().ok
+    assert 1 == run("demo", "--team", "--folder", tmp_path).returncode

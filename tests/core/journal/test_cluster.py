@@ -1,0 +1,428 @@
+"""A store in PostgreSQL: many writing processes, and what holds when servers, connections, clocks and processes fail."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphstore
+from graphstore import ConflictError, EngineError, InvalidError, NotFoundError
+from tests.conftest import Clock
+
+pytestmark = [pytest.mark.postgres, pytest.mark.rest, pytest.mark.in_process("opens stores of its own")]
+
+
+@pytest.fixture
+def url(servers: Any) -> str:
+    """The address of a store that is not there yet."""
+    return str(servers.url(uuid.uuid4().hex))
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Callable[..., graphstore.GraphStore]]:
+    """Opens the store once more, as another process would."""
+    stores: list[graphstore.GraphStore] = []
+
+    def another(at: str = url, **options: Any) -> graphstore.GraphStore:
+        stores.append(graphstore.open(at, **options))
+        return stores[-1]
+
+    yield another
+    for store in stores:
+        store.close()
+
+
+def until(true: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait for it."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.01)
+
+
+def known(store: graphstore.GraphStore, id: str) -> bool:
+    try:
+        store.node(id)
+    except NotFoundError:
+        return False
+    return True
+
+
+class Writing:
+    """A writing process, and what it has acknowledged."""
+
+    def __init__(self, url: str, name: str, count: int) -> None:
+        command = [sys.executable, "-m", "tests.support.cluster_writer", url, name, str(count)]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
+        )
+        assert self.process.stdout is not None
+        assert "open\n" == self.process.stdout.readline()
+
+    def ended(self) -> list[str]:
+        """The ids that were acknowledged, once the process is through."""
+        assert self.process.stdout is not None
+        output = self.process.stdout.read()
+        assert 0 == self.process.wait(timeout=60)
+        return [line.split()[1] for line in output.splitlines() if line.startswith("ok ")]
+
+
+def check_whole(stores: list[graphstore.GraphStore], acknowledged: list[str]) -> None:
+    """All that was acknowledged is there once, the chain is whole, tx rises, and every follower says the same."""
+    for store in stores:
+        store.refresh()
+        assert store.verify().ok, store.verify().problems
+    first = stores[0]
+    changes = list(first.changes())
+    made = [change.subject for change in changes if change.verb == "add_node"]
+    assert sorted(made) == sorted(set(made)), "written twice"
+    assert set(acknowledged) <= set(made), "acknowledged and lost"
+    instants = [change.tx for change in reversed(changes)]
+    assert instants == sorted(instants) or instants[::-1] == sorted(instants)
+    for other in stores[1:]:
+        assert list(other.changes()) == changes
+
+
+# ---------------------------------------------------------------------- opening
+
+
+def test_what_one_writes_another_reads_without_asking(opened):
+    one, other = opened(), opened()
+
+    one.add_node("fact", {"auth": "sessions"}, id="auth")
+
+    until(lambda: known(other, "auth"))
+    assert {"auth": "sessions"} == other.node("auth").content
+    other.revise("auth", {"auth": "JWT"})
+    until(lambda: one.node("auth").content == {"auth": "JWT"})
+    check_whole([one, other], ["auth"])
+
+
+def test_a_reader_of_the_standby_reads_its_own_writes_when_it_says_what_it_knows(opened, servers, url):
+    writer = opened()
+    for number in range(20):
+        writer.add_node("fact", {"n": number}, id=f"n{number}")
+        store = url.rpartition("=")[2]
+        with graphstore.open(
+            servers.url(store, servers.standby), read_only=True, at_least=writer.stats()["transactions"]
+        ) as reader:
+            assert {"n": number} == reader.node(f"n{number}").content
+            with pytest.raises(InvalidError, match="read only"):
+                reader.retract(f"n{number}", reason="it may not")
+
+
+def test_a_decision_rests_on_what_others_wrote_before(opened):
+    one, other = opened(), opened()
+    one.add_node("fact", {"n": 1}, id="same")
+
+    with pytest.raises(ConflictError):
+        other.add_node("fact", {"n": 2}, id="same")
+
+
+@pytest.mark.parametrize(
+    "wrong, error, says",
+    [
+        (lambda url: graphstore.open(url.partition("?")[0]), InvalidError, "store="),
+        (lambda url: graphstore.open(url, create=False), NotFoundError, "no store"),
+        (lambda url: graphstore.open(url, read_only=True), NotFoundError, "no store"),
+        (lambda url: graphstore.open(url, share=True), InvalidError, "share"),
+        (lambda url: graphstore.open(url, durability="interval"), InvalidError, "commit by commit"),
+        (lambda url: graphstore.open(url + "&options=-csynchronous_commit%3Doff"), InvalidError, "synchronous_commit=off"),
+        (lambda url: graphstore.open(url, at_least=1), EngineError, "at_least=1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_opened_is_refused_with_the_reason(url, wrong, error, says, monkeypatch):
+    monkeypatch.setattr("graphstore.opening._LAG", 0.1)
+
+    with pytest.raises(error, match=says):
+        wrong(url)
+
+
+def test_a_server_that_waits_for_no_standby_is_told(opened, servers, url):
+    assert [] == opened().notices
+
+    alone = opened(url + "&options=-csynchronous_commit%3Dlocal")
+
+    assert any("no synchronous standby" in notice for notice in alone.notices)
+
+
+def test_a_copy_is_kept_where_the_address_says_so_and_made_anew_where_it_is_damaged(url, tmp_path):
+    kept = f"{url}&cache={tmp_path / 'copy'}"
+    with graphstore.open(kept) as store:
+        store.add_node("fact", {"n": 1}, id="one")
+    with graphstore.open(url) as other:
+        other.add_node("fact", {"n": 2}, id="two")
+    with graphstore.open(kept) as store:
+        assert {"n": 2} == store.node("two").content
+    segment = tmp_path / "copy" / "journal" / "00000001.jsonl"
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[: len(whole) // 2])
+
+    with graphstore.open(kept) as store:
+        assert [{"n": 1}, {"n": 2}] == [store.node(id).content for id in ("one", "two")]
+        assert store.verify().ok
+    assert whole == segment.read_bytes()
+
+
+# ---------------------------------------------------------------------- time
+
+
+def test_tx_rises_where_a_clock_is_set_back_and_no_view_changes(opened):
+    early, late = Clock("2026-02-01"), Clock("2026-02-01")
+    late.move(hours=1)
+    ahead, behind = opened(clock=late), opened(clock=early)
+    ahead.add_node("fact", {"n": 1}, id="n")
+    view = ahead.as_of()
+    seen = view.node("n").content
+
+    behind.revise("n", {"n": 2})
+    early.move(hours=-5)
+    behind.revise("n", {"n": 3})
+
+    assert ahead.refresh() >= 0 and seen == view.node("n").content
+    instants = [change.tx for change in ahead.changes()]
+    assert 3 == len(set(instants))
+    assert max(instants) - min(instants) == timedelta(microseconds=2)
+    check_whole([ahead, behind], ["n"])
+
+
+# ---------------------------------------------------------------------- forgetting, branches
+
+
+def test_what_is_erased_is_in_no_table_and_in_no_copy(opened, servers):
+    one, other = opened(), opened()
+    one.add_node("fact", {"says": "a secret of mine"}, id="gone")
+    one.add_node("fact", {"says": "another"}, id="stays")
+    until(lambda: known(other, "gone") and other.node("gone").content)
+    paths = [one.path, other.path]
+
+    other.erase("gone", reason="asked for")
+
+    until(lambda: one.refresh() == 0 and not known(one, "gone"))
+    rows = servers.primary.sql("select bytes from graphstore.body")
+    assert not any(b"secret of mine" in bytes(row[0]) for row in rows)
+    for path in paths:
+        assert not any(b"secret of mine" in file.read_bytes() for file in path.rglob("*") if file.is_file())
+    check_whole([one, other, opened()], [])
+    assert {"says": "another"} == one.node("stays").content
+
+
+def test_what_is_purged_leaves_no_trace_for_anybody(opened):
+    one, other = opened(), opened()
+    event = one.record_event("error", "noise").event
+    one.add_node("fact", {"n": 1}, id="stays")
+    until(lambda: known(other, "stays"))
+
+    one.evict(ids=[event.id], keep_audit=False)
+
+    other.refresh()
+    for store in (one, other, opened()):
+        assert store.verify().ok
+        assert event.id not in {change.subject for change in store.changes()}
+        assert {"n": 1} == store.node("stays").content
+    other.add_node("fact", {"n": 2}, id="after")
+    until(lambda: known(one, "after"))
+
+
+def test_a_branch_of_one_is_gone_on_with_and_merged_by_another(opened):
+    one, other = opened(), opened()
+    one.add_node("fact", {"n": 1}, id="base")
+    one.branch("idea").add_node("fact", {"n": 2}, id="new")
+
+    other.refresh()
+    other.on("idea").revise("base", {"n": 3})
+    other.merge("idea")
+
+    one.refresh()
+    assert [{"n": 3}, {"n": 2}] == [one.node(id).content for id in ("base", "new")]
+    check_whole([one, other], [])
+
+
+# ---------------------------------------------------------------------- faults
+
+
+def lose(servers: Any, url: str, after: int) -> None:
+    """Take the last lines from a server, as a failover loses what was never acknowledged."""
+    name = url.rpartition("=")[2]
+    for table in ("body", "journal"):
+        servers.primary.sql(f"delete from graphstore.{table} where store = '{name}' and seq > {after}")
+
+
+def test_what_was_read_and_lost_is_forgotten_by_who_read_it(opened, servers, url):
+    writer = opened()
+    reader = opened(read_only=True)
+    for number in range(6):
+        writer.add_node("fact", {"n": number}, id=f"n{number}")
+    until(lambda: known(reader, "n5"))
+
+    lose(servers, url, 4)
+    writer.close()
+    other = opened()
+    other.add_node("fact", {"n": "other"}, id="n4")
+
+    until(
+        lambda: reader.refresh() == 0 and known(reader, "n4") and reader.node("n4").content == {"n": "other"}
+    )
+    assert not known(reader, "n5")
+    check_whole([reader, other], ["n0", "n4"])
+
+
+def test_a_writer_whose_lines_were_lost_writes_after_those_that_are_there(opened, servers, url):
+    writer = opened()
+    for number in range(6):
+        writer.add_node("fact", {"n": number}, id=f"n{number}")
+    time.sleep(0.1)  # its turn is over
+
+    lose(servers, url, 4)
+    writer.add_node("fact", {"n": "after"}, id="after")
+
+    assert not known(writer, "n5")
+    check_whole([writer, opened()], ["n0", "n3", "after"])
+
+
+def test_a_kept_copy_of_what_was_lost_is_made_anew(servers, url, tmp_path):
+    kept = f"{url}&cache={tmp_path / 'copy'}"
+    with graphstore.open(kept) as store:
+        for number in range(300):
+            store.add_node("fact", {"n": number}, id=f"n{number}")
+
+    lose(servers, url, 200)
+
+    with graphstore.open(kept) as store:
+        assert 200 == store.stats()["transactions"]
+        store.add_node("fact", {"n": "after"}, id="after")
+        check_whole([store], ["n199", "after"])
+
+
+def test_two_processes_write_at_once(opened, url):
+    writers = [Writing(url, name, 150) for name in ("a", "b")]
+
+    acknowledged = [id for writer in writers for id in writer.ended()]
+
+    assert 300 == len(acknowledged)
+    check_whole([opened(), opened(read_only=True)], acknowledged)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_connection_cut_in_the_middle_of_a_commit_leaves_no_doubt(opened, servers, url, when):
+    from tests.support.cutting_proxy import CuttingProxy
+
+    proxy = CuttingProxy(servers.primary.port)
+    store = opened(url.replace(url.partition("@")[2].partition("/")[0], f"127.0.0.1:{proxy.port}"))
+    for number in range(12):
+        proxy.cut(f'"cut-{number}"'.encode(), when)
+        store.add_node("fact", {"says": f"cut-{number}"}, id=f"n{number}")
+        assert number + 1 == proxy.cuts
+
+    proxy.close()
+    assert 12 == store.stats()["transactions"]
+    check_whole([opened()], [f"n{number}" for number in range(12)])
+
+
+def test_a_writer_that_was_stopped_is_fenced(opened, url):
+    stopped = Writing(url, "stopped", 4_000)
+    other = opened()
+    until(lambda: other.stats()["transactions"] > 20)
+
+    os.kill(stopped.process.pid, signal.SIGSTOP)
+    try:
+        for number in range(20):
+            other.add_node("fact", {"n": number}, id=f"other-{number}")
+    finally:
+        os.kill(stopped.process.pid, signal.SIGCONT)
+    until(lambda: other.stats()["transactions"] > 200)
+    stopped.process.kill()
+    assert stopped.process.stdout is not None
+    acknowledged = [line.split()[1] for line in stopped.process.stdout if line.startswith("ok ")]
+    stopped.process.wait()
+
+    check_whole([other, opened()], [*acknowledged, *(f"other-{number}" for number in range(20))])
+
+
+def test_reads_go_on_while_no_server_is_there_and_a_write_says_that_nothing_was_kept(opened, url, servers):
+    from tests.support.cutting_proxy import CuttingProxy
+
+    proxy = CuttingProxy(servers.primary.port)
+    store = opened(url.replace(url.partition("@")[2].partition("/")[0], f"127.0.0.1:{proxy.port}"))
+    store.add_node("fact", {"n": 1}, id="one")
+    store._core.journal.cluster.patience = 0.3
+    proxy.close()
+    time.sleep(0.1)  # its turn is over
+
+    with pytest.raises(EngineError, match="cannot be reached") as refused:
+        store.add_node("fact", {"n": 2}, id="two")
+
+    assert "not kept" == refused.value.outcome
+    assert {"n": 1} == store.node("one").content
+
+
+def test_what_was_sent_without_an_answer_is_unknown_until_the_store_is_opened_again(opened, servers, url):
+    from tests.support.cutting_proxy import CuttingProxy
+
+    proxy = CuttingProxy(servers.primary.port)
+    store = opened(url.replace(url.partition("@")[2].partition("/")[0], f"127.0.0.1:{proxy.port}"))
+    store.add_node("fact", {"n": 1}, id="one")
+    store._core.journal.cluster.patience = 0.3
+    proxy.cut(b'"in doubt"', "after")
+    proxy.close_after_cut = True
+
+    with pytest.raises(EngineError) as refused:
+        store.add_node("fact", {"says": "in doubt"}, id="two")
+
+    assert "unknown" == refused.value.outcome and refused.value.tx is not None
+    assert {"n": 1} == store.node("one").content and not known(store, "two")
+    with pytest.raises(EngineError):
+        store.add_node("fact", {"n": 3}, id="three")
+    again = opened()
+    assert refused.value.tx in {change.tx for change in again.changes()}
+    check_whole([again], ["one", "two"])
+
+
+def test_what_the_server_refuses_is_not_kept_and_the_store_goes_on(opened, servers, url):
+    store = opened()
+    store.add_node("fact", {"n": 1}, id="one")
+    name = url.rpartition("=")[2]
+    servers.primary.sql(
+        "create or replace function full_disk() returns trigger language plpgsql as "
+        f"$$begin if new.store = '{name}' then raise exception 'no space left' using errcode = '53100'; end if; return new; end$$;"
+        "create or replace trigger full_disk before insert on graphstore.body for each row execute function full_disk()"
+    )
+
+    with pytest.raises(EngineError, match="no space left") as refused:
+        store.add_node("fact", {"n": 2}, id="two")
+
+    assert "not kept" == refused.value.outcome and not known(store, "two")
+    servers.primary.sql("drop trigger full_disk on graphstore.body")
+    store.add_node("fact", {"n": 3}, id="two")
+    check_whole([store, opened()], ["one", "two"])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_killed_primary_loses_nothing_that_was_acknowledged(seed):
+    from tests.support import postgres
+
+    with postgres.pair() as pair:
+        url = pair.url("team")
+        writers = [Writing(url, name, 700) for name in ("a", "b", "c")]
+        follower = graphstore.open(url, read_only=True)
+        until(lambda: follower.stats()["transactions"] > random.Random(seed).randint(50, 600))
+
+        pair.primary.kill()
+        pair.standby.promote()
+
+        acknowledged = [id for writer in writers for id in writer.ended()]
+        assert 2_100 == len(acknowledged)
+        with follower, graphstore.open(url) as fresh:
+            until(lambda: follower.stats()["transactions"] == fresh.stats()["transactions"])
+            check_whole([fresh, follower], acknowledged)

@@ -1,0 +1,517 @@
+"""The page in a real browser: every tab, both cursors, the keyboard, media, what is written meanwhile, hostile content, a lost server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+import graphstore
+from graphstore import GraphStore
+from graphstore.cli import made_up_team
+from graphstore.core.folder import access_tokens
+from graphstore.events import timeline
+from graphstore.server.page_files import NAMES
+from tests.support.browser import chromium
+from tests.support.served import TOKENS, serve_in_process, serve_in_thread
+
+pytestmark = [pytest.mark.in_process("has a server of its own"), pytest.mark.rest]
+
+TABS = ("thing", "causes", "timeline", "memory", "ask", "review", "live")
+SEEN = 10_000  # milliseconds within which something has to show
+
+
+class Window:
+    """A page signed in, and what went wrong on it."""
+
+    def __init__(self, browser: Any, url: str, *, token: str = TOKENS.write, **more: Any) -> None:
+        self.url, self.wrong, self.largest = url, [], 0
+        self.page = browser.new_page(**{"viewport": {"width": 1280, "height": 900}, **more})
+        self.page.set_default_timeout(SEEN)
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("response", self._came)
+        self.page.add_init_script(
+            "addEventListener('securitypolicyviolation', (event) => console.error('CSP ' + event.violatedDirective + ' ' + event.blockedURI))"
+        )
+        self.page.on(
+            "console", lambda line: self.wrong.append(line.text) if line.text.startswith("CSP") else None
+        )
+        self.page.goto(f"{url}/#token={token}")
+        self.page.wait_for_selector(".view")
+
+    def _came(self, answer: Any) -> None:
+        length = answer.headers.get("content-length")
+        self.largest = max(self.largest, int(length or 0))
+
+    def at(self, **state: str) -> Any:
+        """Turn to a state by its address; the page once it is drawn."""
+        self.page.goto(f"{self.url}/?{urlencode(state)}")
+        self.page.wait_for_selector(f"main:not([aria-busy]) .view.{state.get('tab', 'thing')}")
+        return self.page
+
+    def state(self) -> dict[str, str]:
+        """What the address says."""
+        return {name: value[0] for name, value in parse_qs(urlsplit(self.page.url).query).items()}
+
+    def until(self, condition: str) -> None:
+        """Wait until a condition of the page holds."""
+        for _ in range(SEEN // 50):
+            if self.page.evaluate(condition):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(condition)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def team_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_up_team.make(tmp_path_factory.mktemp("team"))
+
+
+@pytest.fixture(scope="module")
+def team(team_folder: Path) -> Iterator[tuple[GraphStore, str]]:
+    with graphstore.open(team_folder) as store, serve_in_thread(store) as url:
+        yield store, url
+
+
+@pytest.fixture
+def window(browser: Any, team: tuple[GraphStore, str]) -> Iterator[Window]:
+    made = Window(browser, team[1])
+    yield made
+    made.page.close()
+    assert [] == made.wrong
+
+
+def test_the_modules_are_few_and_short_and_load_nothing_from_elsewhere():
+    folder = Path(graphstore.__file__).parent / "server" / "page"
+    modules = [name for name in NAMES if name.endswith(".js")]
+    assert len(modules) <= 10
+    for name in modules:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert text.count("\n") <= 250, name
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://(?!www\.w3\.org)", text
+        ), name
+
+
+def test_the_token_leaves_the_address_at_once_and_stays_for_the_session(window: Window):
+    assert "token" not in window.page.url
+    window.page.reload()
+    window.page.wait_for_selector(".view .rows")
+
+
+def test_without_a_token_it_is_asked_for(browser: Any, team: tuple[GraphStore, str]):
+    page = browser.new_page()
+    page.goto(team[1])
+    page.fill("dialog.token input", TOKENS.read)
+    page.click("dialog.token button")
+    page.wait_for_selector(".view .rows")
+    assert "read" == page.evaluate("document.body.dataset.rights")
+    page.close()
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_tab_shows_something_and_fits(window: Window, tab: str, width: int):
+    window.page.set_viewport_size({"width": width, "height": 900})
+    page = window.at(tab=tab)
+    assert page.locator(".view").inner_text().strip()
+    assert 0 == page.locator(".refused").count()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert 2 == page.locator("#cursors .strip").count()
+
+
+def test_both_cursors_move_what_is_shown_and_say_that_they_are_not_now(
+    window: Window, team: tuple[GraphStore, str]
+):
+    store, _ = team
+    first = store.history("limit")[0]
+    page = window.at(tab="thing", id="limit")
+    assert "400 requests" in page.locator(".thing-head h2").inner_text()
+    assert 0 == page.locator(".badge:visible").count()
+    page.fill(".cursor.valid .instant", (first.valid_from + timedelta(days=1)).strftime("%Y-%m-%d %H:%M"))
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=100 requests >> visible=true")
+    assert 1 == page.locator(".badge:visible").count()
+    page.click(".cursor.valid .now")
+    page.wait_for_selector(".thing-head h2:has-text('400 requests')")
+    page.click(".cursor.tx .back")
+    window.until("new URLSearchParams(location.search).has('tx')")
+    before = window.state()["tx"]
+    page.click(".cursor.tx .back")
+    window.until(f"new URLSearchParams(location.search).get('tx') < {before!r}")
+    page.click(".cursor.tx .next")
+    window.until(f"new URLSearchParams(location.search).get('tx') === {before!r}")
+
+
+def test_a_cursor_is_dragged_played_and_moved_by_keys(window: Window):
+    page = window.at(tab="thing")
+    box = page.locator(".cursor.tx .strip").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 10, steps=5)
+    page.mouse.up()
+    window.until("new URLSearchParams(location.search).has('tx')")
+    at = window.state()["tx"]
+    page.locator(".cursor.tx .strip").focus()
+    page.keyboard.press("ArrowRight")
+    window.until(f"new URLSearchParams(location.search).get('tx') > {at!r}")
+    page.click(".cursor.tx button[aria-pressed]")
+    at = window.state()["tx"]
+    window.until(f"new URLSearchParams(location.search).get('tx') > {at!r}")
+    page.click(".cursor.tx button[aria-pressed]")
+    page.keyboard.press("n")
+    window.until("!location.search.includes('tx=')")
+
+
+def test_a_click_on_the_plane_puts_both_cursors_there(window: Window):
+    page = window.at(tab="thing", id="limit")
+    assert page.locator(".plane .row").count() >= 4
+    box = page.locator(".plane .back").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.9)
+    window.until("location.search.includes('valid=') && location.search.includes('tx=')")
+    page.wait_for_selector(".thing-head h2:has-text('100 requests')")
+
+
+def test_a_deep_link_shows_the_same(window: Window, browser: Any, team: tuple[GraphStore, str]):
+    window.at(tab="causes", id="tokens", way="causes", depth="3")
+    shown = window.page.locator(".graph .box").count()
+    other = Window(browser, team[1], token=TOKENS.read)
+    other.page.goto(window.page.url)
+    other.page.wait_for_selector(".graph .box")
+    assert shown == other.page.locator(".graph .box").count() > 3
+    other.page.close()
+
+
+def test_causes_expand_fold_and_lead_back(window: Window):
+    page = window.at(tab="causes", id="tokens")
+    page.locator(".graph .box[data-id=outage]").focus()
+    page.keyboard.press("Enter")
+    page.click(".about button[name=here]")
+    page.wait_for_selector(".crumbs a")
+    page.click(".crumbs a")
+    window.until("new URLSearchParams(location.search).get('id') === 'tokens'")
+    page.click("[name=way-walk]")
+    page.wait_for_selector("main:not([aria-busy]) [name=way-walk][aria-pressed=true]")
+    many = page.locator(".graph .box").count()
+    page.locator(".graph .box[data-id=outage]").dispatch_event("click")
+    page.click(".about button[name=fold]")
+    window.until(f"document.querySelectorAll('.graph .box').length <= {many}")
+    assert page.locator(".graph .shaky").count()
+
+
+def test_the_keyboard_alone_reaches_every_tab(window: Window):
+    page = window.at(tab="thing")
+    page.evaluate("document.activeElement.blur()")
+    for number, tab in enumerate(TABS, 1):
+        page.keyboard.press(str(number))
+        page.wait_for_selector(f"main:not([aria-busy]) .view.{tab}")
+    page.keyboard.press("1")
+    page.wait_for_selector(".view.thing")
+    page.keyboard.press("/")
+    page.keyboard.type("limit")
+    page.keyboard.press("Enter")
+    window.until("new URLSearchParams(location.search).get('id') === 'limit'")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog .keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("[")
+    window.until("location.search.includes('valid=')")
+
+
+def test_light_and_dark_by_choice_and_by_the_system(browser: Any, team: tuple[GraphStore, str]):
+    paper = "getComputedStyle(document.body).backgroundColor"
+    dark = Window(browser, team[1], color_scheme="dark")
+    light = Window(browser, team[1], color_scheme="light")
+    assert dark.page.evaluate(paper) != light.page.evaluate(paper)
+    dark.page.click("#theme")
+    assert dark.page.evaluate(paper) == light.page.evaluate(paper)
+    dark.page.close()
+    light.page.close()
+
+
+def test_people_are_right_and_agents_left_and_focus_makes_the_others_pale(window: Window):
+    page = window.at(tab="timeline")
+    assert page.locator(".card.left[data-sender=aide]").count()
+    assert page.locator(".card.right[data-sender=ana]").count()
+    page.click("[name=focus-ana]")
+    page.wait_for_selector(".card.pale[data-sender=aide]")
+    assert 0 == page.locator(".card.pale[data-sender=ana]").count()
+    page.keyboard.press("Escape")
+    window.until("!document.querySelector('.card.pale')")
+
+
+def test_older_messages_come_by_scrolling_to_the_first(window: Window):
+    page = window.at(tab="timeline")
+    for _ in range(12):
+        page.mouse.wheel(0, 20_000)
+        page.wait_for_timeout(50)
+    page.wait_for_selector("text=That is the first one.")
+    assert len(page.locator(".card").all()) > 200
+
+
+def test_messages_are_filtered_by_what_they_say_and_by_whom(window: Window):
+    page = window.at(tab="timeline", text="export", sender="chiara")
+    senders = {card.get_attribute("data-sender") for card in page.locator(".card").all()}
+    assert {"chiara"} == senders
+    page = window.at(tab="timeline", authorized="no")
+    assert page.locator(".card").count() == page.locator(".card :text('not authorized')").count() > 0
+
+
+def test_a_voice_note_plays_and_seeks_and_an_image_opens(window: Window):
+    page = window.at(tab="timeline", type="AUDIO")
+    page.locator(".medium button").first.click()
+    page.wait_for_selector("audio")
+    window.until("document.querySelector('audio').readyState >= 2")
+    seeked = "async () => { const audio = document.querySelector('audio'); audio.pause(); await new Promise((done) => { audio.onseeked = done; audio.currentTime = 2; }); return audio.currentTime; }"
+    assert 2 == pytest.approx(page.evaluate(seeked), abs=0.2)
+    page = window.at(tab="timeline", type="IMAGE")
+    page.wait_for_selector(".medium img")
+    window.until("document.querySelector('.medium img').naturalWidth === 320")
+    page.locator(".medium button").first.click()
+    page.wait_for_selector("dialog.image[open] img")
+    page.keyboard.press("Escape")
+
+
+def test_missing_and_altered_media_are_named(browser: Any, tmp_path: Path):
+    for name in ("lost.png", "other.png"):
+        (tmp_path / name).write_bytes(b"\x89PNG\r\n\x1a\n" + name.encode())
+    with graphstore.open(tmp_path / "m.gs") as store, serve_in_thread(store) as url:
+        for name in ("lost", "other"):
+            timeline.record_message(store, "IMAGE", name, sender="ana", media_path=tmp_path / f"{name}.png")
+        (tmp_path / "lost.png").unlink()
+        (tmp_path / "other.png").write_bytes(b"\x89PNG\r\n\x1a\nsomething else")
+        window = Window(browser, url)
+        page = window.at(tab="timeline")
+        page.wait_for_selector(".medium :text('is missing')")
+        page.wait_for_selector(".medium :text('was altered')")
+        page.close()
+
+
+def test_a_trace_is_a_waterfall_with_what_each_span_says(window: Window):
+    page = window.at(tab="timeline")
+    page.locator(".card footer a:text('trace')").first.click()
+    page.wait_for_selector(".waterfall .span")
+    assert page.locator(".waterfall .span").count() >= 7
+    page.locator(".waterfall .span").nth(1).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".event")
+    page.click("[name=back]")
+    page.wait_for_selector(".card")
+
+
+def test_what_another_process_writes_shows_within_five_seconds(
+    browser: Any, team_folder: Path, tmp_path: Path
+):
+    place = made_up_team.make(tmp_path / "again")
+    with serve_in_process(place) as (_, url):
+        token = (place / "token").read_text().strip()
+        window = Window(browser, url, token=token)
+        page = window.at(tab="timeline")
+        page.wait_for_selector(".card")
+        with graphstore.open(url, token=token) as elsewhere:
+            timeline.record_message(elsewhere, "TEXT", "a word from elsewhere", sender="zoe", role="user")
+        page.wait_for_selector(".card.fresh:has-text('a word from elsewhere')", timeout=5_000)
+        page.close()
+
+
+def test_what_is_written_shows_in_live_unless_it_is_paused(window: Window, team: tuple[GraphStore, str]):
+    store, _ = team
+    page = window.at(tab="live")
+    store.add_node("fact", {"name": "seen"}, id="seen_live")
+    page.wait_for_selector(".feed .fresh:has-text('seen_live')")
+    page.click("[name=pause]")
+    store.add_node("fact", {"name": "held"}, id="held_back")
+    page.wait_for_selector("text=1 waiting")
+    assert 0 == page.locator(".feed :text('held_back')").count()
+    page.click("[name=pause]")
+    page.wait_for_selector(".feed :text('held_back')")
+
+
+def test_a_recipe_and_a_text_of_ones_own_lead_to_a_thing(window: Window, team: tuple[GraphStore, str]):
+    page = window.at(tab="ask", recipe="most_revised")
+    page.click("form.ask button[type=submit]")
+    page.wait_for_selector("table a.thing")
+    page = window.at(tab="ask")
+    page.fill("textarea", "MATCH (n:Node) WHERE n.id = 'limit' RETURN n")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".circle .box[data-id=limit]")
+    page = window.at(tab="ask", run="1", cypher="MATCH (a:Node)<-[l]-(b:Node) RETURN l, a, b LIMIT 20")
+    page.wait_for_selector(".circle .arrow .head")
+    drawn = page.locator(".circle .arrow").first
+    pair = (drawn.get_attribute("data-source"), drawn.get_attribute("data-target"))
+    assert pair in {
+        (link.source, link.target) for thing in team[0].nodes() for link in team[0].links_from(thing.id)
+    }
+    page = window.at(tab="ask", run="1", cypher="MATCH (n:Node) WHERE n.id = 'limit' RETURN n")
+    page.wait_for_selector(".circle .box[data-id=limit]")
+    page.click("table a.thing")
+    page.wait_for_selector(".thing-head")
+    page = window.at(tab="ask")
+    page.fill("textarea", "")
+    page.locator("textarea").press_sequentially("MAT")
+    page.keyboard.press("Tab")
+    assert "MATCH" == page.input_value("textarea")
+
+
+def test_with_the_token_for_reading_nothing_that_writes_is_there(browser: Any, team: tuple[GraphStore, str]):
+    may, may_not = Window(browser, team[1]), Window(browser, team[1], token=TOKENS.read)
+    assert may.at(tab="review").locator(".act").count()
+    assert 0 == may_not.at(tab="review").locator(".act").count()
+    assert 0 == may_not.at(tab="memory").locator("[name^=now-]").count()
+    may.page.close()
+    may_not.page.close()
+
+
+def test_a_token_with_scopes_sees_its_part_on_every_tab(browser: Any, tmp_path: Path):
+    place = tmp_path / "p.gs"
+    with graphstore.open(place) as store:
+        store.add_node("fact", {"says": "theirs"}, id="theirs", text="theirs", scope="b")
+        store.add_node("fact", {"says": "ours"}, id="ours", text="ours", scope="a")
+    token = access_tokens.add(place, "guest", scopes=("a",), rights="read", days=None)
+    with serve_in_process(place) as (_, url):
+        window = Window(browser, url, token=token)
+        for tab in TABS:
+            page = window.at(tab=tab)
+            assert 0 == page.locator(".refused").count(), tab
+            assert "theirs" not in page.locator("body").inner_text(), tab
+        assert "ours" in window.at(tab="thing").locator(".view").inner_text()
+        window.page.close()
+
+
+def test_what_is_shaky_is_confirmed_with_a_reason_and_undone(browser: Any, tmp_path: Path):
+    with graphstore.open(tmp_path / "s.gs") as store, serve_in_thread(store) as url:
+        store.add_node("fact", {"says": "ground"}, id="ground")
+        store.add_node("fact", {"says": "house"}, id="house")
+        store.link("house", "derived_from", "ground")
+        store.retract("ground", reason="it was sand")
+        window = Window(browser, url)
+        page = window.at(tab="review")
+        page.click(".act[name=confirm]")
+        page.fill("dialog input", "looked at it")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=All that stands rests on what stands.")
+        assert "stands" == store.node("house").standing
+        page.click(".act[name=undo]")
+        page.fill("dialog input", "a mistake")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".standing.shaky")
+        page.close()
+
+
+def test_a_lost_server_is_named_and_its_return_noticed(browser: Any, tmp_path: Path):
+    place = tmp_path / "l.gs"
+    with graphstore.open(place) as store:
+        store.add_node("fact", {"says": "still here"}, id="here")
+    with serve_in_process(place) as (process, url):
+        window = Window(browser, url, token=(place / "token").read_text().strip())
+        process.kill()
+        window.page.wait_for_selector("body.lost")
+        assert "does not answer" in window.page.inner_text("#state")
+    with serve_in_process(place, "--port", url.rpartition(":")[2]):
+        window.page.wait_for_selector("body:not(.lost) .view.thing .rows :text('still here')")
+    window.page.close()
+
+
+def test_an_empty_store_says_so_on_every_tab(browser: Any, tmp_path: Path):
+    with graphstore.open(tmp_path / "e.gs") as store, serve_in_thread(store) as url:
+        window = Window(browser, url)
+        for tab in TABS:
+            assert 0 == window.at(tab=tab).locator(".refused").count(), tab
+        assert [] == window.wrong
+        window.page.close()
+
+
+HOSTILE = (
+    "<script>window.hurt = 1</script>",
+    '"><img src=x onerror="window.hurt=1">',
+    "<svg onload=window.hurt=1>",
+    "javascript:window.hurt=1",
+    "\u202eoh no\u2066\u0000\u001b[31m",
+    "${window.hurt=1}{{7*7}}</textarea></style><style>*{display:none}",
+)
+
+
+def test_hostile_content_in_every_field_runs_nothing_and_breaks_nothing(browser: Any, tmp_path: Path):
+    with graphstore.open(tmp_path / "h.gs", author=HOSTILE[0]) as store, serve_in_thread(store) as url:
+        ids = []
+        with store.transaction(reason=HOSTILE[1]):
+            for number, text in enumerate(HOSTILE):
+                clean = text.replace("\0", "")
+                node = store.add_node(
+                    clean[:60],
+                    {clean: clean, "long": "x" * 1_000_000},
+                    id=f"h{number}<b>",
+                    text=clean,
+                    tags=(clean,),
+                    source=clean,
+                    key=clean,
+                )
+                ids.append(node.id)
+                timeline.record_message(
+                    store,
+                    "TEXT",
+                    clean + " " + "y" * 1_000_000,
+                    sender=clean,
+                    sender_name=clean,
+                    thread=clean,
+                    trace_id=f"{number}" * 32,
+                    span_id=f"s{number}",
+                    classification=clean,
+                    role=clean,
+                    metadata={clean: clean},
+                )
+            for one, other in pairwise(ids):
+                store.link(one, "caused_by", other, reason=HOSTILE[0])
+                store.link(one, "derived_from", other, reason=HOSTILE[1])
+        store.retract(ids[-1], reason=HOSTILE[2])
+        store.branch("b<script>", reason=HOSTILE[0])
+        window = Window(browser, url)
+        for tab in TABS:
+            for more in ({}, {"id": ids[0]}, {"id": ids[-1]}):
+                if not more or tab in ("thing", "causes"):
+                    page = window.at(tab=tab, **more)
+                    page.wait_for_timeout(100)
+                    assert page.evaluate("window.hurt") is None, tab
+                    assert 0 == page.locator("main script, main img[src=x]").count()
+        window.at(tab="timeline", trace="0" * 32)
+        window.at(tab="timeline", sender=HOSTILE[0], focus=HOSTILE[1])
+        window.at(tab="ask", run="1", cypher="MATCH (n:Node) RETURN n LIMIT 5")
+        assert window.page.evaluate("window.hurt") is None
+        assert [] == window.wrong
+        assert window.largest < 500_000
+        window.page.close()
+
+
+def test_ten_thousand_links_on_one_node_stay_small(browser: Any, tmp_path: Path):
+    with graphstore.open(tmp_path / "t.gs") as store, serve_in_thread(store) as url:
+        names = [f"n{number}" for number in range(10_000)]
+        store.bulk_load(
+            nodes=[{"id": each, "kind": "fact"} for each in ["hub", *names]],
+            versions=[{"node_id": each, "content": {"name": each}} for each in ["hub", *names]],
+            links=[{"source": each, "kind": "caused_by", "target": "hub"} for each in names],
+        )
+        window = Window(browser, url)
+        page = window.at(tab="thing", id="hub")
+        assert "10,000" in page.locator(".view").inner_text()
+        page = window.at(tab="causes", id="hub", way="effects")
+        assert 200 == page.locator(".graph .box").count()
+        assert window.largest < 500_000
+        page.close()
+
+
+def test_the_first_page_says_what_it_may_load(team: tuple[GraphStore, str], window: Window):
+    policy = window.page.request.get(team[1]).headers["content-security-policy"]
+    assert "script-src 'self'" in policy and "unsafe" not in policy

@@ -1,0 +1,315 @@
+"""Session files of Codex, Copilot CLI, Gemini CLI and OpenCode: made here in the form these agents write, read to the last token."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from graphstore import GraphStore, sessions
+from graphstore.cli.command_line import app
+from graphstore.sessions.transcripts import transcript as transcripts
+from tests.conftest import Clock, day
+
+pytestmark = pytest.mark.served
+PATCH = (
+    "*** Begin Patch\n*** Update File: src/loom.py\n@@\n-a\n+b\n*** Add File: docs/loom.md\n+x\n*** End Patch"
+)
+
+
+def at(second: int) -> str:
+    return f"2026-01-05T10:00:{second:02}.000Z"
+
+
+def lines(path: Path, *objects: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(each) + "\n" for each in objects))
+    return path
+
+
+def codex(folder: Path) -> Path:
+    def item(second: int, **payload: Any) -> dict[str, Any]:
+        return {"timestamp": at(second), "type": "response_item", "payload": payload}
+
+    def used(second: int, total: int) -> dict[str, Any]:
+        last = {
+            "input_tokens": 1000,
+            "cached_input_tokens": 600,
+            "output_tokens": 50,
+            "reasoning_output_tokens": 10,
+            "total_tokens": 1050,
+        }
+        info = {"last_token_usage": last, "total_token_usage": {"total_tokens": total}}
+        return {
+            "timestamp": at(second),
+            "type": "event_msg",
+            "payload": {"type": "token_count", "info": info},
+        }
+
+    return lines(
+        folder / "rollout-2026-01-05T10-00-00-c0de.jsonl",
+        {"timestamp": at(0), "type": "session_meta", "payload": {"id": "c0de", "timestamp": at(0), "cwd": "/w/shop", "cli_version": "0.65.0", "source": "cli"}},
+        item(0, type="message", role="user", content=[{"type": "input_text", "text": "<environment_context>\n  <cwd>/w/shop</cwd>\n</environment_context>"}]),
+        item(1, type="message", role="user", content=[{"type": "input_text", "text": "Fix the loom"}]),
+        {"timestamp": at(1), "type": "event_msg", "payload": {"type": "user_message", "message": "Fix the loom"}},
+        {"timestamp": at(1), "type": "turn_context", "payload": {"cwd": "/w/shop", "model": "gpt-5-codex"}},
+        item(2, type="reasoning", summary=[], encrypted_content="x"),
+        item(3, type="function_call", name="shell", arguments=json.dumps({"command": ["bash", "-lc", "pytest"]}), call_id="c1"),
+        item(4, type="function_call_output", call_id="c1", output=json.dumps({"output": "1 failed", "metadata": {"exit_code": 1}})),
+        used(4, 1050),
+        used(4, 1050),
+        item(5, type="custom_tool_call", name="apply_patch", input=PATCH, call_id="c2"),
+        item(6, type="custom_tool_call_output", call_id="c2", output=json.dumps({"output": "Success", "metadata": {"exit_code": 0}})),
+        item(7, type="function_call", name="shell", arguments=json.dumps({"command": "pytest", "workdir": "/w/shop"}), call_id="c3"),
+        item(8, type="function_call_output", call_id="c3", output="Exit code: 0\nOutput:\n2 passed"),
+        item(9, type="message", role="assistant", content=[{"type": "output_text", "text": "The loom weaves again."}]),
+        used(9, 2100),
+    )  # fmt: skip
+
+
+def copilot(folder: Path) -> Path:
+    count = iter(range(99))
+
+    def event(type: str, **data: Any) -> dict[str, Any]:
+        number = next(count)
+        return {
+            "type": type,
+            "data": data,
+            "id": f"e{number}",
+            "timestamp": at(number),
+            "parentId": f"e{number - 1}" if number else None,
+        }
+
+    (folder / "c0").mkdir()
+    return lines(
+        folder / "c0" / "events.jsonl",
+        event("session.start", sessionId="c0", version=1, producer="copilot-agent", startTime=at(0), context={"cwd": "/w/shop"}),
+        event("session.model_change", newModel="claude-sonnet-4.5"),
+        event("user.message", content="Fix the loom"),
+        event("assistant.turn_start", turnId="0"),
+        event("assistant.message", messageId="m1", content="", outputTokens=20, toolRequests=[{"toolCallId": "t1", "name": "edit", "arguments": {"path": "/w/shop/src/loom.py"}}]),
+        event("tool.execution_start", toolCallId="t1", toolName="edit", arguments={"path": "/w/shop/src/loom.py"}),
+        event("tool.execution_complete", toolCallId="t1", success=True, result={"content": "edited"}),
+        event("tool.execution_start", toolCallId="t2", toolName="bash", arguments={"command": "pytest"}),
+        event("tool.execution_complete", toolCallId="t2", success=False, error={"message": "1 failed"}),
+        event("tool.execution_start", toolCallId="t3", toolName="bash", arguments={"command": "pytest"}),
+        event("tool.execution_complete", toolCallId="t3", success=True, result={"content": "ok"}),
+        event("assistant.message", messageId="m2", content="The loom weaves again.", outputTokens=80, toolRequests=[]),
+        event("session.shutdown", modelMetrics={"claude-sonnet-4.5": {"usage": {"inputTokens": 2000, "outputTokens": 100, "cacheReadTokens": 1200, "cacheWriteTokens": 0}}}),
+    )  # fmt: skip
+
+
+def gemini_parts() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def call(
+        id: str, name: str, args: dict[str, Any], response: dict[str, Any], status: str
+    ) -> dict[str, Any]:
+        return {
+            "id": id,
+            "name": name,
+            "args": args,
+            "status": status,
+            "result": [{"functionResponse": {"id": id, "name": name, "response": response}}],
+        }
+
+    tokens = {"input": 1000, "output": 40, "cached": 600, "thoughts": 10, "tool": 0, "total": 1050}
+    model = {"type": "gemini", "model": "gemini-2.5-pro", "tokens": tokens}
+    edit = call("t1", "replace", {"file_path": "/w/shop/src/loom.py"}, {"output": "done"}, "success")
+    fail = call("t2", "run_shell_command", {"command": "pytest"}, {"error": "1 failed"}, "error")
+    again = call("t3", "run_shell_command", {"command": "pytest"}, {"output": "2 passed"}, "success")
+    return {
+        "sessionId": "9e",
+        "projectHash": "79b6",
+        "startTime": at(0),
+        "lastUpdated": at(9),
+        "directories": ["/w/shop"],
+    }, [
+        {"id": "u1", "timestamp": at(0), "type": "user", "content": [{"text": "Fix the lööm"}]},
+        {"id": "g1", "timestamp": at(1), "content": "", "toolCalls": [edit, fail, again], **model},
+        {"id": "i1", "timestamp": at(2), "type": "info", "content": "Update available"},
+        {"id": "g2", "timestamp": at(3), "content": "The loom weaves again.", **model},
+    ]
+
+
+def gemini(folder: Path) -> Path:
+    fields, messages = gemini_parts()
+    file = folder / "session-2026-01-05T10-00-9e.json"
+    file.write_text(
+        json.dumps({**fields, "messages": messages, "summary": "The loom"}, indent=2, ensure_ascii=False),
+        encoding="utf-8",
+    )
+    return file
+
+
+def gemini_lines(folder: Path) -> Path:
+    fields, messages = gemini_parts()
+    return lines(
+        folder / "session-2026-01-05T10-00-9e.jsonl", fields, *messages, {"$set": {"lastUpdated": at(9)}}
+    )
+
+
+def opencode(folder: Path) -> Path:
+    def message(id: str, role: str, second: int, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {
+            "info": {
+                "id": id,
+                "sessionID": "ses_1",
+                "role": role,
+                "time": {"created": 1767607200000 + second * 1000, "completed": 1767607209000},
+                **more,
+            },
+            "parts": list(parts),
+        }
+
+    def tool(id: str, name: str, given: dict[str, Any], **state: Any) -> dict[str, Any]:
+        return {"type": "tool", "callID": id, "tool": name, "state": {"input": given, **state}}
+
+    took = {
+        "providerID": "anthropic",
+        "modelID": "claude-sonnet-4-5",
+        "cost": 0.01,
+        "tokens": {"input": 400, "output": 40, "reasoning": 10, "cache": {"read": 600, "write": 5}},
+    }
+    document = {
+        "info": {"id": "ses_1", "projectID": "p", "directory": "/w/shop", "title": "The loom", "time": {"created": 1767607200000, "updated": 1767607209000}},
+        "messages": [
+            message("msg_1", "user", 0, {"type": "text", "text": "Fix the loom"}, {"type": "text", "text": "[file]", "synthetic": True}),
+            message(
+                "msg_2", "assistant", 1,
+                tool("t1", "edit", {"filePath": "/w/shop/src/loom.py"}, status="completed", output="done"),
+                tool("t2", "bash", {"command": "pytest"}, status="error", error="1 failed"),
+                tool("t3", "bash", {"command": "pytest"}, status="completed", output="2 passed", metadata={"exit": 0}),
+                finish="tool-calls", **took,
+            ),
+            message("msg_3", "assistant", 2, {"type": "step-start"}, {"type": "text", "text": "The loom weaves again."}, finish="stop", **took),
+        ],
+    }  # fmt: skip
+    file = folder / "export.json"
+    file.write_text(json.dumps(document))
+    return file
+
+
+#                 format, model as it is named, in, out, read from a cache, dollars, name
+WRITTEN = {
+    codex: ("codex", ("openai", "gpt-5-codex"), 800, 100, 1200, 0, None),
+    copilot: ("copilot", ("github", "claude-sonnet-4.5"), 800, 100, 1200, 0, None),
+    gemini: ("gemini", ("google", "gemini-2.5-pro"), 800, 100, 1200, 0, "The loom"),
+    gemini_lines: ("gemini", ("google", "gemini-2.5-pro"), 800, 100, 1200, 0, None),
+    opencode: ("opencode", ("anthropic", "claude-sonnet-4-5"), 800, 100, 1200, 0.02, "The loom"),
+}
+
+
+@pytest.mark.parametrize("write", WRITTEN, ids=[write.__name__ for write in WRITTEN])
+def test_a_session_of_another_agent_is_a_piece_of_work(
+    store: GraphStore, clock: Clock, tmp_path: Path, write: Any
+) -> None:
+    format, model, went_in, came_out, cached, cost, name = WRITTEN[write]
+    clock.set("2026-03-01")
+    file = write(tmp_path)
+
+    [report] = sessions.ingest(store, tmp_path, computer="desk").sessions
+
+    assert (report.error, report.new, report.warnings) == (None, 1, ())
+    [listed], [work] = sessions.listed(store), sessions.work_on(store, "shop")
+    assert (listed.format, listed.name, listed.file) == (format, name, str(file))
+    assert (work.title, work.outcome, work.started_at.date()) == (
+        "The loom weaves again.",
+        "success",
+        day("2026-01-05").date(),
+    )
+    assert work.files[0] == "src/loom.py"
+    content = store.node(work.node).content
+    [used] = content["observations"]["modelsUsed"]
+    assert (used["provider"], used["model"]) == model
+    assert (used["tokensInput"], used["tokensOutput"], used["cacheRead"], used["cost"]) == (
+        went_in,
+        came_out,
+        cached,
+        cost,
+    )
+    assert [(each["type"], each["resolved"]) for each in content["content"]["errorsSeen"]] == [
+        ("test_failure", True)
+    ]
+    assert content["content"]["requests"][0].startswith("Fix the l")
+    assert sessions.ingest(store, tmp_path).new == sessions.ingest(store, tmp_path).revised == 0
+
+
+@pytest.mark.parametrize("write", WRITTEN, ids=[write.__name__ for write in WRITTEN])
+def test_statistics_count_the_same(tmp_path: Path, write: Any) -> None:
+    found = transcripts.statistics(transcripts.read(write(tmp_path)))
+
+    assert (found.format, found.tokens.input, found.tokens.output, found.tokens.cache_read) == (
+        WRITTEN[write][0],
+        800,
+        100,
+        1200,
+    )
+    assert found.tool_errors == 1
+
+
+def test_a_patch_touches_each_file_it_names(store: GraphStore, clock: Clock, tmp_path: Path) -> None:
+    clock.set("2026-03-01")
+    codex(tmp_path)
+    sessions.ingest(store, tmp_path)
+
+    assert sessions.work_on(store).work[0].files == ("src/loom.py", "docs/loom.md")
+
+
+def test_a_compaction_of_codex_is_a_cut(tmp_path: Path) -> None:
+    file = codex(tmp_path)
+    with file.open("a") as more:
+        more.write(
+            json.dumps(
+                {"timestamp": at(20), "type": "compacted", "payload": {"message": "The loom was fixed."}}
+            )
+            + "\n"
+        )
+    [cut] = transcripts.boundaries(transcripts.read(file))
+
+    assert (cut.type, cut.metadata["summary"]) == ("compaction", "The loom was fixed.")
+
+
+def test_a_file_of_no_known_format_is_named(tmp_path: Path) -> None:
+    odd = lines(tmp_path / "odd.jsonl", {"speaker": "ana", "says": "hello"})
+
+    done = CliRunner().invoke(app, ["import", "sessions", str(tmp_path / "s.gs"), str(odd)])
+    said = " ".join(done.output.split())
+
+    assert done.exit_code == 1
+
+    assert "its format is not known" in said
+    assert "codex, copilot, gemini, opencode" in said
+
+
+ODD: list[Any] = [None, 7, [], ["x"], {}, {"x": 1}, "", "x", True]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("write", WRITTEN, ids=[write.__name__ for write in WRITTEN])
+def test_nothing_raises_for_what_a_field_holds(tmp_path: Path, write: Any, odd: Any) -> None:
+    file = write(tmp_path)
+    documents = (
+        [json.loads(file.read_text())]
+        if file.suffix == ".json"
+        else list(map(json.loads, file.read_text().splitlines()))
+    )
+
+    def spoiled(value: Any, depth: int) -> Any:
+        """Each field at a depth replaced."""
+        if isinstance(value, list):
+            return [spoiled(each, depth) for each in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: odd
+            if depth == 0 and key not in ("payload", "data", "messages", "info", "projectHash")
+            else spoiled(each, depth - 1)
+            for key, each in value.items()
+        }
+
+    for depth in range(6):
+        spoilt = [spoiled(document, depth) for document in documents]
+        file.write_text("\n".join(map(json.dumps, spoilt)))
+        found = transcripts.statistics(transcripts.read(file))
+        assert found.tokens.total >= 0

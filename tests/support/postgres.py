@@ -1,0 +1,184 @@
+"""PostgreSQL servers on loopback: a primary, and a standby that it waits for at each commit. From Debian's packages; nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+
+_PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+_BINARIES = next(iter(_PLACES), Path(shutil.which("initdb") or "/nowhere").parent)
+THERE = (_BINARIES / "initdb").exists()
+_SETTINGS = """
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+wal_level = replica
+hot_standby = on
+max_wal_senders = 8
+shared_buffers = 32MB
+max_connections = 60
+log_min_messages = warning
+"""
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Server:
+    """One server, its data in a folder. It does not run as root: then as the user postgres."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port = folder, port
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's programs to its end."""
+        found = subprocess.run(
+            [str(_BINARIES / program), *arguments], capture_output=True, text=True, cwd="/", **_identity()
+        )
+        assert found.returncode == 0, f"{program}: {found.stderr}"
+
+    def begin(self) -> None:
+        """Make an empty primary."""
+        self.run("initdb", "-D", str(self.folder), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8")
+        with (self.folder / "postgresql.conf").open("a") as file:
+            file.write(_SETTINGS)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        log = (self.folder.parent / f"log-{self.port}").open("ab")
+        command = [str(_BINARIES / "postgres"), "-D", str(self.folder), "-p", str(self.port)]
+        self._process = subprocess.Popen(
+            command, stdout=log, stderr=log, cwd="/", start_new_session=True, **_identity()
+        )
+        until = time.monotonic() + 30
+        while True:
+            try:
+                psycopg.connect(self.conninfo, connect_timeout=2).close()
+                return
+            except psycopg.OperationalError as error:
+                assert self._process.poll() is None and time.monotonic() < until, f"{error}\n{self.log()}"
+                time.sleep(0.05)
+
+    def log(self) -> str:
+        """What it has said."""
+        return (self.folder.parent / f"log-{self.port}").read_text(errors="replace")
+
+    def standby(self, folder: Path, port: int) -> Server:
+        """A copy of this server that follows it under the name `standby`."""
+        made = Server(folder, port)
+        self.run(
+            "pg_basebackup",
+            "-D",
+            str(folder),
+            "-d",
+            f"{self.conninfo} application_name=standby",
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "--no-sync",
+        )
+        made.start()
+        return made
+
+    @property
+    def conninfo(self) -> str:
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+
+    def sql(self, text: str) -> list[tuple[object, ...]]:
+        """The rows of a statement."""
+        with psycopg.connect(self.conninfo, autocommit=True) as connection:
+            found = connection.execute(text)  # type: ignore[call-overload]
+            return list(found.fetchall()) if found.description else []
+
+    def kill(self) -> None:
+        """kill -9 of it and of all its processes."""
+        if self._process is not None:
+            pids = _children(self._process.pid)
+            for pid in [self._process.pid, *pids]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def promote(self) -> None:
+        """Make a standby the primary, which waits for nobody."""
+        self.sql("select pg_promote(true, 30)")
+
+    def stop(self) -> None:
+        """End it at once; its data are no longer of use."""
+        self.kill()
+
+
+def _children(pid: int) -> list[int]:
+    found = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], capture_output=True, text=True)
+    return [int(one) for one in found.stdout.split()]
+
+
+def _identity() -> dict[str, object]:
+    return {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
+
+
+class Pair:
+    """A primary and the standby that it waits for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.primary = Server(folder / "primary", free_port())
+        self.primary.begin()
+        self.primary.start()
+        self.standby = self.primary.standby(folder / "standby", free_port())
+        self.primary.sql("alter system set synchronous_standby_names = 'standby'")
+        self.primary.sql("select pg_reload_conf()")
+        until = time.monotonic() + 20
+        while not self.primary.sql("select 1 from pg_stat_replication where sync_state = 'sync'"):
+            assert time.monotonic() < until, self.primary.log()
+            time.sleep(0.05)
+
+    def url(self, store: str, *servers: Server) -> str:
+        """The address of a store at these servers, of both without any."""
+        hosts = ",".join(f"127.0.0.1:{one.port}" for one in servers or (self.primary, self.standby))
+        return f"postgresql://postgres@{hosts}/postgres?store={store}"
+
+    def stop(self) -> None:
+        """End both."""
+        self.primary.stop()
+        self.standby.stop()
+
+
+@contextmanager
+def pair() -> Iterator[Pair]:
+    """Two servers, until the end of the block."""
+    folder = Path(tempfile.mkdtemp(prefix="graphstore-postgres-"))
+    if os.getuid() == 0:
+        owner = pwd.getpwnam("postgres")
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+    made: Pair | None = None
+    try:
+        made = Pair(folder)
+        yield made
+    finally:
+        if made is not None:
+            made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
