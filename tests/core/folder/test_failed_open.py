@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,11 @@ def running() -> list[str]:
     return sorted(thread.name for thread in threading.enumerate())
 
 
+def more(now: list[str], before: list[str]) -> list[str]:
+    """What there is now and was not before; what another test left here may end at any time."""
+    return sorted((Counter(now) - Counter(before)).elements())
+
+
 @pytest.fixture
 def made(tmp_path) -> Path:
     """A store with a saved index and a line after it."""
@@ -110,8 +116,8 @@ def test_an_opening_that_fails_at_any_step_lets_go_and_may_be_tried_again(
                 if reached < step:
                     break
             failing.count = 0
-            assert before == descriptors(), step
-            assert threads == running(), step
+            assert not more(descriptors(), before), step
+            assert not more(running(), threads), step
             assert not folder._open_here
             with graphstore.open(made) as again:
                 assert 301 == len(again.nodes())
@@ -137,11 +143,11 @@ def test_an_opening_of_harmed_files_lets_go(made, harm):
         for options in ({}, {"read_only": True}, {"durability": "interval"}):
             with pytest.raises(DamageError, match="line"):
                 graphstore.open(made, **options)
-            assert before == descriptors()
+            assert not more(descriptors(), before)
         segment.write_bytes(whole)
     with graphstore.open(made) as store:
         assert 301 == len(store.nodes())
-    assert before == descriptors()
+    assert not more(descriptors(), before)
 
 
 LIMITED = textwrap.dedent(
