@@ -252,34 +252,6 @@ class Columns:
             insort(held, row, key=self.r_from.__getitem__)
         return row
 
-    def add_next(self, ent: int, period: Period, pos: int, length: int, tx: Instant, op: int) -> int:
-        """Add the next version of an entity without a key and its one row, which holds after all that was said of it. Returns the row."""
-        ver, row, versions = len(self.v_ent), len(self.r_ent), self.versions_of[ent]
-        start, stop = period
-        self.v_op.append(op)
-        self.v_num.append(self.v_num[versions[-1]] + 1)
-        self.v_pos.append(pos)
-        self.v_len.append(length)
-        self.v_ent.append(ent)
-        versions.append(ver)
-        self.r_ver.append(ver)
-        self.r_from.append(start)
-        self.r_to.append(stop)
-        self.r_tx.append(tx)
-        self.r_end.append(OPEN)
-        self.r_op.append(op)
-        self.r_close.append(-1)
-        self.r_ent.append(ent)
-        self.changed[ent] = tx
-        if stop < OPEN:
-            self.falls(ent, tx)
-        self.rows_of[ent].append(row)
-        self.now_of[ent].append(row)
-        said = self._said.get(ent)
-        if said is not None:
-            said.append((start, stop, ver))
-        return row
-
     def close_row(self, row: int, tx: Instant, op: int) -> None:
         ent = self.r_ent[row]
         self.r_end[row] = tx
