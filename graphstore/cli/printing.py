@@ -485,6 +485,14 @@ def _contradictions(found: Iterable[Contradiction], out: Console) -> None:
     table(("", "one", "says", "other", "says", "kept", "reason"), rows, out)
 
 
+def review(found: Mapping[str, Sequence[Any]], out: Console | None = None) -> None:
+    """What somebody should look at, under its names."""
+    out = out or console()
+    for title, values in found.items():
+        out.print(title, style="bold")
+        _several(values, out)
+
+
 def _swept(found: Swept, out: Console) -> None:
     if found.judged is not None:
         out.print(f"{found.judged} pairs judged: {len(found.contradicting)} links written.")
