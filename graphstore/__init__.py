@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         LockedError,
         NotFoundError,
         QueryError,
+        WriteConflictError,
     )
     from graphstore.events import timeline as timeline
     from graphstore.memory import embedders as embedders
@@ -83,6 +84,7 @@ _HOME = {
     "graphstore.core.tables.engine": ("Result",),
     "graphstore.errors": (
         "ConflictError", "DamageError", "EngineError", "GraphStoreError", "InvalidError", "LockedError", "NotFoundError", "QueryError",
+        "WriteConflictError",
     ),
     "graphstore.values.models": (
         "BranchInfo", "Chain", "Change", "Contradiction", "Coordinate", "Event", "FieldChange", "Inspection", "Link", "LinkId", "LinkInspection",
@@ -119,7 +121,7 @@ __all__ = [
     "OPEN", "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
     "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "Link", "LinkId", "LinkInspection", "LinkSupersession", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
     "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
-    "consolidate", "copy", "open", "restore", "verify",
+    "WriteConflictError", "consolidate", "copy", "open", "restore", "verify",
 ]  # fmt: skip
 
 

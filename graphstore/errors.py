@@ -7,7 +7,8 @@ GraphStoreError
 ├── QueryError                     a Cypher text that is refused or does not run
 └── EngineError                    the machine below failed: disk, engine, folder
     ├── DamageError                the journal is not what was written; names file and line
-    └── LockedError                another process (or this one) is writing here
+    ├── LockedError                another process (or this one) is writing here
+    └── WriteConflictError         another process wrote first: nothing was kept, it may be done again
 """
 
 from __future__ import annotations
@@ -119,3 +120,11 @@ class DamageError(EngineError):
 
 class LockedError(EngineError):
     """Another writer holds the store; the message names it."""
+
+
+class WriteConflictError(EngineError):
+    """Another process wrote to the store before this transaction was there: nothing of it was kept, for what it rests on may have changed.
+
+    A verb by itself is decided again without it, some times. The block of a `transaction()` is not: run it again, or give it as a function to
+    `in_transaction`.
+    """

@@ -74,6 +74,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
 EXCEPTIONS: Mapping[str, str] = MappingProxyType(
     {
         "transaction": "a conversation of its own: POST /transaction",
+        "in_transaction": "calls a function of the caller within transaction",
+        "last_write": "of this opening, not of the store",
         "recipe": "asks query and query_tables",
         "history_table": "asks tables.history",
         "links_table": "asks tables.links",
@@ -724,6 +726,7 @@ _STATUS = {
     "ConflictError": 409,
     "QueryError": 400,
     "LockedError": 423,
+    "WriteConflictError": 409,
     "EngineError": 503,
     "DamageError": 503,
 }

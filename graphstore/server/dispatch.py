@@ -330,7 +330,11 @@ class Calling:
             body = await self.scoped.write(work, apart, request, author=author, reason=reason)
             return Response(200, body, (), kind)
         alone = apart.branch is not None
-        body = await self._once(request, work, alone=alone, within=apart.transaction)
+
+        def again(store: GraphStore) -> bytes:
+            return store._decided_again(partial(work, store))
+
+        body = await self._once(request, again, alone=alone, within=apart.transaction)
         return Response(200, body, (), kind)
 
     # ------------------------------------------------------------------ reading

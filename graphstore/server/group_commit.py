@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -246,13 +247,7 @@ class Serving:
         start = time.monotonic()
         turns: list[Turn] = []
         try:
-            with self._store._together():
-                while ahead and not ahead[0].alone and time.monotonic() - start < _LONGEST:
-                    turn = ahead.popleft()
-                    if turn.claim():
-                        turns.append(turn)
-                        _do(turn)
-                        turn.tx = moment(self._store._last_tx)
+            self._store._decided_again(partial(self._group, ahead, turns, start))
         except Exception as error:
             self.groups.failed += 1
             if not turns and ahead:  # it could not even begin
@@ -264,6 +259,22 @@ class Serving:
             self.groups.took(len(turns), time.monotonic() - start)
             self._last = len(turns)
             self._resolve(turns)
+
+    def _group(self, ahead: deque[Turn], turns: list[Turn], start: float) -> None:
+        """Do the turns ahead, and add them to those that share the sync: all of these are done again where another process wrote first."""
+        with self._store._together():
+            for turn in turns:
+                turn.value = turn.error = None
+                self._do(turn)
+            while ahead and not ahead[0].alone and time.monotonic() - start < _LONGEST:
+                turn = ahead.popleft()
+                if turn.claim():
+                    turns.append(turn)
+                    self._do(turn)
+
+    def _do(self, turn: Turn) -> None:
+        _do(turn)
+        turn.tx = moment(self._store._last_tx)
 
     def _alone(self, turn: Turn) -> None:
         if turn.claim():

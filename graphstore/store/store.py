@@ -26,6 +26,7 @@ from graphstore.core.search.words import ENGLISH, LANGUAGES, Analyzer
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import describing, retention, verbs
 from graphstore.core.write.act import Act, new_id
+from graphstore.core.write.deciding import decides
 from graphstore.core.write.merge_plan import Decide, Planning
 from graphstore.core.write.merge_write import MergeWriter
 from graphstore.core.write.recording import Recording, Report
@@ -73,6 +74,7 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ verbs: nodes
 
+    @decides
     def add_node(
         self,
         kind: str,
@@ -117,6 +119,7 @@ class Store(WholeStore):
                 trigger,
             )
 
+    @decides
     def revise(
         self,
         id: str,
@@ -155,6 +158,7 @@ class Store(WholeStore):
                 if_number,
             )
 
+    @decides
     def amend(
         self,
         id: str,
@@ -176,6 +180,7 @@ class Store(WholeStore):
                 Act(self._core, work), id, patch, valid_from, valid_to, reason, source, if_number
             )
 
+    @decides
     def end(
         self, id: str, *, at: TimeLike | None = None, reason: str | None = None, if_number: int | None = None
     ) -> None:
@@ -186,6 +191,7 @@ class Store(WholeStore):
         with self._verb() as work:
             verbs.end(Act(self._core, work), id, at, reason, if_number)
 
+    @decides
     def retract(
         self,
         id: str,
@@ -204,6 +210,7 @@ class Store(WholeStore):
         with self._verb() as work:
             verbs.retract(Act(self._core, work), id, valid_from, valid_to, reason, if_number)
 
+    @decides
     def fold(
         self,
         members: str | Thing | Iterable[str | Thing],
@@ -238,6 +245,7 @@ class Store(WholeStore):
             assert isinstance(found, Node)
             return found
 
+    @decides
     def confirm(
         self, id: str, *, reason: str, source: str | None = None, if_number: int | None = None
     ) -> None:
@@ -259,6 +267,7 @@ class Store(WholeStore):
             row = now if now >= 0 else index.now_of[ent][-1]
             confirm(act, row, reason, optional_text("source", source))
 
+    @decides
     def undo(
         self,
         tx: TimeLike | Change | None = None,
@@ -293,6 +302,7 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ verbs: links
 
+    @decides
     def supersede(
         self,
         old: str,
@@ -313,6 +323,7 @@ class Store(WholeStore):
             act = Act(self._core, work)
             return verbs.supersede(act, (old, *more), by, reason, valid_from, if_number, created_by)
 
+    @decides
     def link(
         self,
         source: str,
@@ -371,6 +382,7 @@ class Store(WholeStore):
         valid_to: TimeLike | None = None,
         reason: str | None = None,
     ) -> None: ...
+    @decides
     def unlink(
         self,
         link_id: str | None = None,
@@ -399,6 +411,7 @@ class Store(WholeStore):
             elif source is not None and kind is not None and target is not None:
                 verbs.unlink_said(act, source, kind, target, valid_from, valid_to, reason)
 
+    @decides
     def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
         """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.
 
@@ -408,6 +421,7 @@ class Store(WholeStore):
         with self._verb() as work:
             return resolve(self._core, work, contradiction, keep, reason)
 
+    @decides
     def define_kind(
         self,
         name: str,
@@ -452,6 +466,7 @@ class Store(WholeStore):
             self._core.index.kinds.append(spec)
             vocabulary.add(kind)
 
+    @decides
     def promote_kind(self, name: str) -> None:
         """Give a link kind a relationship table of its own in the graph tables. They are rebuilt on next use."""
         with self._verb() as work:
@@ -464,6 +479,7 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ verbs: events
 
+    @decides
     def define_point(self, type: str) -> None:
         """Define events of a type as points: from now on they cannot be open, so they have no status and nothing resolves them. Kept in the store.
         Defining it again changes nothing, and neither does a type that is a point anyway, such as `deploy`.
@@ -479,6 +495,7 @@ class Store(WholeStore):
                 work.op("define_point", type)
                 work.index.add_settings([{POINTS: [*defined, type]}])
 
+    @decides
     def record_event(
         self,
         type: str = "",
@@ -559,6 +576,7 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ what the store keeps, and its upkeep
 
+    @decides
     def set_trust(self, ranks: Mapping[str, int]) -> None:
         """Rank source classes (what stands before the first `:` of a `source`): one that ranks lower may not close the value of a slot that a higher one gave.
 
@@ -578,6 +596,7 @@ class Store(WholeStore):
         """The ranks of source classes."""
         return dict(self._setting(TRUST) or {})
 
+    @decides
     def set_languages(self, languages: Iterable[str]) -> None:
         """The languages texts are searched in, as Snowball names them: `["english", "german"]`. Kept in the store; the words of all texts are read anew.
 
@@ -676,6 +695,7 @@ class GraphStore(Store):
 
     # ------------------------------------------------------------------ branches
 
+    @decides
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
@@ -700,6 +720,7 @@ class GraphStore(Store):
             work.op("branch", name, reason)
         return self.on(name)
 
+    @decides
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
         """Delete a branch, given by its name or its handle: it can no longer be read or written. What was merged of it stays. Its
         name is free again.
@@ -722,6 +743,7 @@ class GraphStore(Store):
             for line in self._lines[1:]:
                 line._follow_trunk(anew=False)
 
+    @decides
     def merge(self, name: str | Branch, *, decide: Decide = None, reason: str | None = None) -> Merge:
         """Merge what was recorded on a branch (its name or its handle) since it began, or was merged last: all of it at one new instant, or nothing.
 
@@ -804,6 +826,7 @@ class GraphStore(Store):
 
     # ------------------------------------------------------------------ verbs: forgetting, which reaches every branch
 
+    @decides
     def evict(
         self,
         *,
@@ -854,6 +877,7 @@ class GraphStore(Store):
         cut = max(self._now() - days * retention.DAY, BEGINNING)
         return self.evict(before=moment(cut), reason=f"older than {days} days")
 
+    @decides
     def erase(self, id: str, *, reason: str, author: str | None = None) -> None:
         """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
 
@@ -864,6 +888,7 @@ class GraphStore(Store):
             if self._chosen([text_of("id", id)]) != {id: "erased"}:
                 self._forget("erase", [id], reason, author)
 
+    @decides
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
         """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
         and the size after each commit. For the size what remains of evicted events goes too, once it takes a quarter: then one record a day says how
@@ -1116,6 +1141,7 @@ class Branch(Store):
 
     # ------------------------------------------------------------------ what the trunk alone can do
 
+    @decides
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
@@ -1135,6 +1161,7 @@ class Branch(Store):
                 )
             return trunk._begin(name, fork, reason, self.name)
 
+    @decides
     def pull(self, *, decide: Decide = None, reason: str | None = None) -> Merge:
         """Take over what was recorded on the trunk since this branch began, or pulled last: all of it at one new instant, or nothing.
 

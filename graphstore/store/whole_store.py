@@ -16,6 +16,7 @@ from graphstore.core.read.outside import Outside
 from graphstore.core.read.sight import Sight
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.core.write import retention
+from graphstore.core.write.deciding import decides
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import DamageError, InvalidError
@@ -163,6 +164,7 @@ class WholeStore(Writer):
                     if "_core" in vars(line):
                         line._core.graphs.serve(workers)
 
+    @decides
     def snapshot(self, name: str) -> Snapshot:
         """Give the present coordinate a name that `as_of(name)` accepts, for ever.
 

@@ -18,6 +18,9 @@ class CuttingProxy:
         self.cuts = 0
         self.close_after_cut = False
         self._wanted: tuple[bytes, str] | None = None
+        self._held: bytes | None = None
+        self._go_on = threading.Event()
+        self.holds = False
         self._closed = threading.Event()
         self._listening = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, daemon=True).start()
@@ -25,6 +28,15 @@ class CuttingProxy:
     def cut(self, mark: bytes, when: str) -> None:
         """Cut the next connection that sends `mark`."""
         self._wanted = mark, when
+
+    def hold(self, mark: bytes) -> None:
+        """Hold up what the next client sends with `mark`, until `release`."""
+        self._go_on.clear()
+        self._held, self.holds = mark, False
+
+    def release(self) -> None:
+        """Pass on what was held up."""
+        self._go_on.set()
 
     def close(self) -> None:
         """End every connection, and take no more."""
@@ -55,6 +67,9 @@ class CuttingProxy:
                         return
                     if not data or (side is server and drop_answer):
                         return
+                    if side is client and self._held is not None and self._held in data:
+                        self._held, self.holds = None, True
+                        self._go_on.wait(20)
                     if side is client and self._wanted is not None and self._wanted[0] in data:
                         (_, when), self._wanted = self._wanted, None
                         self.cuts += 1

@@ -13,6 +13,7 @@ import time
 import uuid
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,7 +26,7 @@ from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS, check, digest_of, dumps, spans_of
 from graphstore.core.journal.positions import OFFSET, Line, Place
 from graphstore.core.journal.seam import State, Ticket
-from graphstore.errors import DamageError, EngineError
+from graphstore.errors import DamageError, EngineError, WriteConflictError
 
 _SLICE, _ALONE = (
     0.005,
@@ -54,6 +55,8 @@ class ClusterJournal(Journal):
         self._server = threading.RLock()  # whether it has its turn, and how far the copy is
         self._stale = False  # the copy is not what the server has
         self._unknown = False  # whether what was sent last was kept
+        self._overtaken = False  # another process wrote there before what was sent last
+        self._lost: list[tuple[Ticket, Ticket]] = []  # the numbers that were cut off for that
         self._watching: list[threading.Thread] = []
         self._count()
 
@@ -252,6 +255,7 @@ class ClusterJournal(Journal):
             except EngineError as error:
                 raise OSError(0, str(error)) from error
             if not kept:
+                self._overtaken, self._until = True, 0.0
                 raise OSError(0, "another process wrote there first")
             self._sent = (rows[-1].seq, rows[-1].digest)
             del self._pending[: len(rows)]
@@ -263,7 +267,28 @@ class ClusterJournal(Journal):
             return False
         with self._server:
             self._pending.clear()
-        return super().cut_back()
+        overtaken, after = self._overtaken, self._synced
+        cut = super().cut_back()
+        if overtaken and cut:
+            self._lost.append((after, self._synced))
+        self._overtaken = False
+        return cut
+
+    def check(self, ticket: Ticket, tx: datetime | None = None) -> None:
+        """Raises WriteConflictError where another process wrote first."""
+        if any(after < ticket <= last for after, last in self._lost):
+            raise self._conflict()
+        super().check(ticket, tx)
+
+    def _refused(self) -> EngineError:
+        return self._conflict() if self._overtaken else super()._refused()
+
+    def _conflict(self) -> WriteConflictError:
+        return WriteConflictError(
+            f"another process wrote to {self.named} first. Nothing of this transaction was kept: do it again; "
+            "a block as a whole, or by in_transaction().",
+            outcome="not kept",
+        )
 
     def rewind(self, state: State) -> None:
         """Take back what was appended last, where no other thread has sent it meanwhile."""
@@ -328,7 +353,7 @@ class ClusterJournal(Journal):
                 other.close()
 
         if not self.cluster.replace(self._sent, rows):
-            raise EngineError(
+            raise WriteConflictError(
                 f"another process wrote to {self.named} meanwhile. Nothing was evicted: do it again.",
                 outcome="not kept",
             )

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import NoReturn, Self, TypeVar
 
 from graphstore.core.folder import folder
 from graphstore.core.index.gc_pause import no_collecting
@@ -30,7 +30,7 @@ from graphstore.core.read.view import Reader, View
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
-from graphstore.core.write import retention
+from graphstore.core.write import deciding, retention
 from graphstore.core.write.drawn_ids import given, noted
 from graphstore.core.write.durability import Waiting
 from graphstore.core.write.transaction import Born, Transaction
@@ -40,6 +40,7 @@ from graphstore.values.inputs import text_of
 from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
+T = TypeVar("T")
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
 _BEHIND, _AHEAD = (
@@ -95,6 +96,7 @@ class Writer(Reader):
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _followed: Instant = -OPEN  # how far a copy of a part has followed its store
     _given: Sequence[Instant] = ()  # instants of what is done once more
+    _written: Instant = -OPEN  # the last that was made durable by a write of this process
 
     def __init__(
         self, place: folder.Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
@@ -338,6 +340,33 @@ class Writer(Reader):
         with self._transact(wanted, author, reason):
             yield self
 
+    def in_transaction(
+        self, work: Callable[[Self], T], *, author: str | None = None, reason: str | None = None
+    ) -> T:
+        """Call `work` with this store in one transaction, and return what it returns. Where another process writes to a store in PostgreSQL first, it is
+        called again, some times, after a pause: so it reads what it decides on from the store it is given, and does nothing that may not be done twice.
+
+        Raises WriteConflictError when others were first each time, and what `work` raises; nothing is kept then.
+        """
+
+        def block() -> T:
+            with self.transaction(author=author, reason=reason):
+                return work(self)
+
+        return deciding.decided_again(block)
+
+    @staticmethod
+    def _decided_again(work: Callable[[], T]) -> T:
+        """What some work gives, done again where another process wrote first and nothing of it was kept."""
+        return deciding.decided_again(work)
+
+    @property
+    def last_write(self) -> datetime | None:
+        """The tx of the last transaction when a write of this opening was acknowledged last; None before the first. Who opens the store elsewhere with
+        `at_least=` of it reads all that was written here."""
+        written = self._lines[0]._written
+        return None if written < BEGINNING else moment(written)
+
     @contextlib.contextmanager
     def _transact(
         self, at: Instant | None, author: str | None, reason: str | None, *, early: bool = False
@@ -378,9 +407,9 @@ class Writer(Reader):
             finally:
                 self._open = None
                 core.journal.leave_turn()
-            ticket, grouping = core.journal.ticket(), self._waiting.grouping
+            ticket, last, grouping = core.journal.ticket(), self._last_tx, self._waiting.grouping
         if not grouping:
-            self._serve(ticket, work.tx)
+            self._serve(ticket, max(last, BEGINNING))
 
     def _take_turn(self) -> None:
         """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
@@ -602,6 +631,9 @@ class Writer(Reader):
             raise
         if synced:
             self._waiting.served(ticket)
+            trunk = self._lines[0]
+            trunk._written = max(trunk._written, tx)
+            deciding.kept.count += 1
             return
         with self._writer:
             if journal.failed and journal.cut_back():

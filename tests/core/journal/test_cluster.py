@@ -10,15 +10,17 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import graphstore
-from graphstore import ConflictError, EngineError, InvalidError, NotFoundError
-from tests.conftest import Clock
+from graphstore import ConflictError, EngineError, GraphStore, InvalidError, NotFoundError, WriteConflictError
+from tests.conftest import Clock, day
 
 pytestmark = [pytest.mark.postgres, pytest.mark.rest, pytest.mark.in_process("opens stores of its own")]
 
@@ -426,3 +428,94 @@ def test_a_killed_primary_loses_nothing_that_was_acknowledged(seed):
         with follower, graphstore.open(url) as fresh:
             until(lambda: follower.stats()["transactions"] == fresh.stats()["transactions"])
             check_whole([fresh, follower], acknowledged)
+
+
+# ---------------------------------------------------------------------- overtaken
+
+
+@pytest.fixture
+def overtaken(opened, servers, url, monkeypatch):
+    """A store whose commit with some mark is held up on its way until another process has written, and that one."""
+    from tests.support.cutting_proxy import CuttingProxy
+
+    proxy = CuttingProxy(servers.primary.port)
+    slow = opened(url.replace(url.partition("@")[2].partition("/")[0], f"127.0.0.1:{proxy.port}"))
+    monkeypatch.setattr("graphstore.core.journal.cluster._TURN", 0.2)
+    other = opened()
+
+    def held_up(mark: str, work: Callable[[], Any], meanwhile: Callable[[graphstore.GraphStore], Any]) -> Any:
+        proxy.hold(f'"{mark}"'.encode())
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(work)
+            until(lambda: proxy.holds)
+            meanwhile(other)
+            proxy.release()
+            return waiting.result(20)
+
+    yield slow, other, held_up
+    proxy.close()
+
+
+def test_a_verb_that_another_process_came_before_is_decided_again(overtaken):
+    slow, other, held_up = overtaken
+    slow.add_node("fact", {"n": 0}, id="old", key="slot", valid_from="2026-01-01")
+
+    def theirs(store):
+        store.add_node("fact", {"n": 1}, id="theirs", key="slot", valid_from="2026-02-01")
+
+    mine = held_up(
+        "held",
+        lambda: slow.add_node("fact", {"n": "held"}, id="mine", key="slot", valid_from="2026-03-01", tags=iter(["a"])),
+        theirs,
+    )  # fmt: skip
+
+    assert ("a",) == tuple(mine.tags)
+    assert (
+        day("2026-03-01") == slow.as_of(valid="2026-02-15").node("theirs").valid_to
+    )  # decided on what it had not seen before
+    assert day("2026-02-01") == slow.as_of(valid="2026-01-15").node("old").valid_to
+    check_whole([slow, other], ["old", "theirs", "mine"])
+
+
+def test_a_verb_whose_ground_was_taken_away_is_refused_for_what_is_there_now(overtaken):
+    slow, other, held_up = overtaken
+
+    with pytest.raises(ConflictError, match="same"):
+        held_up(
+            "held",
+            lambda: slow.add_node("fact", {"n": "held"}, id="same"),
+            lambda store: store.add_node("fact", {"n": "theirs"}, id="same"),
+        )
+
+    assert {"n": "theirs"} == slow.node("same").content
+    check_whole([slow, other], ["same"])
+
+
+def test_a_block_is_not_decided_again_but_by_who_wrote_it(overtaken):
+    slow, other, held_up = overtaken
+    slow.add_node("account", {"held": 10}, id="account")
+    tries = 0
+
+    def more(store):
+        nonlocal tries
+        tries += 1
+        store.revise("account", {"held": store.node("account").content["held"] + 1})
+        store.add_node("fact", {"n": "held"}, id="held")
+        return tries
+
+    def block():
+        with slow.transaction():
+            more(slow)
+
+    def theirs(store):
+        store.revise("account", {"held": 100})
+
+    with pytest.raises(WriteConflictError, match="in_transaction") as refused:
+        held_up("held", block, theirs)
+    assert "not kept" == refused.value.outcome and 1 == tries and not known(slow, "held")
+    assert {"held": 100} == slow.node("account").content
+
+    theirs = partial(GraphStore.revise, id="account", content={"held": 200})
+    assert 3 == held_up("held", lambda: slow.in_transaction(more), theirs)
+    assert {"held": 201} == slow.node("account").content
+    check_whole([slow, other], ["account", "held"])
