@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from graphstore.cli import common
 from graphstore.cli.command_words import EMBEDDER, Word
 from graphstore.cli.made import Asked, Command
 from graphstore.cli.shown import echo
+
+if TYPE_CHECKING:
+    from graphstore.core.tables.result import Result
 
 Values = Mapping[str, Any]
 READ, WRITE, TIME, SESSIONS, MEMORY, FILES, SERVE = GROUPS = (
@@ -128,27 +131,40 @@ def _query(asked: Asked) -> Any:
             if tables
             else asked.view.query(text, **given)
         )
+    return _rows(asked, found, form, file)
+
+
+def _rows(asked: Asked, found: "Result", format: str | None, output: str | None) -> Any:
+    """The rows of a table: printed, or written into the file that was named."""
     for warning in found.warnings:
         common.say(f"warning: {warning}", err=True)
-    if file is not None:
+    if output is not None:
         from graphstore.core.tables.result_files import save
 
-        save(found, Path(file))
-        asked.words = f"{len(found):,} rows in {file}"
-        return {"file": str(file), "rows": len(found)}
+        save(found, Path(output))
+        asked.words = f"{len(found):,} rows in {output}"
+        return {"file": output, "rows": len(found)}
     columns, rows = found.columns, found.tuples()
     listed = found.legible()
 
     def show() -> None:
         from graphstore.cli import printing
 
-        if form == "json":
+        if format == "json":
             printing.as_json(listed)
         else:
-            (printing.as_csv if form == "csv" else printing.result_table)(columns, rows)
+            (printing.as_csv if format == "csv" else printing.result_table)(columns, rows)
 
     asked.words = show
     return listed
+
+
+def _over(asked: Asked) -> Any:
+    from graphstore.store import over_time
+
+    rows = dict(zip(_ROWS, asked.take(*_ROWS), strict=True))
+    found = over_time.answered(asked.store, asked.view, **asked.values)
+    return _rows(asked, found, **rows)
 
 
 def _check_query(values: Values) -> None:
@@ -605,6 +621,10 @@ def _index_soul(asked: Asked) -> Any:
 
 # ---- the commands -----------------------------------------------------------------------------
 
+_ROWS = {
+    "format": Word("How to print the rows. [table]", type="table|json|csv"),
+    "output": Word("Write them to a new .parquet, .csv or .jsonl instead.", "FILE", type="text", flag="-o"),
+}
 _LAST, _WHY = Word("At most so many, the newest."), Word("Why it was decided so.", "WHY")
 _SINCE = Word("1h, 7d, 2w, a time, or A..B.", "WINDOW")
 _SPAN = {"since": Word("Begun then or later.", "TIME"), "until": Word("Begun before.", "TIME")}
@@ -657,8 +677,7 @@ _LISTED = (
         "recipe": Word("A question that comes with the package, instead; an unknown one lists them.", "NAME", type="text"),
         "tables": Word("The whole history, periods as columns.", type="bool"),
         "param": Word("A parameter (may be repeated).", "NAME=VALUE", type="many"),
-        "format": Word("How to print the rows. [table]", type="table|json|csv"),
-        "output": Word("Write them to a new .parquet, .csv or .jsonl instead.", "FILE", type="text", flag="-o")}),
+        **_ROWS}),
     Command("review", READ, "What somebody should look at: doubts, contradictions.", "", _review, _tell("review"), at=True, words={
         "settled": Word("Also what is decided, or over.", type="bool"), "limit": Word("At most so many of each. [100]", type="int")}),
     Command("shaky", READ, "What rests on something that has fallen.", "shaky", show=_or("nothing is shaky."), words={
@@ -726,6 +745,11 @@ _LISTED = (
         "origin": Word("Only what the system or an agent told."), "agent": Word("Only what this agent told.")}),
     Command("trace", TIME, "The spans of a trace as a tree.", "timeline.trace", _trace, words={
         "trace_id": Word("A trace's id; of 32 hexadecimal digits a unique beginning (6 or more).", "ID")}),
+    Command("over", TIME, "Counts, sums, values or changes at each step of a time.", "", _over, at=True, places="what", words={
+        "what": Word("What is asked at each step.", "WHAT", type="count|sum|avg|min|max|first|last|changes", is_required=True),
+        "kind": Word("Only nodes of this kind."), "field": Word("Of which field."), "since": Word("From then on. [30d]", "TIME"), "until": Word("Before then. [now]", "TIME"),
+        "step": Word("Such as 1 day, 1 month. [1 day]"), "axis": Word("Along which time. [valid]", type="valid|tx"), "by": Word("For each value of this field."),
+        **_ROWS}),
     Command("changes", TIME, "What each transaction did, oldest first.", "changes", _changes, words={
         "format": Word("A table, or a CloudEvent a line for each transaction. [table]", type="table|cloudevents")}),
     Command("snapshot", TIME, "Give the present coordinate a name, for ever.", "snapshot", words={"name": Word("The name, for --as-of.", "NAME")}),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import datetime, timedelta
 from functools import partial
 from operator import itemgetter
 from typing import Annotated, Any, Literal
@@ -60,9 +58,10 @@ from graphstore.mcp.desk import (
 from graphstore.mcp.read_tools import RESTS
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
+from graphstore.store import over_time
 from graphstore.topics import topics
 from graphstore.values import content_diff as differences
-from graphstore.values.models import UPRIGHT, Coordinate, Event, Json, Node, Standing, Version, words
+from graphstore.values.models import UPRIGHT, Event, Json, Node, Standing, Version, words
 from graphstore.values.period import moment
 from graphstore.values.text import line
 
@@ -254,7 +253,7 @@ class Graph:
 
     def over(
         self,
-        what: Literal["count", "sum", "avg", "min", "max", "first", "last", "changes"],
+        what: over_time.What,
         kind: str | None = None,
         field: str | None = None,
         since: str = "30d",
@@ -270,24 +269,11 @@ class Graph:
         """Numbers, values or changes at each step from since to until."""
         asked = {"what": what, "kind": kind, "field": field, "since": since, "until": until, "step": step, "axis": axis, "by": by}  # fmt: skip
         question = self._desk.question("over", asked, valid, tx, budget_tokens, cursor)
-        if what in ("sum", "avg", "min", "max") and field is None:
-            raise InvalidError(f"{what} of which field? Give field, such as one that schema() lists.")
-        view, store = question.view, self._desk.store
-        now = view.at
-        begin, end = (moment(view._time(each, axis, axis)) for each in (since, until))
-        group = [] if by is None else [by]
-        if what in ("first", "last"):
-            table = store.history_table(
-                kind, None if field is None else [field], **_window(axis, now, begin, end)
-            )
-            return self._rows(question, _ends(table, field, axis, what == "last"), True)
-        every = (begin, end, step)
-        over = (
-            store.over(valid=every, tx=now.tx) if axis == "valid" else store.over(valid=now.valid, tx=every)
+        view = question.view
+        found = over_time.answered(
+            self._desk.store, view, what, kind, field, since=since, until=until, step=step, axis=axis, by=by
         )
-        if what == "changes":
-            return self._rows(question, _only(over.compare(), kind, field), True)
-        return self._rows(question, over.total(f"{what}({field or '*'})", kind, by=group), True)
+        return self._rows(question, found, True)
 
     # ------------------------------------------------------------------ events
 
@@ -336,37 +322,6 @@ class Graph:
 def _each(text: str | None) -> list[str] | None:
     """The parts of a text that names several, with commas between them."""
     return None if text is None else [part.strip() for part in text.split(",")]
-
-
-def _window(axis: str, now: Coordinate, begin: datetime, end: datetime) -> dict[str, Any]:
-    """The spans of `history_table` for a window of an axis, the other time being that of the question."""
-    instant = timedelta(microseconds=1)
-    if axis == "valid":
-        return {"tx": now.tx, "valid": (begin, end)}
-    return {"tx": (begin, end), "valid": (now.valid, now.valid + instant)}
-
-
-def _ends(table: Result, field: str | None, axis: str, last: bool) -> Result:
-    """The first or the last row of each thing."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in sorted(table.rows(), key=itemgetter(f"{axis}_from")):
-        if last or row["id"] not in found:
-            found[row["id"]] = row
-    columns = ("id", "value", f"{axis}_from", f"{axis}_to")
-    value = "text" if field is None else field
-    return Result(
-        columns, [(row["id"], row[value], row[columns[2]], row[columns[3]]) for row in found.values()]
-    )
-
-
-def _only(changes: Result, kind: str | None, field: str | None) -> Result:
-    """The changes of a kind and a field."""
-    kept = [
-        row
-        for row in changes.rows()
-        if kind in (None, row["kind"]) and (field is None or re.split(r"[.\[]", row["field"])[0] == field)
-    ]
-    return Result(changes.columns, [tuple(row.values()) for row in kept])
 
 
 class _Reported(Later):

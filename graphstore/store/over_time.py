@@ -7,7 +7,8 @@ from bisect import bisect_right
 from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from graphstore.core.tables.guard import pieces
 from graphstore.errors import InvalidError, QueryError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from graphstore.core.tables.result import Result
 
 TimeAxis = Literal["valid", "tx"]
+What = Literal["count", "sum", "avg", "min", "max", "first", "last", "changes"]
 Every = tuple[TimeLike, TimeLike, str | timedelta]
 """From, to (not included) and the step: `1 month`, `7 days`, `12 hours`, or a timedelta."""
 
@@ -46,7 +48,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 class Asked(Protocol):
     """A store, or a branch of one."""
 
-    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> View:
+    def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
         """The view at a coordinate."""
 
     def history_table(
@@ -58,6 +60,9 @@ class Asked(Protocol):
         valid: Any = None,
     ) -> Result:
         """The rows of nodes over spans of both times."""
+
+    def over(self, *, valid: Any = None, tx: Any = None) -> Over:
+        """The graph at many instants."""
 
 
 class Over:
@@ -72,10 +77,10 @@ class Over:
         return [moment(each) for each in self._instants]
 
     def views(self) -> Iterator[View]:
-        """The view at each instant."""
+        """The view at each instant; a reader answers a tx that it has not followed yet with what it knows."""
         for each in self._instants:
             valid, tx = (each, self._fixed) if self._axis == "valid" else (self._fixed, each)
-            yield self._store.as_of(valid=moment(valid), tx=moment(tx))
+            yield self._store._read_once(moment(valid), moment(tx))
 
     def query(self, cypher: str, **params: Any) -> Result:
         """The rows of a text at each instant, those of one after those of the other. Raises QueryError as `View.query` does."""
@@ -197,6 +202,78 @@ class Over:
     def __repr__(self) -> str:
         first, last = (iso(self._instants[at]) for at in (0, -1))
         return f"<Over {len(self._instants):,} instants of {self._axis}, {first} to {last}>"
+
+
+def answered(
+    store: Asked,
+    view: View,
+    what: What,
+    kind: str | None = None,
+    field: str | None = None,
+    *,
+    since: TimeLike = "30d",
+    until: TimeLike = "now",
+    step: str = "1 day",
+    axis: TimeAxis = "valid",
+    by: str | None = None,
+) -> Result:
+    """Numbers, values or changes at each step from `since` to `until` of an axis; the other one is the view's.
+
+    `count`, `sum`, `avg`, `min`, `max`: an aggregate of the nodes (of a kind) that stand at each step, for each value of `by` if it is given. `first`, `last`:
+    the first and the last value of each node within the span, without steps. `changes`: what is otherwise than a step before, of a kind and a field. Raises
+    InvalidError for another `what`, an axis, step or column that is none, a sum without a field, and `by` where nothing is summed.
+    """
+    for name, given, choices in (("question", what, get_args(What)), ("axis", axis, get_args(TimeAxis))):
+        if given not in choices:
+            raise InvalidError.choice(name, given, choices)
+    summed = what in ("sum", "avg", "min", "max")
+    if summed and field is None:
+        raise InvalidError(f"{what} of which field? Give field, such as one that schema() lists.")
+    if by is not None and not summed and what != "count":
+        raise InvalidError(f"{what} is of each node; it takes no by. Leave it out, or ask count or sum.")
+    now = view.at
+    begin, end = (moment(view._time(each, axis, axis)) for each in (since, until))
+    if what in ("first", "last"):
+        span = (begin, end)
+        fixed = getattr(now, "tx" if axis == "valid" else "valid")
+        within: dict[str, Any] = (
+            {"valid": span, "tx": fixed}
+            if axis == "valid"
+            else {"tx": span, "valid": (fixed, fixed + timedelta(microseconds=1))}
+        )
+        table = store.history_table(kind, None if field is None else [field], **within)
+        return _outermost(table, field, axis, what == "last")
+    every = (begin, end, step)
+    over = store.over(valid=every, tx=now.tx) if axis == "valid" else store.over(valid=now.valid, tx=every)
+    if what == "changes":
+        return _changes_of(over.compare(), kind, field)
+    return over.total(f"{what}({field or '*'})", kind, by=() if by is None else by)
+
+
+def _outermost(table: Result, field: str | None, axis: TimeAxis, last: bool) -> Result:
+    """The first or the last row of each node."""
+    from graphstore.core.tables.result import Result
+
+    found: dict[str, dict[str, Any]] = {}
+    for row in sorted(table.rows(), key=itemgetter(f"{axis}_from")):
+        if last or row["id"] not in found:
+            found[row["id"]] = row
+    columns = ("id", "text" if field is None else field, f"{axis}_from", f"{axis}_to")
+    return Result(
+        ("id", "value", *columns[2:]), [tuple(row[each] for each in columns) for row in found.values()]
+    )
+
+
+def _changes_of(changes: Result, kind: str | None, field: str | None) -> Result:
+    """Those of a kind and a field."""
+    from graphstore.core.tables.result import Result
+
+    kept = [
+        row
+        for row in changes.rows()
+        if kind in (None, row["kind"]) and (field is None or re.split(r"[.\[]", row["field"])[0] == field)
+    ]
+    return Result(changes.columns, [tuple(row.values()) for row in kept])
 
 
 def _without(cypher: str, name: str, type: str) -> str:

@@ -30,6 +30,7 @@ READS: list[tuple[str, ...]] = [
     ("events", "--since", "2026-01-01..2026-03-01"), ("timeline",), ("trace", "0af7651916cd43dd8448eb211c80319c"), ("review",), ("shaky",),
     ("recall", "auth tokens"), ("recall", "tea", "--layer", "conversation"), ("topic", "auth"), ("latest", "auth"), ("snapshots",), ("branches",), ("compare", "plan"),
     ("working", "--user", "ana"), ("context", "--user", "ana", "--query", "tea"), ("retention",), ("trust",), ("languages",), ("embedder",), ("verify",), ("stats",),
+    ("over", "count", "--since", "2026-01-01", "--until", "2026-03-01", "--step", "1 week", "--kind", "fact"), ("over", "changes", "--since", "2026-01-01", "--until", "2026-03-01", "--axis", "tx"),
     ("lifecycle", "--dry-run"), ("consolidate", "--topic", "auth"), ("sql", "SELECT id, text FROM node_as_of('2026-02-01', '2030-01-01') ORDER BY id"),
 ]  # fmt: skip
 GROUPED: list[tuple[str, ...]] = [

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 COMMANDS = [
     "demo", "init", "token", "add-node", "revise", "amend", "supersede", "end", "retract", "undo", "link", "unlink", "record-event", "get", "links", "history",
-    "what-superseded", "why", "effects", "walk", "path", "diff", "query", "sql", "changes", "import", "export", "restore", "copy", "verify", "stats",
+    "what-superseded", "why", "effects", "walk", "path", "diff", "query", "sql", "over", "changes", "import", "export", "restore", "copy", "verify", "stats",
     "events", "record-message", "timeline", "trace", "evict", "erase", "retention", "review", "resolve", "sweep", "confirm", "shaky", "search", "fold", "trust", "languages",
     "memorize", "topic", "latest-on", "snapshot", "snapshots", "consolidate",
     "sessions", "reanalyze",
@@ -158,7 +158,7 @@ def test_the_tools_of_agents_have_the_names_of_commands() -> None:
     assert {"search", "get", "why", "what-superseded", "record-event"} <= tools
     others = {"remember-many"}  # a shell asks each by itself
     others |= {"keep", "layers", "scratchpad"}  # remember, memory stats and working
-    others |= {"observe", "expertise", "record-outcome", "over"}  # of agents alone, over in Python too
+    others |= {"observe", "expertise", "record-outcome"}  # of agents alone
     assert others == tools - set(COMMANDS) - set(UNLISTED)
 
 
