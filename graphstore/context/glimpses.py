@@ -32,7 +32,7 @@ from graphstore.values.models import (
     Supersession,
     Value,
 )
-from graphstore.values.period import Instant, TimeLike, moment
+from graphstore.values.period import Instant, TimeLike, instant, moment
 
 __all__ = [
     "Causes",
@@ -236,4 +236,9 @@ def causes(
         links=tuple(kept),
         truncated=any(each.truncated for each in chains),
     )
-    return Causes(chain=chain, places=tuple(places(shown.values(), kept)), left_out=len(things) - len(shown))
+    starts = {
+        id: instant(thing.occurred_at if isinstance(thing, Event) else thing.valid_from)
+        for id, thing in shown.items()
+    }
+    laid = places(starts, [(link.source, link.target) for link in kept])
+    return Causes(chain=chain, places=tuple(laid), left_out=len(things) - len(shown))

@@ -6,10 +6,9 @@ All that stands in a column began no later than all that stands in a later one, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
-from graphstore.values.models import Event, Link, Node, Value
-from graphstore.values.period import instant
+from graphstore.values.models import Value
 
 ROWS = 12
 """Things in one column at most."""
@@ -23,20 +22,21 @@ class Place(Value):
     row: int
 
 
-def places(things: Iterable[Node | Event], links: Sequence[Link]) -> list[Place]:
-    """The place of each thing. A thing is put near what it is linked to; the columns are filled in the order of time."""
-    ordered = sorted(things, key=lambda each: (_begins(each), each.id))
-    known = {each.id for each in ordered}
+def places(starts: Mapping[str, int], links: Iterable[tuple[str, str]]) -> list[Place]:
+    """The place of each thing: `starts` says when each begins, by id, `links` which are linked.
+
+    A thing is put near what it is linked to; the columns are filled in the order of time.
+    """
     near: dict[str, set[str]] = defaultdict(set)
-    for link in links:
-        if link.source in known and link.target in known:
-            near[link.source].add(link.target)
-            near[link.target].add(link.source)
+    for one, other in links:
+        if one in starts and other in starts:
+            near[one].add(other)
+            near[other].add(one)
     columns: list[list[str]] = []
-    for each in ordered:
-        if not columns or len(columns[-1]) >= ROWS or near[each.id].intersection(columns[-1]):
+    for id in sorted(starts, key=lambda each: (starts[each], each)):
+        if not columns or len(columns[-1]) >= ROWS or near[id].intersection(columns[-1]):
             columns.append([])
-        columns[-1].append(each.id)
+        columns[-1].append(id)
     rows: dict[str, float] = {}
     found = []
     for number, column in enumerate(columns):
@@ -49,10 +49,6 @@ def places(things: Iterable[Node | Event], links: Sequence[Link]) -> list[Place]
             found.append((id, number, row))
     least = min((row for _, _, row in found), default=0)
     return [Place(id=id, column=column, row=row - least) for id, column, row in found]
-
-
-def _begins(thing: Node | Event) -> int:
-    return instant(thing.occurred_at if isinstance(thing, Event) else thing.valid_from)
 
 
 def _beside(id: str, near: dict[str, set[str]], rows: dict[str, float]) -> float:

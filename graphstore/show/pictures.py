@@ -1,6 +1,7 @@
 """Scenes as text, as HTML with a drawing, and as Markdown: what a terminal and a notebook show of a value.
 
-Whatever the value holds, the answer is at most `LIMIT` bytes, says how much it leaves out, and holds no script and nothing from elsewhere.
+Whatever the value holds, the answer is at most `LIMIT` bytes, says how much it leaves out, and has nothing from elsewhere. A drawing that leaves something
+out has a frame below it with all of the graph; nothing else holds a script.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from typing import Any
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.show.drawing import WIDTH, drawing, drawing_height, stairs
+from graphstore.show.frame import FRAME, MOST, frame
 from graphstore.show.scenes import Arrow, Bar, Scene, Sheet, glance, graph_scene, scene
 from graphstore.values.text import line
 
-LIMIT = 50_000
-"""Bytes of UTF-8 that one answer takes at most."""
+STILL = 50_000
+"""Bytes of UTF-8 that one answer takes at most, but for its frame."""
+LIMIT = STILL + FRAME
+"""With its frame."""
 ROWS = 24
 """Rows of a picture and of a table, where they fit."""
 LINES = 12
@@ -39,6 +43,8 @@ background:var(--paper);color:var(--ink);font:13px/1.4 system-ui,sans-serif;padd
 [data-jp-theme-light=false] .graphstore,.vscode-dark .graphstore{@DARK}
 [data-jp-theme-light=true] .graphstore,.vscode-light .graphstore{@LIGHT}
 .graphstore p{margin:2px 0 8px;color:inherit}.graphstore p.more{color:var(--soft)}
+.graphstore>iframe{display:none;width:100%;height:600px;border:0;resize:vertical}.graphstore.live>iframe{display:block}
+.graphstore.live>svg,.graphstore.live>svg+p.more{display:none}
 .graphstore svg{display:block;font:13px system-ui,sans-serif}.graphstore svg text{fill:var(--ink)}
 .graphstore svg .s{fill:var(--soft);font-size:11px}.graphstore .grid{stroke:var(--faint);fill:none}
 .graphstore .n{fill:var(--node);stroke:var(--node)}.graphstore .e{fill:var(--event);stroke:var(--event)}
@@ -96,7 +102,9 @@ def _ruled(sheet: Sheet) -> list[str]:
 def html(value: Any) -> str:
     """The value as a piece of HTML, well-formed XML as well: a headline, a drawing in time, tables."""
     shown = glance(value, ROWS) if isinstance(value, Reader) else value
-    return _fitted(lambda most: _page(scene(shown, most), most))
+    return _framed(
+        lambda most, whole: _page(scene(shown, most), most, whole), lambda most: scene(shown, most)
+    )
 
 
 def whole(value: Any, kind: str) -> str:
@@ -131,7 +139,7 @@ def table_html(
 
     def made(most: int) -> str:
         table = _sheet(_sized(columns, rows, total, most)) if columns else _paragraphs([_NO_COLUMNS])
-        return _frame(table + _paragraphs(notes[:most]))
+        return _block(table + _paragraphs(notes[:most]))
 
     return _fitted(made)
 
@@ -139,8 +147,8 @@ def table_html(
 def steps_html(title: str, lines: Mapping[str, Sequence[tuple[Any, Any, Any]]], table: str) -> str:
     """A drawing of steps with the table of them below."""
     drawn = stairs(title, lines)
-    both = _frame(drawn) + table
-    return table if not drawn else both if len(both.encode()) <= LIMIT else _frame(drawn)
+    both = _block(drawn) + table
+    return table if not drawn else both if len(both.encode()) <= STILL else _block(drawn)
 
 
 def graph_html(
@@ -148,37 +156,52 @@ def graph_html(
 ) -> str:
     """A drawing of the nodes of a query's answer and of the links between them, with the table below. `links`: source, the link, target."""
 
-    def made(most: int) -> str:
+    def made(most: int, whole: str) -> str:
         shown = graph_scene(nodes, links, most)
-        hidden = _paragraphs(_hidden(shown.total - len(shown.bars), "in the picture"))
-        return _frame(drawing(shown) + hidden + table) if shown.bars else table
+        return _block(_drawn(shown) + whole + table) if shown.bars else table
 
-    found = _fitted(made)
+    found = _framed(made, lambda most: graph_scene(nodes, links, most))
     return found if len(found.encode()) <= LIMIT else table
 
 
 def _fitted(made: Callable[[int], str]) -> str:
     """The longest answer that is within the limit, trying fewer and fewer rows."""
+    return _longest(made)[1]
+
+
+def _longest(made: Callable[[int], str]) -> tuple[int, str]:
     text = ""
     for most in (ROWS, 16, 10, 6, 3, 1):
         text = made(most)
-        if len(text.encode()) <= LIMIT:
+        if len(text.encode()) <= STILL:
             break
-    return text
+    return most, text
 
 
-def _frame(inner: str) -> str:
+def _framed(made: Callable[[int, str], str], cut: Callable[[int], Scene]) -> str:
+    """The longest answer that is within the limit; where its drawing leaves something out, with a frame that has all of the graph."""
+    most, text = _longest(lambda most: made(most, ""))
+    part, whole = cut(most), cut(MOST)
+    if len(part.bars) == len(whole.bars) and len(part.arrows) == len(whole.arrows):
+        return text
+    return made(most, frame(whole))
+
+
+def _block(inner: str) -> str:
     return f'<div class="graphstore"><style>{_CSS}</style>{inner}</div>'
 
 
-def _page(shown: Scene, most: int) -> str:
+def _drawn(shown: Scene) -> str:
+    return drawing(shown) + _paragraphs(_hidden(shown.total - len(shown.bars), "in the picture"))
+
+
+def _page(shown: Scene, most: int, whole: str = "") -> str:
     parts = [f"<p><strong>{_safe(shown.title, 300)}</strong></p>"]
     if shown.bars:
-        parts.append(drawing(shown))
-        parts.append(_paragraphs(_hidden(shown.total - len(shown.bars), "in the picture")))
+        parts += [_drawn(shown), whole]
     parts += [_sheet(_first(sheet, most)) for sheet in shown.sheets]
     parts.append(_paragraphs(shown.notes))
-    return _frame("".join(parts))
+    return _block("".join(parts))
 
 
 def _hidden(number: int, where: str) -> list[str]:

@@ -108,6 +108,8 @@ class Scene:
     notes: tuple[str, ...] = ()
     here: datetime | None = None
     """The valid time it was looked at from."""
+    root: str = ""
+    """The box it is about."""
 
 
 def scene(value: Any, most: int) -> Scene:
@@ -202,7 +204,8 @@ def graph_scene(
         for source, link, target in links
         if source in names and target in names
     }
-    return Scene("", shown, len(bars), tuple(drawn.values())[: 2 * most])
+    edges = tuple(drawn.values())[: 2 * most]
+    return Scene("", shown, len(bars), edges, boxes=shown, edges=edges)
 
 
 def _found_bar(found: Mapping[str, Any]) -> Bar | None:
@@ -269,7 +272,7 @@ def _chain(found: Chain, most: int) -> Scene:
     return Scene(
         title, bars, len(things), drawn,
         _tables(thing_sheet(bars, len(things), "things"), link_sheet(found.links, most)),
-        bars, drawn, ("The depth asked for ends before the chain does.",) if found.truncated else (),
+        bars, drawn, ("The depth asked for ends before the chain does.",) if found.truncated else (), root=found.root.id,
     )  # fmt: skip
 
 
@@ -300,6 +303,7 @@ def _supersession(found: Supersession, most: int) -> Scene:
         _tables(_steps(found, bars[0], most)),
         tuple(bars),
         tuple(drawn),
+        root=bars[0].name,
     )
 
 
@@ -354,7 +358,8 @@ def _inspection(found: Inspection, most: int) -> Scene:
         link_sheet(touching, most, ["→"] * len(found.links) + ["←"] * len(found.backlinks)),
     )
     return Scene(
-        title, bars, total, tuple(each for each in drawn if each.manner != "other"), sheets, *_star(found, most)
+        title, bars, total, tuple(each for each in drawn if each.manner != "other"), sheets, *_star(found, most),
+        root=thing.id,
     )  # fmt: skip
 
 

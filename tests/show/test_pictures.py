@@ -28,11 +28,11 @@ HOSTILE = (
     '<script>alert("1")</script> <img src=http://x.y/z onerror=x> ]]> --> "quoted" \'s\' & &lt; \n\r\t\x00\x1b[31m'
     " العربية \u202etxt\u202c \u2066x 👩‍💻🏳️‍🌈 `code` | * _ [a](http://x.y) ${x} ```\n```\n \ufffe #quot; \\ %%{init}%%"
 )
-TAGS = {"div", "style", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
+TAGS = {"div", "iframe", "style", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
 TAGS |= {SVG + tag for tag in ("svg", "g", "path", "polygon", "circle", "text", "title")}
 ATTRIBUTES = {
     "class", "d", "x", "y", "cx", "cy", "r", "width", "height", "viewBox", "role", "aria-label", "overflow", "points",
-    "text-anchor", "transform",
+    "text-anchor", "transform", "title", "srcdoc",
 }  # fmt: skip
 
 
@@ -169,7 +169,9 @@ def test_nothing_comes_from_elsewhere(everything):
         html = value._repr_html_()
         style = html[html.index("<style>") : html.index("</style>")]
         assert not re.search(r"url\(|@import|https?:|expression", style), name
-        outside = re.sub(r">[^<]*<|aria-label=\"[^\"]*\"", "", html).replace("http://www.w3.org/2000/svg", "")
+        outside = re.sub(r">[^<]*<|(aria-label|srcdoc)=\"[^\"]*\"", "", html).replace(
+            "http://www.w3.org/2000/svg", ""
+        )
         assert not re.search(r"https?:|href|src=|javascript:|\son\w+=", outside), name
 
 

@@ -27,7 +27,12 @@ export async function render({ model, el }) {
       h("span", { class: "soft" }, `${count(things.size, "thing")}, ${count(found.chain.links.length, "link")}${found.left_out ? `, ${found.left_out} more left out` : ""}${found.chain.truncated ? "; the chain goes on beyond this depth" : ""}`),
       found.left_out ? button("show more", () => model.go({ most: Math.min(1000, things.size + 300) })) : null,
       model.get("fold") ? button("unfold all", () => model.go({ fold: "" })) : null));
-  const graph = new Graph(model, root.id, things, found);
+  return draw(model, el, root.id, things, found);
+}
+
+/** The graph of things and links at their places, and the same as sentences. Gives what ends it. */
+export function draw(model, el, root, things, found) {
+  const graph = new Graph(model, root, things, found);
   el.append(graph.element, graph.about, listed(model, things, found));
   return graph.begin();
 }
@@ -104,7 +109,7 @@ class Graph {
     if (from[0] > to[0]) [from, to] = [to, from];
     const [x, y, u, v] = [from[0] + BOX, from[1] + 20, to[0] - 7, to[1] + 20];
     const bend = Math.max(20, (u - x) / 2);
-    const manner = /supersedes|transition|corrects/.test(link.kind) ? "succession" : /cause|resolved|led/.test(link.kind) ? "cause" : "other";
+    const manner = link.manner ?? (/supersedes|transition|corrects/.test(link.kind) ? "succession" : /cause|resolved|led/.test(link.kind) ? "cause" : "other");
     const shaky = [link.source, link.target].some((id) => this.things.get(id).standing === "shaky");
     const label = line(link.reason || link.kind.replaceAll("_", " "), Math.max(0, Math.floor((u - x) / 6)));
     const near = this.#busy(from) < this.#busy(to);
@@ -138,7 +143,7 @@ class Graph {
     this.about.hidden = false;
     this.about.replaceChildren(h("ul", { class: "rows" }, thingRow(model, thing)), h("p", { class: "actions" },
       thing.id !== this.root ? button("begin here", () => model.go({ id: thing.id, trail: [...trail, this.root].join(" "), open: "", fold: "" }), { name: "here" }) : null,
-      open.includes(thing.id) ? null : button("expand", () => model.go({ open: [...open, thing.id].join(" ") }), { name: "expand" }),
+      !model.call || open.includes(thing.id) ? null : button("expand", () => model.go({ open: [...open, thing.id].join(" ") }), { name: "expand" }),
       button(this.folded.has(thing.id) ? "unfold" : "fold what hangs on it", () => model.go({ fold: (this.folded.has(thing.id) ? folded.filter((each) => each !== thing.id) : [...folded, thing.id]).join(" ") }), { name: "fold" })));
     this.about.querySelector("button")?.focus({ preventScroll: true });
   }
