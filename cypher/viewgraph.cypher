@@ -110,6 +110,34 @@ CREATE REL TABLE `__KIND__`(
 // Links of that kind join these labels too.
 ALTER TABLE `__KIND__` ADD IF NOT EXISTS FROM `__SOURCE__` TO `__TARGET__`
 
+// name: period_node
+// The rows of nodes over spans of both times: row is the key, as one id may have several; __FIELDS__ are what is read of them.
+CREATE NODE TABLE Node(
+  row STRING PRIMARY KEY,
+  tx_to TIMESTAMP
+  __FIELDS__
+)
+
+// name: period_link
+// One kind of link between rows of nodes that it meets.
+CREATE REL TABLE `__KIND__`(
+  FROM Node TO Node,
+  id STRING,
+  kind STRING,
+  reason STRING,
+  strength INT64,
+  confidence STRING,
+  created_by STRING,
+  metadata STRING,
+  author STRING,
+  told TIMESTAMP,
+  remainder BOOLEAN,
+  valid_from TIMESTAMP,
+  valid_to TIMESTAMP,
+  tx_from TIMESTAMP,
+  tx_to TIMESTAMP
+)
+
 // macro: VIEW_BELIEVED(x)
 // BELIEVED in the graph of a view, where nothing is believed no more.
 x.tx_from <= $tx

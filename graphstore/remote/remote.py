@@ -268,6 +268,9 @@ class RemoteView(Remote, View):
         self._usable()
         return self._valid, self._tx
 
+    def _at_each(self, *_: Any) -> None:
+        """Each view is asked where the store is."""
+
     @property
     def at(self) -> Coordinate:
         """The coordinate of these answers."""

@@ -90,8 +90,13 @@ class Over:
 
         warnings: dict[str, None] = {}
         tables, without = [], []
-        for at, view in zip(self._instants, self.views(), strict=True):
-            found, missing = self._answer(view, cypher, params)
+        coordinates = [
+            (each, self._fixed) if self._axis == "valid" else (self._fixed, each) for each in self._instants
+        ]
+        views = list(self.views())
+        whole = views[0]._at_each(coordinates, self._axis, cypher, params)
+        for number, (at, view) in enumerate(zip(self._instants, views, strict=True)):
+            found, missing = self._answer(view, cypher, params) if whole is None else (whole[number], {})
             without.append(missing)
             warnings |= dict.fromkeys(found.warnings)
             table = found.to_arrow()

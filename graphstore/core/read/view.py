@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from itertools import islice
@@ -638,9 +638,42 @@ class Reader(Painted):
         """
         from graphstore.core.tables import macros
 
+        if "VALID_TIME" in str(cypher).upper():
+            return self._query_periods(cypher, params, limits)
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
         return core.graphs.query(core, self._coordinate, cypher, given, limits)
+
+    def _query_periods(self, cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Result:
+        """The answer of a text that speaks of VALID_TIME: of all periods of a span where it begins with FOR VALID_TIME."""
+        from graphstore.core.tables import macros, period_graph
+
+        core, where = self._core, self._coordinate
+        span = None
+        if period_graph.begins_with_periods(cypher):
+            valid, tx = where()
+            clause = period_graph.clause_of(cypher, params, limits)
+            cypher, params = clause.text, clause.params
+            since, until = (
+                None if each is None else self._time(each, "valid", "valid")
+                for each in (clause.since, clause.until)
+            )
+            if clause.is_instant:
+                valid = since or valid
+            else:
+                span = period_graph.of_clause(since, until, tx)
+
+            def where() -> tuple[Instant, Instant]:
+                return valid, tx
+
+        given = macros.with_coordinate(cypher, params, self._axis)
+        return core.graphs.query(core, where, cypher, given, limits, span)
+
+    def _at_each(
+        self, at: Sequence[tuple[Instant, Instant]], axis: Axis, cypher: str, params: Mapping[str, Any]
+    ) -> list[Result] | None:
+        """The answers of a text at coordinates that differ on one axis, when one graph of them all has them."""
+        return self._core.graphs.at_each(self._core, at, axis, cypher, params)
 
     def _axis(self, axis: Axis, value: TimeLike | None) -> Instant:
         """A time of an axis, by default that of this view."""

@@ -6,29 +6,31 @@ import threading
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.core.index import libraries
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
 from graphstore.errors import EngineError, GraphStoreError, QueryError
-from graphstore.values.period import OPEN, Instant
+from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from graphstore.core.index.occurrences import Raw
     from graphstore.core.tables.arrow_tables import NodeTables
     from graphstore.core.tables.guard import Limits
+    from graphstore.core.tables.period_graph import Span
     from graphstore.core.tables.projection import Projection
     from graphstore.core.tables.result import Result
     from graphstore.core.tables.view_graph import ViewGraph
     from graphstore.core.tables.workers import AnyEngine, Worker, Workers
+    from graphstore.values.coordinates import Axis
     from graphstore.values.models import Problem
 
 KEPT_VIEWS = 4
@@ -38,6 +40,16 @@ _TURN = 2.0  # seconds that closing waits for a query over the tables
 
 Coordinate = tuple[Instant, Instant]
 """Valid and tx."""
+
+
+class _Key(NamedTuple):
+    """What a graph is of: a stretch of valid time and the last transaction, or a span. Several may be the same, in processes."""
+
+    since: Instant
+    until: Instant
+    last: Instant
+    span: Span | None
+    number: int
 
 
 class Graphs:
@@ -56,7 +68,7 @@ class Graphs:
         self._folder, self._index, self._journal, self._vocabulary = folder, index, journal, vocabulary
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
-        self._views: OrderedDict[tuple[Instant, Instant, Instant, int], ViewGraph] = OrderedDict()
+        self._views: OrderedDict[_Key, ViewGraph] = OrderedDict()
         self._nodes: dict[int, NodeTables] = {}
         self._turn = threading.RLock()
         self._building = (
@@ -162,18 +174,20 @@ class Graphs:
         cypher: str,
         params: Mapping[str, Any],
         limits: Limits | None,
+        span: Span | None = None,
     ) -> Result:
-        """The answer of a text over the graph of a view. The lock of the `core` is free while it runs, and while the graph is built."""
+        """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
+        graph is built."""
         workers = self._workers
         if workers is None:
-            graph = self._beside(core, lambda: self.view(core, *where()).make_ready(cypher, limits))
+            graph = self._beside(core, lambda: self.view(core, *where(), span).make_ready(cypher, limits))
             return graph.query(cypher, params, limits=limits)
         from graphstore.core.tables.workers import Gone
 
         _refuse(cypher, params, limits)
         until = monotonic() + workers.patience()
         while True:
-            graph, worker = self._claimed(workers, core, where, until)
+            graph, worker = self._claimed(workers, core, where, until, span)
             try:
                 return graph.query(cypher, params, limits=limits)
             except Gone:
@@ -183,14 +197,19 @@ class Graphs:
                 workers.give_back(worker)
 
     def _claimed(
-        self, workers: Workers, core: Any, where: Callable[[], Coordinate], until: float
+        self,
+        workers: Workers,
+        core: Any,
+        where: Callable[[], Coordinate],
+        until: float,
+        span: Span | None,
     ) -> tuple[ViewGraph, Worker]:
         """The graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
         began = monotonic()
         while True:
             with self._building:
                 valid, tx = where()
-                kept = self._kept(valid, tx)
+                kept = self._kept(valid, tx, span)
                 for graph in kept:
                     claim = workers.claim(graph.engine)
                     if claim is not None:
@@ -206,7 +225,7 @@ class Graphs:
                 continue
             try:
                 worker.await_start()
-                return self._beside(core, partial(self._built, core, where, worker)), worker
+                return self._beside(core, partial(self._built, core, where, worker, span)), worker
             except BaseException:
                 workers.give_back(worker)
                 raise
@@ -232,6 +251,34 @@ class Graphs:
         with core.lock, self._building:
             return graph()
 
+    def at_each(
+        self, core: Any, at: Sequence[Coordinate], axis: Axis, cypher: str, params: Mapping[str, Any]
+    ) -> list[Result] | None:
+        """The answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
+        from graphstore.core.tables import period_graph
+        from graphstore.core.tables.guard import LIMITS
+
+        found = period_graph.at_each(cypher, params)
+        if found is None or self._index.open_since is not None or self.beside is not None:
+            return None
+        spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
+        instants = tuple(each[axis == "tx"] for each in at)
+        span = period_graph.Span(spans[0], spans[1], axis, instants, found.properties)
+        try:
+            return [
+                self.query(
+                    core,
+                    lambda: at[-1],
+                    found.text,
+                    {**params, "valid": moment(valid), "tx": moment(tx)},
+                    LIMITS,
+                    span,
+                )
+                for valid, tx in at
+            ]
+        except QueryError:
+            return None  # where it is no answer anywhere, the first graph says why
+
     def tables(self) -> AnyEngine:
         """The tables, caught up."""
         return self.projection.engine()
@@ -249,30 +296,34 @@ class Graphs:
         """What of the tables differs from the index and the journal."""
         return self.projection.verify()
 
-    def view(self, core: Any, valid: Instant, tx: Instant) -> ViewGraph:
-        """The graph at (valid, tx) in the memory of this process. Kept for every coordinate at which nothing differs from this one."""
+    def view(self, core: Any, valid: Instant, tx: Instant, span: Span | None = None) -> ViewGraph:
+        """The graph at (valid, tx), or of a span, in the memory of this process. Kept for every coordinate at which nothing differs from this one."""
         libraries.load("numpy", "pyarrow.compute", self.driver)
-        kept = self._kept(valid, tx)
-        return kept[0] if kept else self._build(core, valid, tx, None)
+        kept = self._kept(valid, tx, span)
+        return kept[0] if kept else self._build(core, valid, tx, None, span)
 
-    def _kept(self, valid: Instant, tx: Instant) -> list[ViewGraph]:
-        """The graphs of a coordinate that are there."""
+    def _kept(self, valid: Instant, tx: Instant, span: Span | None) -> list[ViewGraph]:
+        """The graphs of a coordinate, or of a span, that are there."""
         last = self._last_transaction(tx)
         found = []
-        for span, graph in list(self._views.items()):
+        for key, graph in list(self._views.items()):
             if graph.engine.gone or graph.broken:
-                del self._views[span]
-            elif span[0] <= valid < span[1] and span[2] == last:
-                self._views.move_to_end(span)
+                del self._views[key]
+            elif key.last == last and key.span == span and key.since <= valid < key.until:
+                self._views.move_to_end(key)
                 found.append(graph)
         return found
 
-    def _built(self, core: Any, where: Callable[[], Coordinate], worker: Worker) -> ViewGraph:
-        return self._build(core, *where(), worker).make_ready(None)
+    def _built(
+        self, core: Any, where: Callable[[], Coordinate], worker: Worker, span: Span | None
+    ) -> ViewGraph:
+        return self._build(core, *where(), worker, span).make_ready(None)
 
-    def _build(self, core: Any, valid: Instant, tx: Instant, worker: Worker | None) -> ViewGraph:
+    def _build(
+        self, core: Any, valid: Instant, tx: Instant, worker: Worker | None, span: Span | None
+    ) -> ViewGraph:
+        from graphstore.core.tables import period_graph, view_graph
         from graphstore.core.tables.engine import NODE_GROUP, Engine
-        from graphstore.core.tables.view_graph import build
         from graphstore.core.tables.workers import ProcessEngine
 
         def engine(memory: int, things: int) -> AnyEngine:
@@ -284,10 +335,18 @@ class Graphs:
         last = self._last_transaction(tx)
         tables = self.node_tables(core.epoch.world, core.raw)
         with no_collecting():
-            graph = build(self._index, core.raw, tables, valid, tx, self._vocabulary, engine=engine)
+            if span is None:
+                graph = view_graph.build(
+                    self._index, core.raw, tables, valid, tx, self._vocabulary, engine=engine
+                )
+            else:
+                graph = period_graph.build(
+                    self._index, core.raw, tables, span, self._vocabulary, engine=engine
+                )
         since = self._index.open_since
         if since is None or tx < since:  # a transaction still open may change its own view
-            self._views[(*self._valid_span(valid), last, id(graph))] = graph
+            stretch = self._valid_span(valid) if span is None else (-OPEN, OPEN + 1)
+            self._views[_Key(*stretch, last, span, id(graph))] = graph
         while len(self._views) > KEPT_VIEWS:
             self._views.popitem(
                 last=False

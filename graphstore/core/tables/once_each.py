@@ -20,7 +20,9 @@ _MODES = frozenset({"TRAIL", "ACYCLIC", "SHORTEST", "ALL", "WSHORTEST", "WALK"})
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class _Token(NamedTuple):
+class Token(NamedTuple):
+    """A piece of a text that is no white space and no comment, and where it starts."""
+
     kind: str
     text: str
     start: int
@@ -56,12 +58,12 @@ class _Relationship:
 
 def once_each(statement: Statement) -> Statement:
     """The statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
-    tokens = _tokens(statement.text)
+    tokens = tokens_of(statement.text)
     added: list[tuple[int, str]] = []
     taken = {token.text for token in tokens}
     for at, token in enumerate(tokens):
         if token.word == "MATCH" and not (at and tokens[at - 1].text in ".:|"):
-            pattern = _Pattern(tokens, at + 1)
+            pattern = Pattern(tokens, at + 1)
             if pattern.read() and pattern.relationships:
                 added += _additions(tokens, pattern, taken)
     if not added:
@@ -73,7 +75,7 @@ def once_each(statement: Statement) -> Statement:
     return replace(statement, text="".join([*text, statement.text[last:]]))
 
 
-def _additions(tokens: list[_Token], pattern: _Pattern, taken: set[str]) -> Iterator[tuple[int, str]]:
+def _additions(tokens: list[Token], pattern: Pattern, taken: set[str]) -> Iterator[tuple[int, str]]:
     pairs = [(one, other) for one, other in combinations(pattern.relationships, 2) if one.may_be(other)]
     if any(one.star >= 0 or other.star >= 0 for one, other in pairs):
         raise QueryError(
@@ -84,7 +86,7 @@ def _additions(tokens: list[_Token], pattern: _Pattern, taken: set[str]) -> Iter
         if each.star >= 0 and each.is_plain:
             yield each.star, " TRAIL "
     fresh = [each for pair in pairs for each in pair if each.name is None]
-    if fresh and _returns_all(tokens):
+    if fresh and returns_all(tokens):
         raise QueryError(
             "two relationships of a MATCH may be the same one here, and they have no names to keep them apart by. "
             "Name them, as in -[r:CAUSED_BY]->, or say what to RETURN instead of *."
@@ -95,12 +97,12 @@ def _additions(tokens: list[_Token], pattern: _Pattern, taken: set[str]) -> Iter
             taken.add(each.name)
             yield each.at, f"{each.around[0]}{each.name}{each.around[1]}"
     if pairs:
-        yield from _condition(
+        yield from condition(
             tokens, pattern.end, " AND ".join(f"id({one.name}) <> id({other.name})" for one, other in pairs)
         )
 
 
-def _condition(tokens: list[_Token], end: int, said: str) -> Iterator[tuple[int, str]]:
+def condition(tokens: list[Token], end: int, said: str) -> Iterator[tuple[int, str]]:
     """A condition of the MATCH whose pattern ends there."""
     if end < len(tokens) and tokens[end].word == "WHERE":
         stop, depth = end + 1, 0
@@ -122,9 +124,9 @@ def _condition(tokens: list[_Token], end: int, said: str) -> Iterator[tuple[int,
         yield last.start + len(last.text), f" WHERE {said}"
 
 
-def _returns_all(tokens: list[_Token]) -> bool:
+def returns_all(tokens: list[Token]) -> bool:
     """Whether some RETURN or WITH gives every name there is."""
-    for one, then, after in zip(tokens, tokens[1:], [*tokens[2:], _Token("", "", 0)], strict=False):
+    for one, then, after in zip(tokens, tokens[1:], [*tokens[2:], Token("", "", 0)], strict=False):
         if one.word in ("RETURN", "WITH") and (
             then.text == "*" or (then.word == "DISTINCT" and after.text == "*")
         ):
@@ -132,19 +134,20 @@ def _returns_all(tokens: list[_Token]) -> bool:
     return False
 
 
-def _tokens(text: str) -> list[_Token]:
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a text."""
     found, at = [], 0
     for kind, piece in pieces(text):
         if kind not in ("space", "comment"):
-            found.append(_Token(kind, piece, at))
+            found.append(Token(kind, piece, at))
         at += len(piece)
     return found
 
 
-class _Pattern:
+class Pattern:
     """The pattern of a MATCH whose tokens begin there."""
 
-    def __init__(self, tokens: list[_Token], start: int) -> None:
+    def __init__(self, tokens: list[Token], start: int) -> None:
         self._tokens, self.end = tokens, start
         self.relationships: list[_Relationship] = []
         self._unnamed = 0
@@ -170,7 +173,7 @@ class _Pattern:
         at = self.end + ahead
         return self._tokens[at].text if at < len(self._tokens) else ""
 
-    def _skip(self) -> list[_Token]:
+    def _skip(self) -> list[Token]:
         """What is within the bracket that begins here; it is left behind."""
         begin, depth = self.end, 0
         while self.end < len(self._tokens):
@@ -199,7 +202,7 @@ class _Pattern:
             return None
         at = self._tokens[self.end].start + 1
         self.end += 1
-        within: list[_Token] | None = None
+        within: list[Token] | None = None
         if self._text() == "[":
             at = self._tokens[self.end].start + 1
             within = self._skip()
@@ -218,7 +221,7 @@ class _Pattern:
         return right
 
 
-def _described(within: list[_Token], at: int, around: tuple[str, str]) -> _Relationship:
+def _described(within: list[Token], at: int, around: tuple[str, str]) -> _Relationship:
     """A relationship by what is within its brackets."""
     named = bool(within) and within[0].kind in ("word", "quoted")
     rest = within[1:] if named else within

@@ -54,11 +54,11 @@ Waiting = dict[str, list[tuple[Ends, list[int]]]]
 
 LABELS = ("Node", "Absent", "Event")
 _NODE, _ABSENT, _EVENT = range(3)
-_BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
+BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
          "author", "told", "remainder", "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
 _EVENT_TEXTS = frozenset({"type", *(field.name for field in BODY if field.kind != "truth")})
-_RESERVED = frozenset(
-    {*_BASE, "recorded_at", "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"}
+RESERVED = frozenset(
+    {*BASE, "recorded_at", "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"}
 )
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
 _MANY = 0.1  # of all that rests on something: from then on what fell is followed to all that it shakes
@@ -98,8 +98,8 @@ def build(
     for ent in absent:
         labels[ent] = _ABSENT
 
-    fields = _fields(orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]"))
-    memory = _memory(index, rows, link_rows) + len(fields.columns) * _COLUMN
+    fields = fields_of(orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]"))
+    memory = memory_of(index, rows, link_rows) + len(fields.columns) * _COLUMN
     graph = ViewGraph(engine(memory, len(rows) + len(absent)), fields)
     driver = graph.driver
     try:
@@ -115,12 +115,12 @@ def build(
         nodes["standing"] = texts(_uprights(index, raw, ents, valid, tx))
         nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
         return pa.table(
-            {name: nodes[name] for name in _BASE}
+            {name: nodes[name] for name in BASE}
             | {each.name: each.values for each in fields.columns.values()}
         )
 
     kinds = set(map(link_table, {*vocabulary.kinds, *index.l_kind}))
-    graph.await_links(kinds, _link_groups(index, link_rows, labels), partial(_links, index, raw))
+    graph.await_links(kinds, _link_groups(index, link_rows, labels), partial(link_columns, index, raw))
     graph.await_things(
         {
             "Node": node_table,
@@ -158,8 +158,11 @@ class ViewGraph:
     It knows which fields its contents have, and names them when a query asks for another.
     """
 
-    def __init__(self, engine: AnyEngine, fields: _Fields) -> None:
+    def __init__(
+        self, engine: AnyEngine, fields: Fields, *, labels: tuple[str, ...] = LABELS, of_view: bool = True
+    ) -> None:
         self.engine, self.driver = engine, engine.driver
+        self._labels, self._of_view = labels, of_view
         self.load, self.close = engine.load, engine.close
         self._fields = fields
         self._waiting: Waiting = {}
@@ -169,10 +172,17 @@ class ViewGraph:
         self._linked: frozenset[str] = frozenset()
         self._loading = threading.Lock()
         self._links: Callable[[list[int]], pa.Table]
+        self._link_text = ""
 
-    def await_links(self, tables: set[str], waiting: Waiting, links: Callable[[list[int]], pa.Table]) -> None:
-        """The relationship tables, the links there are, and what makes columns of them."""
-        self._unmade, self._waiting, self._links = tables, waiting, links
+    def await_links(
+        self,
+        tables: set[str],
+        waiting: Waiting,
+        links: Callable[[list[int]], pa.Table],
+        made_by: str = "view_link",
+    ) -> None:
+        """The relationship tables, the links there are, what makes columns of them, and the text that makes a table."""
+        self._unmade, self._waiting, self._links, self._link_text = tables, waiting, links, made_by
         self._linked = frozenset(waiting)
 
     def await_things(self, things: dict[str, Callable[[], pa.Table]]) -> None:
@@ -192,13 +202,13 @@ class ViewGraph:
     ) -> Result:
         """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
         self.make_ready(cypher, limits)
-        written = macros.written_out(cypher, self._field, of_view=True, driver=self.driver)
+        written = macros.written_out(cypher, self._field, of_view=self._of_view, driver=self.driver)
         try:
             return self.engine.query(written, params, limits=limits)
         except QueryError as error:
             missing = _NO_PROPERTY.search(str(error))
             if missing is None:
-                raise unknown_names.in_a_view(error, LABELS, self._linked) from None
+                raise unknown_names.in_a_view(error, self._labels, self._linked) from None
             raise QueryError(
                 f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}"
             ) from error
@@ -226,7 +236,7 @@ class ViewGraph:
 
     def _load(self, labels: frozenset[str] | None, tables: frozenset[str] | None) -> None:
         for table in sorted(self._unmade if tables is None else self._unmade & tables):
-            self.engine.run(text("view_link", driver=self.driver, KIND=table))
+            self.engine.run(text(self._link_text, driver=self.driver, KIND=table))
             self._unmade.discard(table)
         with Pen() as pen:
             for label in [name for name in self._things if labels is None or name.upper() in labels]:
@@ -316,7 +326,7 @@ def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
 # ------------------------------------------------------------------------------------------------ what holds
 
 
-def _memory(index: Index, rows: list[int], link_rows: list[int]) -> int:
+def memory_of(index: Index, rows: list[int], link_rows: list[int]) -> int:
     """The limit of the engine's memory; only what is used is taken."""
     content = sum(index.v_len[index.r_ver[row]] for row in rows)
     return 2 * POOL + 8192 * (len(rows) + len(link_rows) + len(index.names)) + 8 * content
@@ -448,7 +458,7 @@ def _link_groups(index: Index, rows: list[int], labels: bytearray) -> Waiting:
     return waiting
 
 
-def _links(index: Index, raw: Raw, rows: list[int]) -> pa.Table:
+def link_columns(index: Index, raw: Raw, rows: list[int]) -> pa.Table:
     links, claims = [index.k_link[row] for row in rows], [index.k_claim[row] for row in rows]
     bodies = read_bodies(raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
     return pa.table(
@@ -477,7 +487,7 @@ class _Column(NamedTuple):
     values: pa.Array
 
 
-class _Fields:
+class Fields:
     """The fields of the contents of nodes as columns, by field."""
 
     def __init__(self, columns: dict[str, _Column], left_out: int) -> None:
@@ -493,7 +503,7 @@ class _Fields:
 
     def known(self) -> str:
         """A sentence that lists the available names."""
-        names = _listed([*_BASE, *self.properties.values()])
+        names = _listed([*BASE, *self.properties.values()])
         rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
         only = f" Absent has these and {_listed(self.absent)}." if self.absent else ""
         return f"Node has {names}.{rare}{only} A content field that no node has here is no column."
@@ -501,7 +511,7 @@ class _Fields:
     def of_absent(self, contents: list[Json]) -> list[_Column]:
         """The same fields of what does not stand, of the same types, and those that only it has. A value of another type is in content only."""
         names, _ = chosen(contents)
-        taken = {name.casefold() for name in (*_RESERVED, *self.properties.values())}
+        taken = {name.casefold() for name in (*RESERVED, *self.properties.values())}
         found = []
         for name in [*self.columns, *(name for name in names if name not in self.columns)]:
             known, values = self.columns.get(name), [content.get(name) for content in contents]
@@ -516,13 +526,14 @@ def _listed(names: list[str]) -> str:
     return ", ".join(f"`{name}`" if not name.isidentifier() else name for name in names)
 
 
-def _fields(contents: list[Json]) -> _Fields:
+def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields:
+    """The fields of contents; with `only`, the columns of these alone."""
     names, left_out = chosen(contents)
-    taken = {name.casefold() for name in _RESERVED}
-    return _Fields(
+    taken = {name.casefold() for name in RESERVED}
+    return Fields(
         {
             name: _column(property_name(name, taken), [content.get(name) for content in contents])
-            for name in names
+            for name in (names if only is None else only)
         },
         left_out,
     )
@@ -534,10 +545,12 @@ def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> _Col
     if given == "text":
         return _Column(name, "STRING", given, texts([_text(value) for value in values]))
     if name.lower() not in _EVENT_TEXTS:
-        fitting = [
-            value if value is None or field_kind((value,)) in _FITS.get(given, ()) else None
-            for value in values
-        ]
+        fitting = values
+        if kind is not None or given == "number":  # else they are all of it
+            fitting = [
+                value if value is None or field_kind((value,)) in _FITS.get(given, ()) else None
+                for value in values
+            ]
         if given == "truth":
             return _Column(name, "BOOL", given, truths(fitting))
         if given == "whole":
