@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,9 +37,11 @@ def steps(table: pa.Table, aggregate: str, by: Sequence[str], axis: TimeAxis) ->
     for each in wanted:
         if each not in table.column_names:
             raise InvalidError.choice("column", each, table.column_names)
+    table = table.select(list(dict.fromkeys(wanted)))
     begin, end = whole(table[wanted[0]]), whole(table[wanted[1]])
-    table = table.filter(pa.array(begin < end))
-    begin, end = begin[begin < end], end[begin < end]
+    lasting = begin < end
+    if not lasting.all():
+        table, begin, end = table.filter(pa.array(lasting)), begin[lasting], end[lasting]
     groups, heads = _groups(table, by)
     values = table[column] if column in table.column_names and column != "*" else None
     if name in ("min", "max"):
@@ -76,8 +77,8 @@ def grouped(table: pa.Table, by: Sequence[str]) -> Any:
 
     codes = np.zeros(len(table), np.int64)
     for name in by:
-        _, each = np.unique(coded(table[name]), return_inverse=True)
-        _, codes = np.unique(codes * (int(each.max(initial=0)) + 1) + each, return_inverse=True)
+        each, values = _places(coded(table[name]))
+        codes, _ = _places(codes * len(values) + each)
     return codes
 
 
@@ -86,7 +87,8 @@ def _groups(table: pa.Table, by: Sequence[str]) -> tuple[Any, pa.Table]:
     import numpy as np
 
     codes = grouped(table, by)
-    _, firsts = np.unique(codes, return_index=True)
+    firsts = np.zeros(codes.max(initial=-1) + 1, np.int64)
+    firsts[codes[::-1]] = np.arange(len(codes))[::-1]  # the last that is written is the first row
     heads = table.select(list(by)).take(pa.array(firsts)) if by else table.select([])
     if by and not any(pa.types.is_nested(heads[each].type) for each in by):
         order = pc.sort_indices(heads, sort_keys=[(each, "ascending") for each in by]).to_numpy()
@@ -115,39 +117,62 @@ def _numbers(values: pa.ChunkedArray) -> tuple[Any, Any]:
     return filled.to_numpy().astype(wide), there
 
 
+class _Cells(NamedTuple):
+    """The stretches between two instants that follow one another in a group, in order of group and time, and in which of them each row begins and ends."""
+
+    group: Any
+    since: Any
+    until: Any
+    first: Any
+    stop: Any
+
+    def run(self, values: Any) -> Any:
+        """In each cell the sum over the rows that hold there: what begins is added and what ends is taken away, in order of time."""
+        import numpy as np
+
+        changes = np.zeros(len(self.group), values.dtype)
+        np.add.at(changes, self.first, values)
+        np.subtract.at(changes, self.stop, values)
+        return np.cumsum(changes)
+
+
+def _cells(begin: Any, end: Any, groups: Any) -> _Cells:
+    import numpy as np
+
+    places, times = _places(np.concatenate([begin, end]))
+    found, present = _places(np.concatenate([groups, groups]) * len(times) + places)
+    group, since = (present // len(times), times[present % len(times)]) if len(times) else (present, present)
+    return _Cells(group, since, np.append(since[1:], OPEN), found[: len(begin)], found[len(begin) :])
+
+
+def _places(values: Any) -> tuple[Any, Any]:
+    """The place of each whole number among those that differ, and these in order. A hash of few is quicker than a sort of all."""
+    import numpy as np
+
+    encoded = pa.array(values, pa.int64()).dictionary_encode()
+    known = encoded.dictionary.to_numpy()
+    order = np.argsort(known)
+    place = np.empty(len(known), np.int64)
+    place[order] = np.arange(len(known))
+    return place[encoded.indices.to_numpy()], known[order]
+
+
 def _sums(begin: Any, end: Any, groups: Any, values: pa.ChunkedArray | None, name: str) -> Any:
-    """What begins is added and what ends is taken away, in the order of the instants."""
+    """Sums and counts of what holds in each cell."""
     import numpy as np
 
     rows = np.ones(len(begin), np.int64)
     there = rows if values is None else pc.is_valid(values).to_numpy().astype(np.int64)
     added = there if name == "count" or values is None else _numbers(values)[0]
-    times, of = np.concatenate([begin, end]), np.concatenate([groups, groups])
-    order = np.lexsort((times, of)) if groups.any() else np.argsort(times, kind="stable")
-    times, of = times[order], of[order]
-    if not len(times):
-        empty = np.zeros(0, np.int64)
-        return (
-            empty,
-            empty,
-            empty,
-            pa.array([], pa.int64() if added.dtype == np.int64 and name != "avg" else pa.float64()),
-        )
-    fresh = np.ones(len(times), bool)
-    fresh[1:] = (times[1:] != times[:-1]) | (of[1:] != of[:-1])
-    firsts = np.flatnonzero(fresh)
-
-    def run(deltas: Any) -> Any:
-        return np.cumsum(np.add.reduceat(np.concatenate([deltas, -deltas])[order], firsts))
-
-    held, counted, total = run(rows), run(there), run(added)
+    cells = _cells(begin, end, groups)
+    held = cells.run(rows)
+    counted = held if there is rows else cells.run(there)
+    total = counted if added is there else cells.run(added)
     if total.dtype != np.int64:  # what is left of one group, where nothing holds, is no part of the next
         held_before = np.concatenate([[0], held[:-1]])
         rest = np.where(held_before == 0, np.concatenate([[0], total[:-1]]), 0)
         starts = np.maximum.accumulate(np.where(held_before == 0, np.arange(len(total)), 0))
         total = total - rest[starts]
-    times, of = times[firsts], of[firsts]
-    until = np.append(times[1:], OPEN)
     keep = held > 0
     mask = (counted[keep] == 0) & (name != "count")
     if name == "avg":
@@ -156,45 +181,36 @@ def _sums(begin: Any, end: Any, groups: Any, values: pa.ChunkedArray | None, nam
         found = pa.array(total[keep], mask=mask)
     else:
         found = pa.array(total[keep].astype(np.float64), mask=mask)
-    return of[keep], times[keep], until[keep], found
+    return cells.group[keep], cells.since[keep], cells.until[keep], found
 
 
 def _extremes(begin: Any, end: Any, groups: Any, values: Any, largest: bool) -> Any:
-    """What begins is put on a heap, and taken off when it comes to the top after it ended."""
+    """The least of what holds in each cell. A row covers its cells with two stretches of a power of two; each such stretch is halved until it is one cell."""
     import numpy as np
 
     values = values.combine_chunks()
     ranks = pc.rank(values, tiebreaker="dense").to_numpy().astype(np.int64)
     there = pc.is_valid(values).to_numpy(zero_copy_only=False)
-    sign = -1 if largest else 1
-    order = np.lexsort((begin, groups))
-    found: list[tuple[int, int, int, int | None]] = []
-    stops = np.flatnonzero(np.diff(groups[order])) + 1
-    for rows in np.split(order, stops) if len(order) else []:
-        instants = np.unique(np.concatenate([begin[rows], end[rows]])).tolist()
-        waiting = iter(rows.tolist())
-        heap: list[tuple[int, int, int]] = []
-        nulls: list[int] = []
-        row = next(waiting, None)
-        for at, until in zip(instants, [*instants[1:], OPEN], strict=True):
-            while row is not None and begin[row] <= at:
-                if there[row]:
-                    heapq.heappush(heap, (sign * int(ranks[row]), int(end[row]), row))
-                else:
-                    heapq.heappush(nulls, int(end[row]))
-                row = next(waiting, None)
-            while heap and heap[0][1] <= at:
-                heapq.heappop(heap)
-            while nulls and nulls[0] <= at:
-                heapq.heappop(nulls)
-            if heap or nulls:
-                found.append((int(groups[rows[0]]), at, until, heap[0][2] if heap else None))
-    group, since, until, chosen = (
-        (list(each) for each in zip(*found, strict=True)) if found else ([], [], [], [])
-    )
-    return (
-        np.array(group, np.int64), np.array(since, np.int64), np.array(until, np.int64), values.take(pa.array(chosen, pa.int64())),
-    )  # fmt: skip
+    cells = _cells(begin, end, groups)
+    held = cells.run(np.ones(len(begin), np.int64)) > 0
+    nothing = len(values) + 1
+    best = nothing - ranks if largest else ranks
+    size = np.frexp(cells.stop - cells.first)[1] - 1  # the logarithm of the stretch, rounded down
+    least = np.full(len(held), nothing, np.int64)
+    for level in range(int(size.max(initial=0)), -1, -1):
+        rows = np.flatnonzero((size == level) & there)
+        np.minimum.at(least, cells.first[rows], best[rows])
+        np.minimum.at(least, cells.stop[rows] - (1 << level), best[rows])
+        half = (1 << level) >> 1
+        if half:
+            halves = least.copy()
+            np.minimum(halves[half:], least[:-half], out=halves[half:])
+            least = halves
+    row_of = np.zeros(nothing + 1, np.int64)
+    row_of[best] = np.arange(len(best))
+    known = least[held]
+    chosen = pa.array(row_of[known], mask=known == nothing)
+    return cells.group[held], cells.since[held], cells.until[held], values.take(chosen)
 
 
 def _merged(group: Any, since: Any, until: Any, value: pa.Array) -> tuple[Any, Any, Any, pa.Array]:
