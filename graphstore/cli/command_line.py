@@ -16,6 +16,7 @@ from typer.models import CommandInfo
 
 from graphstore.cli import commands, common, file_commands, made, serve_commands
 from graphstore.cli.commands import FILES, GROUPS, SERVE, SESSIONS, UNLISTED
+from graphstore.values.doors import DOOR
 
 # What is no call: the command, its group, what it does.
 BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
@@ -201,6 +202,7 @@ def main() -> None:
         from graphstore.remote import memory_spans
 
         memory_spans.instrument(None if target == "global" else memory_spans.to_file(target))
+    DOOR.set("cli")
     app(prog_name="graphstore")
 
 

@@ -33,6 +33,7 @@ from graphstore.mcp.answers import Answer, At, at
 from graphstore.mcp.shapes import RARE
 from graphstore.store.store import Store
 from graphstore.values import generated_ids
+from graphstore.values.doors import through
 from graphstore.values.period import Instant, instant, moment, when
 from graphstore.values.text import clean, line
 
@@ -343,6 +344,7 @@ REQUEST: ContextVar[Doing | None] = ContextVar("request", default=None)
 """How the call at hand is done, where its request may be sent again."""
 
 
+@through("mcp")
 def _done(method: Callable[..., Shown], arguments: dict[str, Any]) -> Shown:
     """What a tool gives. Done anew where nothing of it was kept: the server that held its transaction has ended, and another is there."""
     doing, work = REQUEST.get(), partial(method, **arguments)

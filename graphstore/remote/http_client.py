@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from graphstore.errors import EngineError, InvalidError, Outcome
+from graphstore.values.doors import AGENT, DOOR
 
 CONNECTING = 5.0
 """Seconds a server has to take up a connection."""
@@ -215,7 +216,9 @@ class Connection:
 
         Raises EngineError when there is no answer; the message states whether something may have been written.
         """
-        own = f"Graphstore-Request: {os.urandom(16).hex()}\r\n" if write else ""
+        own = ""
+        if write:
+            own = f"Graphstore-Request: {os.urandom(16).hex()}\r\nUser-Agent: {AGENT}{DOOR.get()}\r\n"
         rest = f"Accept: {accept}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{own}"
         asked = _Asked(f"{method} {target} HTTP/1.1\r\n", rest, body, write)
         reply = self._exchange(asked, sink)

@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -28,6 +28,7 @@ from graphstore.server.requests import Apart, Bodies, Refused, Request, Response
 from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
 from graphstore.server.shortening import shortened
 from graphstore.values import file_access
+from graphstore.values.doors import DOOR, through
 from graphstore.values.models import Recorded
 from graphstore.values.period import instant, iso
 
@@ -169,6 +170,7 @@ class Calling:
         """What some work gives when it is the writer's turn to do it, durable by then. Raises what it raises; Refused when too many wait."""
         if self.serving.waiting >= self.limits.waiting_writes:
             raise Refused(503, "too many writes are waiting. Nothing was written: try again.", after=1)
+        work = through(DOOR.get())(work)
         turn = Turn(work, alone=alone, done=self._loop.create_future(), until=monotonic() + self.limits.write)
         if within is None:
             self._late[turn] = None
@@ -194,11 +196,13 @@ class Calling:
         asked = {name: value for name, value in asked.items() if name != "read_only"}
         if self.scoped is not None and around is None:
             return await self.scoped.main.begin(asked, apart, self.scoped.transaction)
-        done = self._loop.create_future()
+        done, door = self._loop.create_future(), DOOR.get()
 
-        def opening() -> Any:
+        @contextmanager
+        def opening() -> Iterator[None]:
             begun = self.line(apart).transaction if around is None else around
-            return begun(**{"author": apart.author, **asked})
+            with through(door), begun(**{"author": apart.author, **asked}):
+                yield
 
         self._hand_over()
         turn = self.serving.begin(

@@ -39,6 +39,7 @@ from graphstore.server.call_files import CallFiles
 from graphstore.server.conversations import PATH as CONVERSATION
 from graphstore.server.dispatch import ARROW, EVENTS, KINDS, Calling, Limits, encoder, pinned_at, prepared
 from graphstore.server.docs_page import page
+from graphstore.server.followers import Followers
 from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
 from graphstore.server.metrics import Metrics, gauges_of
@@ -63,6 +64,7 @@ from graphstore.server.requests import (
 )
 from graphstore.server.scoped_stores import ScopedStores
 from graphstore.store.store import GraphStore
+from graphstore.values.doors import DOOR, door_of
 from graphstore.values.period import TimeLike, instant, iso
 
 __all__ = ["Door", "Limits", "Patience", "app"]
@@ -89,7 +91,7 @@ _STREAMS, _LET_IN = (
     frozenset({"/changes", AGENTS}),
     0.5,
 )  # seconds between two looks whether a stream's token still lets in
-_OVER_EVERYTHING = frozenset({"/metrics", "/query_tables"})
+_OVER_EVERYTHING = frozenset({"/metrics", "/query_tables", "/activity"})
 
 
 Commands = Callable[["GraphStore", Mapping[str, Any]], dict[str, Any] | None]
@@ -120,6 +122,7 @@ class Door:
             ("GET", "/health"): self._health,
             ("GET", "/metrics"): self._metrics,
             ("GET", "/rights"): self._rights,
+            ("GET", "/activity"): self._activity,
             ("GET", "/changes"): self._changes,
             ("GET", "/export"): self._export,
             ("POST", "/batch"): self._batch,
@@ -130,6 +133,7 @@ class Door:
             self._others["POST", "/command"] = partial(self._command, commands)
         self.agents: Agents | None = None
         self.metrics = Metrics()
+        self.followers = Followers()
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
         self.heads = Heads(limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers)
@@ -307,13 +311,17 @@ class Door:
         self, call: Call | None, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
     ) -> Response | None:
         method, path = scope["method"], scope["path"]
+        if method == "POST":
+            DOOR.set(door_of(headers.get(b"user-agent", b"").decode("latin-1")))
         other = self._others.get(("GET" if method == "HEAD" else method, path))
         if other is None and path.startswith(media.PATH) and method in ("GET", "HEAD"):
             other = self._media
         if other is not None:
             return await other(scoped, headers, scope, receive, send)
         if self.agents is not None and (path == AGENTS or (path == CONVERSATION and method == "POST")):
-            await self.agents.answer(scoped, self.stopping, scope, receive, send)
+            stays = path == CONVERSATION or method == "GET"  # else it is one call of an agent
+            with self.followers.one("agent", scoped, headers, scope) if stays else contextlib.nullcontext():
+                await self.agents.answer(scoped, self.stopping, scope, receive, send)
             return None
         allowed = self._allowed(path, call)
         if method not in allowed:
@@ -414,6 +422,10 @@ class Door:
     async def _rights(self, scoped: str, *_: Any) -> Response:
         may = "read" if self._read_only and self._calling().scoped is None else scoped
         return Response(200, orjson.dumps({"rights": may}), ((b"cache-control", b"no-store"),))
+
+    async def _activity(self, *_: Any) -> Response:
+        found = self.followers.activity(self._connections, self._store._doors())
+        return Response(200, calls.encode(found), ((b"cache-control", b"no-store"),))
 
     async def _media(self, _: str, headers: Headers, scope: Scope, *__: Any) -> Response:
         calling, asked = self._calling(), apart(scope["query_string"])
@@ -592,7 +604,8 @@ class Door:
             since = iso(at)
         self._streams[scoped] += 1
         try:
-            await self._stream(since, asked, receive, self._paced(scope, send))
+            with self.followers.one("changes", scoped, headers, scope):
+                await self._stream(since, asked, receive, self._paced(scope, send))
         finally:
             self._streams[scoped] -= 1
         return None

@@ -101,6 +101,14 @@ _HEALTH = {
     "properties": dict.fromkeys(("status", "name", "version"), _TEXT),
     "required": ["status", "name", "version"],
 }
+_ACTIVITY = {
+    "type": "object",
+    "properties": {
+        "followers": {"type": "array"},
+        "connections": {"type": "integer"},
+        "doors": {"type": "array"},
+    },
+}
 _RIGHTS = {"type": "object", "properties": {"rights": _TEXT}, "required": ["rights"]}
 _MEDIA = {"description": "audio/* or image/*", "content": {"audio/*": {}, "image/*": {}}}
 
@@ -262,6 +270,7 @@ def _of_pages() -> Schema:
     """What the page at `/` asks besides."""
     return {
         "/rights": {"get": _other("What the token that is shown may do: `read` or `write`.", "rights", _of_json(_RIGHTS, "It."))},
+        "/activity": {"get": _other("Who follows by way of this server, and through which door it wrote lately, by tx.", "activity", _of_json(_ACTIVITY, "It."))},
         "/media/{event}": {
             "get": _other(
                 "The audio or the image that a message was recorded with, whole or a Range of it.", "media", _MEDIA,

@@ -30,6 +30,7 @@ from graphstore.server.http_app import Commands, Limits, Patience, app
 from graphstore.server.requests import LOOPBACK
 from graphstore.store import registry
 from graphstore.store.store import GraphStore
+from graphstore.values.doors import DOOR
 
 if TYPE_CHECKING:
     from graphstore.context.scheduler import Ticking
@@ -422,6 +423,7 @@ async def together(working: Iterable[Coroutine[Any, Any, None] | None]) -> Async
 
 async def tick(calling: Calling, ticking: Ticking, every: float) -> None:
     """Look every so many seconds what is due, and do it in the writer's turn. A failure is logged and counted; it is tried again when it is due."""
+    DOOR.set("server")
     while True:
         for name in ticking.names:
             try:

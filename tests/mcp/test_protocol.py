@@ -112,6 +112,12 @@ def test_the_first_tool_says_what_a_time_and_a_cursor_are(told):
         assert [0] == [at for at, said in enumerate(descriptions) if "2026-03-01, 2026-03, 7d" in said]
 
 
+def test_the_door_of_what_an_agent_writes_is_known_in_its_process(told, ana):
+    told.add_node("fact", {"says": "by hand"})
+    ana.call("remember", statement="by an agent")
+    assert ["python", "mcp"] == list(told._doors().values())[-2:]
+
+
 def test_instructions_teach_when_to_use_which_tool(ana):
     for name in ana.tools():
         assert name in ana.client.instructions

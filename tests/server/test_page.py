@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
@@ -19,7 +21,7 @@ from graphstore.core.folder import access_tokens
 from graphstore.events import timeline
 from graphstore.server.page_files import NAMES
 from tests.support.browser import chromium
-from tests.support.served import TOKENS, serve_in_process, serve_in_thread
+from tests.support.served import TOKENS, Wire, serve_in_process, serve_in_thread
 
 pytestmark = [pytest.mark.in_process("has a server of its own"), pytest.mark.rest]
 
@@ -338,6 +340,48 @@ def test_what_is_written_shows_in_live_unless_it_is_paused(window: Window, team:
     assert 0 == page.locator(".feed :text('held_back')").count()
     page.click("[name=pause]")
     page.wait_for_selector(".feed :text('held_back')")
+
+
+def test_live_says_who_follows_and_through_which_door_each_write_came(browser: Any, tmp_path: Path):
+    place = tmp_path / "d.gs"
+    with graphstore.open(place) as store:
+        store.add_node("fact", {"says": "before the server"}, id="before")
+    with serve_in_process(place) as (_, url):
+        token = (place / "token").read_text().strip()
+        with graphstore.open(url, token=token) as elsewhere:
+            elsewhere.add_node("fact", {"says": "from Python"}, id="by_python")
+            with elsewhere.transaction():
+                elsewhere.add_node("fact", {"says": "in a transaction"}, id="held")
+        command = [
+            sys.executable,
+            "-m",
+            "graphstore",
+            "add-node",
+            str(place),
+            "fact",
+            '{"says": "by hand"}',
+            "--id",
+            "by_hand",
+        ]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        Wire(url, token).post("/add_node", {"kind": "fact", "content": {"says": "raw"}, "id": "by_http"})
+        window = Window(browser, url, token=token)
+        page = window.at(tab="live")
+
+        def door(id: str) -> str:
+            return page.locator(f".feed .row:has(:text-is('{id}')) .door").first.inner_text()
+
+        found = {id: door(id) for id in ("by_python", "held", "by_hand", "by_http", "before")}
+        assert {
+            "by_python": "Python",
+            "held": "Python",
+            "by_hand": "command line",
+            "by_http": "HTTP",
+            "before": "",
+        } == found
+        page.wait_for_selector("h2:text('Followers (1)')")
+        assert "may write, from 127.0.0.1" in page.locator("section:has(h2:text('Followers'))").inner_text()
+        window.page.close()
 
 
 def test_a_recipe_and_a_text_of_ones_own_lead_to_a_thing(window: Window, team: tuple[GraphStore, str]):

@@ -93,6 +93,7 @@ class Core(Source):
     naming: Naming = field(default_factory=Naming)
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
+    doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
     outside: Any = None  # `outside.Outside`, of a copy of a part of another store
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name

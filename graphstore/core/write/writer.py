@@ -36,6 +36,7 @@ from graphstore.core.write.durability import Waiting
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
 from graphstore.values import coordinates
+from graphstore.values.doors import DOOR
 from graphstore.values.inputs import text_of
 from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
@@ -48,6 +49,7 @@ _BEHIND, _AHEAD = (
     7 * 86_400_000_000,
 )  # microseconds between clock and last transaction that are told
 _request: ContextVar[str | None] = ContextVar("_request", default=None)
+_DOORS = 500  # transactions whose door is remembered
 _LOOKS = 2  # so often a reader reads the whole journal that seems broken
 
 
@@ -462,6 +464,10 @@ class Writer(Reader):
                 raise
             self._waiting.add(core.journal.ticket(), work.tx)
             self._open = None
+        doors = self._lines[0]._core.doors
+        doors[work.tx] = DOOR.get()
+        if len(doors) > _DOORS:
+            del doors[next(iter(doors))]
 
     def _write_accesses(self) -> None:
         """Keep the counted accesses before the store is closed, for its next commit. When the disk refuses, only they are lost."""
@@ -570,6 +576,10 @@ class Writer(Reader):
                 raise
             ticket, tx = self._close_group()
         self._serve(ticket, tx)
+
+    def _doors(self) -> dict[Instant, str]:
+        """Through which door this process wrote its last transactions, by tx."""
+        return dict(self._lines[0]._core.doors)
 
     @staticmethod
     def _asked_by(request: str | None) -> contextlib.AbstractContextManager[None]:

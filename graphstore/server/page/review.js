@@ -67,10 +67,15 @@ export function act(model, label, work) {
   }, { class: "act", name: `${label}` });
 }
 
-// ---- live: what was written just now, by whom; branches and what they say otherwise
+// ---- live: what was written just now, by whom, through which door; who follows; branches and what they say otherwise
+
+const DOORS = { python: "Python", cli: "command line", mcp: "MCP", http: "HTTP", page: "page", server: "the server itself" };
+const LOOK = 5_000; // milliseconds between two looks at who is here
 
 export async function live({ model, el }) {
-  const [recent, stats, branches, snapshots] = await Promise.all([
+  const activity = () => model.ask("/activity").then((answer) => answer.json()).catch(() => null);
+  const [here, recent, stats, branches, snapshots] = await Promise.all([
+    activity(),
     model.call("page.recent", { limit: 60 }, { at: false, brief: 200 }),
     model.call("stats", {}, { at: false }), model.call("branches", {}, { at: false, part: 200 }), model.call("snapshots", {}, { at: false, part: -40 }),
   ]);
@@ -98,16 +103,39 @@ export async function live({ model, el }) {
     state.textContent = `paused, ${held.length} waiting`;
     return undefined;
   };
+  const followers = h("div", null);
+  const known = (found) => {
+    followers.replaceChildren(block(`Followers${found ? ` (${found.followers.length})` : ""}`, ...following(found)));
+    const doors = new Map((found?.doors ?? []).map((each) => [each.tx, each.door]));
+    for (const row of list.children) row.querySelector(".door").textContent = DOORS[doors.get(row.dataset.tx)] ?? "";
+  };
+  const look = () => document.hidden || activity().then(known);
+  const looking = setInterval(look, LOOK);
+  known(here);
   model.on("news", heard);
+  model.on("settled", look);
   el.append(h("div", { class: "grid" }, [["nodes", stats.nodes], ["events", stats.events], ["links", stats.links], ["transactions", stats.transactions], ["journal", bytes(stats.journal_bytes)]].map(([name, value]) => h("div", { class: "block figure" }, h("b", null, typeof value === "number" ? value.toLocaleString("en") : value), h("span", { class: "soft" }, name)))),
-    h("div", { class: "columns" }, block("Written", h("p", { class: "fields" }, pause, state), list.children.length ? "" : h("p", { class: "soft" }, "Nothing was written yet."), list),
+    h("div", { class: "columns" }, block("Written", h("p", { class: "fields" }, pause, state), list.children.length ? "" : h("p", { class: "soft" }, "Nothing was written yet."), list,
+        h("p", { class: "soft" }, "Doors are known of what this server wrote since it began. What has none was written before, or by another process.")),
+      followers,
       block(`Branches (${branches.length})`, branches.length ? h("ul", { class: "rows" }, branches.map((each) => branch(model, each))) : nothing("There is the trunk alone.")),
       block(`Snapshots (${snapshots.length})`, snapshots.length ? h("ul", { class: "rows" }, snapshots.slice(-40).reverse().map((each) => h("li", { class: "row" }, button(line(each.name, 60), () => model.go({ valid: each.valid, tx: each.tx })), time(each.tx), h("span", { class: "soft" }, line(each.author ?? "", 40))))) : nothing("None was taken."))));
-  return () => model.off("news", heard);
+  return () => {
+    clearInterval(looking);
+    model.off("news", heard);
+    model.off("settled", look);
+  };
+}
+
+/** Who is here by way of this server; nobody else is known to it. */
+function following(found) {
+  if (!found) return [nothing("This token is not told who else is here.")];
+  const rows = found.followers.map((each) => h("li", { class: "row" }, h("span", { class: "kind" }, DOORS[each.door]), h("span", null, each.what === "agent" ? "an agent" : "follows what is written"), h("span", { class: "soft" }, `may ${line(each.rights, 20)}, from ${line(each.client ?? "here", 60)}, since `), time(each.since)));
+  return [h("ul", { class: "rows" }, rows), h("p", { class: "soft" }, `${count(found.connections, "open connection")}. A process that reads the folder by itself is not seen from here.`)];
 }
 
 function change(model, each, fresh) {
-  return h("li", { class: `row ${fresh ? "fresh" : ""}` }, h("span", { class: "kind" }, line(each.verb, 30)), thingLink(model, each.subject, each.subject), h("span", { class: "soft", dir: "auto" }, [each.author && `by ${line(each.author, 40)}`, each.branch && `on ${line(each.branch, 40)}`, each.reason && line(each.reason, 160)].filter(Boolean).join(" · ")), time(each.tx));
+  return h("li", { class: `row ${fresh ? "fresh" : ""}`, "data-tx": each.tx }, h("span", { class: "kind" }, line(each.verb, 30)), h("span", { class: "door soft" }), thingLink(model, each.subject, each.subject), h("span", { class: "soft", dir: "auto" }, [each.author && `by ${line(each.author, 40)}`, each.branch && `on ${line(each.branch, 40)}`, each.reason && line(each.reason, 160)].filter(Boolean).join(" · ")), time(each.tx));
 }
 
 function branch(model, each) {
