@@ -47,9 +47,9 @@ def arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> d
 def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     places, more = call.positional, call.more
     if call.any == "params":
-        if not args and "cypher" in kwargs:
-            kwargs = dict(kwargs)
-            args = (kwargs.pop("cypher"),)
+        first, kwargs = places[0], dict(kwargs)
+        if not args and first in kwargs:
+            args = (kwargs.pop(first),)
         if kwargs.get("limits", LIMITS) != LIMITS:
             raise InvalidError(
                 "the limits of a query are those of the server it is sent to. Leave limits out."
@@ -63,13 +63,19 @@ def _bound(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict
         }
         if len(args) != 1:
             call.function(None, *args, **kwargs)  # raises the same error as in process
+        asked = {first: args[0]}
+        asked |= {
+            name: kwargs.pop(name)
+            for name in call.parameters
+            if name in kwargs and name not in (first, call.any)
+        }
         try:
             orjson.dumps(kwargs, option=_STRICT)
-            return {"cypher": args[0], "params": dict(kwargs)}
+            return {**asked, "params": dict(kwargs)}
         except TypeError:
             pass
         try:
-            return {"cypher": args[0], "tagged": orjson.loads(codec.tagged(dict(kwargs)))}
+            return {**asked, "tagged": orjson.loads(codec.tagged(dict(kwargs)))}
         except TypeError as error:
             raise InvalidError(f"a parameter of the query cannot be sent: {error}.") from None
     given = dict(zip(places, args, strict=False))

@@ -76,7 +76,6 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
         "transaction": "a conversation of its own: POST /transaction",
         "in_transaction": "calls a function of the caller within transaction",
         "last_write": "of this opening, not of the store",
-        "recipe": "asks query and query_tables",
         "history_table": "asks tables.history",
         "links_table": "asks tables.links",
         "changes_table": "asks tables.changes",
@@ -100,7 +99,7 @@ _READS = frozenset({
     "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
-    "query_tables", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "languages", "info", "refresh",
+    "query_tables", "recipe", "recipes", "snapshots", "changes", "stats", "verify", "branches", "on", "as_of", "knowledge_at", "retention", "trust", "languages", "info", "refresh",
 })  # fmt: skip
 _WRITES = frozenset({
     "add_node", "revise", "amend", "supersede", "end", "retract", "fold", "confirm", "undo", "link", "unlink", "resolve", "define_kind", "define_point", "promote_kind", "record_event",
@@ -483,9 +482,10 @@ def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None
         function = registry.registered()[call.name].anywhere
     before: tuple[Any, ...] = () if own else (reader,)
     if call.any == "params":
-        params = arguments.get("params", {})
+        params = arguments.pop("params", {})
         refuse_limits(params)
-        return function(*before, arguments["cypher"], **params)
+        first = arguments.pop(call.positional[0])
+        return function(*before, first, **{**arguments, **params})
     if call.more is not None:
         places = [arguments.pop(name) for name in call.positional]
         return function(*before, *places, *_listed(arguments.pop(call.more, ())), **arguments)
@@ -707,6 +707,7 @@ def decode(call: Call, data: bytes) -> Any:
 _OF_FORM = {
     "query": "Result",
     "query_tables": "Result",
+    "recipe": "Result",
     "tables.changes": "Result",
     "tables.history": "Result",
     "tables.links": "Result",

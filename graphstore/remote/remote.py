@@ -332,6 +332,12 @@ class _Served(Remote, Store):
     def knowledge_at(self, t: TimeLike) -> View:
         return self._view(self._ask("knowledge_at", (t,), {}))
 
+    @_documented_as(GraphStore.recipe)
+    def recipe(
+        self, name: str, *, valid: TimeLike | None = None, tx: TimeLike | None = None, **params: Any
+    ) -> Any:
+        return super().recipe(name, valid=valid, tx=tx, **params)  # a query, typed as one
+
     def _view(self, at: Coordinate) -> RemoteView:
         return RemoteView(self._line, self._branch, instant(at.valid), instant(at.tx))
 

@@ -91,7 +91,7 @@ _STREAMS, _LET_IN = (
     frozenset({"/changes", AGENTS}),
     0.5,
 )  # seconds between two looks whether a stream's token still lets in
-_OVER_EVERYTHING = frozenset({"/metrics", "/query_tables", "/activity"})
+_OVER_EVERYTHING = frozenset({"/metrics", "/query_tables", "/recipe", "/activity"})
 
 
 Commands = Callable[["GraphStore", Mapping[str, Any]], dict[str, Any] | None]

@@ -1,8 +1,10 @@
-"""The questions that come with the package, asked by name: each has an answer in Python, on the command line and in the shell."""
+"""The questions that come with the package, asked by name: each has an answer in Python, on the command line, in the shell, over HTTP and on the page."""
 
 from __future__ import annotations
 
 import json
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,13 +123,69 @@ def test_either_a_text_or_a_recipe_is_asked(place):
         assert "either what to ask in Cypher, or --recipe NAME" in " ".join(done.output.split())
 
 
-def test_through_a_server_it_is_the_same(place):
-    from tests.support.served import TOKENS, serve_in_thread
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[GraphStore, str]]:
+    from tests.support.served import serve_in_thread
 
     with graphstore.open(":memory:") as store:
         told(store)
-        with serve_in_thread(store) as url, graphstore.open(url, token=TOKENS.write) as far:
-            assert plain(far.recipe("why", id="redis").tuples()) == plain(
-                store.recipe("why", id="redis").tuples()
-            )
-            assert far.recipe("agents_nodes").tuples() == store.recipe("agents_nodes").tuples()
+        with serve_in_thread(store) as url:
+            yield store, url
+
+
+@pytest.mark.parametrize("name", sorted(recipes()))
+def test_a_recipe_has_the_same_answer_through_a_server(served, name):
+    from tests.support.served import TOKENS
+
+    store, url = served
+    given = GIVEN.get(name, {})
+    found = store.recipe(name, **given)
+    with graphstore.open(url, token=TOKENS.read) as far:
+        assert far.recipe(name, **given) == found
+    body = json.dumps({"name": name, "params": given}).encode()
+    call = urllib.request.Request(
+        f"{url}/recipe", body, {"Authorization": f"Bearer {TOKENS.read}", "Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(call) as answer:
+        said = json.load(answer)
+    assert (found.columns, len(found)) == (said["columns"], len(said["rows"]))
+    assert json.loads(json.dumps(found.legible())) == said["rows"]
+
+
+def test_the_name_of_a_recipe_is_completed(asked):
+    pytest.importorskip("prompt_toolkit")
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
+
+    from graphstore.cli.shell.output import Output
+    from graphstore.cli.shell.shell import Shell
+    from graphstore.cli.shell.terminal import _Completing
+
+    offered = _Completing(Shell(asked, "memory.gs", Output())).get_completions(
+        Document(":recipe super"), CompleteEvent()
+    )
+    assert ["superseded_between"] == [one.text for one in offered]
+
+
+@pytest.mark.rest
+def test_the_page_asks_each_recipe(served):
+    from tests.support.browser import chromium
+    from tests.support.served import TOKENS
+
+    store, url = served
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{url}/#token={TOKENS.read}")
+        page.wait_for_selector(".view")
+        for name in sorted(recipes()):
+            given = GIVEN.get(name, {})
+            state = {
+                f"p-{each}": value if isinstance(value, str) else json.dumps(value)
+                for each, value in given.items()
+            }
+            state |= {"p-since": "2025-12-01"} if "since" in recipes()[name].parameters else {}
+            page.goto(f"{url}/?{urllib.parse.urlencode({'tab': 'ask', 'recipe': name, **state})}")
+            page.click("form.ask button[type=submit]")
+            page.wait_for_selector(".refused, .view.ask table tbody tr")
+            assert 0 == page.locator(".refused").count(), (name, page.inner_text(".refused"))
+            assert len(store.recipe(name, **given)) == page.locator(".view.ask table tbody tr").count(), name

@@ -107,6 +107,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("page.glimpse", {"id": "jwt"}),
     ("page.causes", {"ids": ["boom"], "way": "walk"}),
     ("recipes", {}),
+    ("recipe", {"name": "links_by_kind"}),
+    ("recipe", {"name": "taken_back", "valid": "2026-03-01"}),
     ("memory.layers", {}),
     ("memory.cap", {}),
     ("memory.embedding", {}),

@@ -29,21 +29,32 @@ export async function render({ model, el }) {
     h("div", { class: "fields" }, field("recipe", pick), inputs.map(([name, input]) => field(name, input)), h("label", null, whole, " over the whole history"), button("Ask", null, { type: "submit", class: "main", title: "Ctrl+Enter" })),
     chosen ? h("p", { class: "soft" }, chosen.doc) : null, h("div", { class: "area" }, area, menu)));
   if (!model.get("run")) return;
-  const parameters = Object.fromEntries(inputs.map(([name, input]) => [name, /^-?\d+(\.\d+)?$/.test(input.value) ? Number(input.value) : input.value]));
+  const parameters = Object.fromEntries(inputs.filter(([, input]) => input.value).map(([name, input]) => [name, valueOf(input.value)]));
   const began = performance.now();
   try {
-    el.append(answer(model, await ask(model, area.value, parameters, whole.checked, wanted), performance.now() - began));
+    el.append(answer(model, await ask(model, area.value === chosen?.text ? chosen : null, area.value, parameters, whole.checked, wanted), performance.now() - began));
   } catch (error) {
     el.append(h("p", { class: "refused", role: "alert" }, error.message));
   }
 }
 
-/** Over the tables the coordinate goes in as parameters; over a view the view is it. */
-async function ask(model, cypher, parameters, whole, wanted) {
+/** A recipe is asked by its name. Over the tables the coordinate goes in as parameters; over a view the view is it. */
+async function ask(model, recipe, cypher, parameters, whole, wanted) {
+  const at = Object.fromEntries(AXES.filter((axis) => model.get(axis)).map((axis) => [axis, model.get(axis)]));
+  if (recipe) return model.call("recipe", { name: recipe.name, ...at, params: parameters }, { at: false, brief: 300 });
   if (!whole) return model.call("query", { cypher, params: parameters }, { brief: 300 });
   const now = new Date().toISOString();
   for (const axis of AXES) if (wanted.includes(axis)) parameters[axis] ||= model.get(axis) || now;
   return model.call("query_tables", { cypher, params: parameters }, { at: false, brief: 300 });
+}
+
+/** A number, a list, an object, true or false; anything else is text. */
+function valueOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 const suggested = (name) => ({ since: new Date(Date.now() - 30 * 864e5).toISOString().slice(0, 10), until: new Date(Date.now() + 864e5).toISOString().slice(0, 10), depth: "5", k: "10" })[name] ?? "";
