@@ -1,4 +1,4 @@
-"""All that a store believes as one dynamic GEXF, whose timeline is valid time: slide it, and the graph changes as the world did."""
+"""All that a store believes as one dynamic GEXF 1.3, whose timeline is valid time: slide it, and the graph changes as the world did."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphstore.core.journal.files import new_file
 from graphstore.core.read.view import Reader
 from graphstore.interchange.flat_graph import written
 from graphstore.interchange.history_tables import History
-from graphstore.interchange.networkx_files import LABEL, period_of, spells
+from graphstore.interchange.networkx_files import LABEL, period_of, spells, write_gexf
 from graphstore.interchange.xml_text import escaped
 from graphstore.values.period import OPEN, TimeLike, coalesce, instant, iso
 from graphstore.values.text import described, line
@@ -56,7 +56,7 @@ def export_gexf_timeline(store: Reader, path: str | os.PathLike[str], *, tx: Tim
         _add_nodes(graph, history)
         _add_events(graph, history)
         _add_links(graph, history)
-        networkx.write_gexf(graph, sink)
+        write_gexf(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
 

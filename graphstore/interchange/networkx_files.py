@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
@@ -37,18 +37,18 @@ def export_graphml(view: Reader, path: str | os.PathLike[str]) -> int:
 
     with new_file(Path(path)) as sink:
         graph = _drawn(flat_graph(view, _OWN))
+        for _, _, key, attributes in graph.edges(keys=True, data=True):
+            attributes["link_id"] = key  # igraph gives edges the ids of nodes
         networkx.write_graphml_xml(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
 
 def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
-    """Write the graph of a view as GEXF 1.2, dynamic: valid time is its timeline. Gives the number of nodes and edges.
+    """Write the graph of a view as GEXF 1.3, dynamic: valid time is its timeline. Gives the number of nodes and edges.
 
     The spells of a node are all periods over which it is believed, those of a link its own, an event begins when it happened. Properties are
     as in `export_graphml`, `key` is `slot`. Raises ConflictError when `path` is there.
     """
-    import networkx
-
     with new_file(Path(path)) as sink:
         view = pinned(view)
         flat = flat_graph(view, _OWN)
@@ -62,7 +62,7 @@ def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
             key = escaped(tie.properties["id"])
             attributes = graph.edges[escaped(tie.source.id), escaped(tie.target.id), key]
             attributes |= {"id": key, "spells": spells([period_of(tie.properties)])}
-        networkx.write_gexf(graph, sink)
+        write_gexf(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
 
@@ -80,6 +80,18 @@ def export_node_link(view: Reader, path: str | os.PathLike[str]) -> int:
         data = networkx.node_link_data(graph, edges="edges")
         sink.write(orjson.dumps(data, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE))
     return len(graph) + int(graph.number_of_edges())
+
+
+def write_gexf(graph: networkx.MultiDiGraph[str], sink: BinaryIO) -> None:
+    """Write a graph as GEXF 1.3. What networkx writes names the graph and its schema in ways that the schema refuses; the name is the description here."""
+    from xml.etree.ElementTree import SubElement
+
+    from networkx.readwrite.gexf import GEXFWriter
+
+    writer = GEXFWriter(graph)
+    writer.xml.attrib = {"xmlns": "http://gexf.net/1.3", "version": "1.3"}
+    SubElement(writer.xml.find("meta"), "description").text = writer.graph_element.attrib.pop("name")
+    writer.write(sink)
 
 
 def _drawn(flat: FlatGraph) -> networkx.MultiDiGraph[str]:

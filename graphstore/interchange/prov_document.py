@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from graphstore.core.journal.files import new_file
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.interchange.history_tables import History
 from graphstore.interchange.xml_text import escaped, name_of
 from graphstore.values.period import TimeLike
+from graphstore.values.text import described, line
 
 try:
     from prov.model import ProvDocument
@@ -40,6 +43,13 @@ _SYNTAXES: dict[str, dict[str, str]] = {
     "n": {"format": "provn"},
     "o": {"format": "rdf", "rdf_format": "turtle"},
 }
+_QUALIFIED = (
+    ("qualifiedGeneration", "activity", "wasGeneratedBy"),
+    ("qualifiedInvalidation", "activity", "wasInvalidatedBy"),
+    ("qualifiedDerivation", "entity", "wasDerivedFrom"),
+    ("qualifiedRevision", "entity", "wasRevisionOf", "wasDerivedFrom"),
+)
+"""Qualified relations of PROV-O, the term by which they lead on, and the plain terms that say the same."""
 Row = dict[str, Any]
 
 
@@ -55,8 +65,24 @@ def export_prov(
         raise InvalidError.choice("syntax of PROV", syntax, _SYNTAXES)
     with new_file(Path(path)) as sink:
         document = prov_document(store, tx, str if syntax == "json" else escaped)
-        sink.write(document.serialize(**_SYNTAXES[syntax]).encode())
+        text = _turtle(document) if syntax == "o" else document.serialize(**_SYNTAXES[syntax])
+        sink.write(text.encode())
     return len(document.records)
+
+
+def _turtle(document: ProvDocument) -> str:
+    """PROV-O with each qualified relation in its plain form too, such as `prov:wasRevisionOf`: what a query asks that knows no more than the first terms."""
+    from prov.serializers.provrdf import ProvRDFSerializer
+    from rdflib.namespace import PROV
+
+    graph = ProvRDFSerializer(document).encode_document(document)
+    for qualified, end, *plain in _QUALIFIED:
+        for subject, relation in list(graph.subject_objects(PROV[qualified])):
+            for name in plain:
+                other = graph.value(relation, PROV[end])
+                if other is not None:
+                    graph.add((subject, PROV[name], other))
+    return str(graph.serialize(format="turtle"))
 
 
 def prov_document(
@@ -103,18 +129,26 @@ class _Making:
         self.related: set[tuple[str, str, str]] = set()
 
     def operation(self, row: Row) -> None:
+        said = f"{_spaced(row['verb'])} {row['subject'] or ''}".strip()
+        by, why = row["author"], row["reason"]
+        label = f"{said}{f' by {by}' if by else ''}{f', because {why}' if why else ''}"
         activity = self.document.activity(
             self._named("operation", row["id"]),
             row["tx"],
             row["tx"],
-            self._attributes(row, verb="verb", subject="subject", reason="reason"),
+            self._attributes(
+                {**row, "said": label}, verb="verb", subject="subject", reason="reason", said=_LABEL
+            ),
         )
         if row["author"] is not None:
             self.authors[row["id"]] = self._agent(row["author"])
             self.document.wasAssociatedWith(activity, self.authors[row["id"]])
 
     def node(self, row: Row) -> None:
-        attributes = self._attributes(row, kind="kind", key="key", scope="scope")
+        label = f"{row['id']} is of the kind {_spaced(row['kind'])}"
+        attributes = self._attributes(
+            {**row, "said": label}, kind="kind", key="key", scope="scope", said=_LABEL
+        )
         self.document.entity(self._named("node", row["id"]), {"prov:type": self.gs["Node"], **attributes})
 
     def occurrence(self, row: Row) -> None:
@@ -124,9 +158,7 @@ class _Making:
         id = row["id"]
         self.events.add(id)
         same = {name: name for name in row if name not in _PERIODS and name not in ("id", "agent")}
-        attributes = self._attributes(
-            row, **{**same, "description": "prov:label", "occurred_at": "occurredAt"}
-        )
+        attributes = self._attributes(row, **{**same, "description": _LABEL, "occurred_at": "occurredAt"})
         entity = self.document.entity(
             self._named("event", id), [("prov:type", self.gs["Event"]), *attributes.items()]
         )
@@ -137,11 +169,14 @@ class _Making:
 
     def version(self, row: Row) -> None:
         attributes = self._attributes(
-            row,
+            {
+                **row,
+                "said": row["text"] or line(described(orjson.loads(row["content"]), None), 240) or row["ref"],
+            },
             ref="ref",
             number="number",
             content="content",
-            text="prov:label",
+            said=_LABEL,
             trigger="trigger",
             source="source",
             valid_from="validFrom",
@@ -165,9 +200,12 @@ class _Making:
     def link(self, row: Row) -> None:
         source, target = self._end(row["source"]), self._end(row["target"])
         names = ("kind", "reason", "strength", "confidence", "metadata")
+        because = f", because {row['reason']}" if row["reason"] else ""
+        label = f"{row['source']} {_spaced(row['kind'])} {row['target']}{because}"
         attributes = self._attributes(
-            row,
+            {**row, "said": label},
             **{name: name for name in names},
+            said=_LABEL,
             created_by="createdBy",
             valid_from="validFrom",
             valid_to="validTo",
@@ -229,4 +267,9 @@ class _Making:
         return self.gs[f"{what}.{name_of(id)}{more}"]
 
 
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+_LABEL = "prov:label"
 _PERIODS = ("tx_from", "tx_to", "opened_by", "closed_by")

@@ -273,11 +273,80 @@ def test_graphml_read_by_networkx_has_every_property(story, tmp_path):
     for said in nodes.values():
         said.pop("label")
 
+    assert {key: said.pop("link_id") for key, said in edges.items()} == {key: key for key in edges}
     assert {thing.id: without_id(shown(thing.properties)) for thing in flat.things} == nodes
     assert {tie.properties["id"]: without_id(shown(tie.properties)) for tie in flat.ties} == edges
     assert {(tie.source.id, tie.target.id) for tie in flat.ties} == {
         (unescaped(source), unescaped(target)) for source, target in graph.edges()
     }
+
+
+def test_graphml_read_by_igraph_has_every_thing_link_and_text(story, tmp_path):
+    igraph = pytest.importorskip("igraph")
+    view = story.as_of()
+    graph = igraph.Graph.Read_GraphML(str(exported(view, tmp_path / "out.graphml", "graphml")))
+    flat = flat_graph(view, OWN)
+    ids = {vertex.index: unescaped(vertex["id"]) for vertex in graph.vs}
+    said = {unescaped(vertex["id"]): vertex.attributes() for vertex in graph.vs}
+
+    assert graph.is_directed()
+    assert {thing.id for thing in flat.things} == set(ids.values())
+    assert {(tie.properties["id"], tie.source.id, tie.target.id) for tie in flat.ties} == {
+        (unescaped(edge["link_id"]), ids[edge.source], ids[edge.target]) for edge in graph.es
+    }
+    for thing in flat.things:
+        for name, value in shown(thing.properties).items():
+            if isinstance(value, str) and name not in ("id", *JSON):
+                assert value.replace("\r\n", "\n") == unescaped(said[thing.id][escaped(name)]).replace(
+                    "\r\n", "\n"
+                )
+
+
+GEXF = "{http://gexf.net/1.3}"
+HOLDS = {
+    "gexf": ("meta graph", "version"),
+    "meta": ("creator description", "lastmodifieddate"),
+    "creator": ("", ""),
+    "description": ("", ""),
+    "graph": ("attributes nodes edges", "defaultedgetype mode timeformat"),
+    "attributes": ("attribute", "class mode"),
+    "attribute": ("", "id title type"),
+    "nodes": ("node", ""),
+    "node": ("spells attvalues", "id label"),
+    "edges": ("edge", ""),
+    "edge": ("spells attvalues", "id source target"),
+    "spells": ("spell", ""),
+    "spell": ("", "start end"),
+    "attvalues": ("attvalue", ""),
+    "attvalue": ("", "for value start end"),
+}
+"""What GEXF 1.3 lets each element hold, of that which is written: elements, attributes."""
+
+
+@pytest.mark.parametrize("form", ["gexf", "gexf-timeline"])
+@pytest.mark.parametrize("empty", [False, True])
+def test_gexf_holds_what_its_version_1_3_lets_it(story, tmp_path, form, empty):
+    from xml.etree import ElementTree
+
+    with graphstore.open(":memory:") as none:
+        path = tmp_path / "out.gexf"
+        interchange.export(none if empty else story, path, format=form)
+    root = ElementTree.parse(path).getroot()
+    attributes = {each.get("id"): each for each in root.iter(f"{GEXF}attribute")}
+    assert (f"{GEXF}gexf", "1.3") == (root.tag, root.get("version"))
+    assert "as known at" in root.findtext(f"{GEXF}meta/{GEXF}description")
+    assert {each.get("type") for each in attributes.values()} <= {"string", "long", "double", "boolean"}
+    for each in root.iter():
+        inner, named = HOLDS[each.tag.removeprefix(GEXF)]
+        assert {below.tag for below in each} <= {GEXF + name for name in inner.split()}
+        assert set(each.attrib) <= set(named.split()), each.tag
+        for end in ("start", "end"):
+            assert each.get(end) is None or datetime.fromisoformat(each.get(end)).tzinfo is UTC
+        if "for" in each.attrib:
+            assert each.get("for") in attributes
+    nodes = [each.get("id") for each in root.iter(f"{GEXF}node")]
+    assert len(nodes) == len(set(nodes)) and bool(nodes) is not empty
+    assert {each.get(end) for each in root.iter(f"{GEXF}edge") for end in ("source", "target")} <= set(nodes)
 
 
 def test_gexf_read_by_networkx_has_every_property_and_periods_as_spells(story, tmp_path):
@@ -393,16 +462,82 @@ SYNTAXES = {
 }
 
 
+QUALIFIED = {
+    "wasGeneratedBy": "qualifiedGeneration",
+    "wasInvalidatedBy": "qualifiedInvalidation",
+    "wasDerivedFrom": "qualifiedDerivation|qualifiedRevision",
+    "wasRevisionOf": "qualifiedRevision",
+}
+
+
+def without_plain_relations(path: Path) -> None:
+    """Leave of PROV-O what its library knows: it takes a relation that is both plain and qualified for two."""
+    from rdflib import Graph
+    from rdflib.namespace import PROV
+
+    graph = Graph().parse(path)
+    for plain, qualified in QUALIFIED.items():
+        for subject, end in list(graph.subject_objects(PROV[plain])):
+            of = [one for name in qualified.split("|") for one in graph.objects(subject, PROV[name])]
+            assert any((one, None, end) in graph for one in of), (subject, plain)
+            graph.remove((subject, PROV[plain], end))
+    graph.serialize(path, format="turtle")
+
+
 @pytest.mark.parametrize("form", SYNTAXES)
 @pytest.mark.parametrize("tx", [None, BEFORE], ids=["now", "before"])
 def test_prov_read_by_its_library_is_the_document(story, tmp_path, form, tx):
     model = pytest.importorskip("prov.model")
     from graphstore.interchange.prov_document import prov_document
 
-    read = model.ProvDocument.deserialize(exported(story, tmp_path / "out", form, tx=tx), **SYNTAXES[form])
+    path = exported(story, tmp_path / "out", form, tx=tx)
+    if form == "prov-o":
+        without_plain_relations(path)
+    read = model.ProvDocument.deserialize(path, **SYNTAXES[form])
     text = str if form == "prov-json" else escaped
 
     assert prov_document(story, tx, text) == read
+
+
+SPARQL = """PREFIX prov: <http://www.w3.org/ns/prov#> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+SELECT ?label ?before ?who WHERE {
+  ?new prov:wasRevisionOf ?old ; prov:wasDerivedFrom ?old ; prov:wasGeneratedBy/prov:wasAssociatedWith/rdfs:label ?who ; rdfs:label ?label .
+  ?old rdfs:label ?before ; prov:wasAttributedTo/rdfs:label ?who
+}"""
+
+
+def test_prov_o_is_asked_in_its_plain_terms_by_two_stores(tmp_path):
+    rdflib, oxigraph = map(pytest.importorskip, ("rdflib", "pyoxigraph"))
+    with graphstore.open(":memory:", author="ana", clock=Clock()) as store:
+        store.add_node("fact", {"ships": "on Tuesday"}, id="day")
+        store.revise("day", {"ships": "on Friday"}, reason="so it was decided")
+        store.add_node("open_question", {"asks": "who ships?"}, id="new", supersedes=["day"], reason="asked")
+        path = exported(store, tmp_path / "out.ttl", "prov-o")
+    first = rdflib.Graph().parse(path)
+    second = oxigraph.Store()
+    second.load(path=str(path), format=oxigraph.RdfFormat.TURTLE)
+    expected = {("on Friday", "on Tuesday", "ana")}
+    labels = (
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> SELECT ?label WHERE { ?any rdfs:label ?label }"
+    )
+    sentences = {
+        "new supersedes day, because asked",
+        "revise day by ana, because so it was decided",
+        "new is of the kind open question",
+    }
+    revisions = "PREFIX prov: <http://www.w3.org/ns/prov#> SELECT ?a ?b WHERE { ?a prov:wasRevisionOf ?b }"
+    pairs = {("version.day-v2", "version.day-v1"), ("node.new", "node.day")}
+
+    assert expected == {tuple(map(str, row)) for row in first.query(SPARQL)}
+    assert expected == {tuple(each.value for each in row) for row in second.query(SPARQL)}
+    assert pairs == {
+        tuple(str(each).removeprefix("urn:graphstore:") for each in row) for row in first.query(revisions)
+    }
+    assert pairs == {
+        tuple(each.value.removeprefix("urn:graphstore:") for each in row) for row in second.query(revisions)
+    }
+    assert sentences <= {str(row[0]) for row in first.query(labels)}
+    assert sentences <= {row[0].value for row in second.query(labels)}
 
 
 def test_prov_says_who_generated_revised_and_invalidated_what_and_when(story):
