@@ -21,6 +21,7 @@ from graphstore.core.journal.files import new_folder
 from graphstore.errors import ConflictError, EngineError, InvalidError, LockedError
 from graphstore.store.store import Clock, GraphStore
 from graphstore.values.inputs import text_of, whole_number
+from graphstore.values.period import Instant, TimeLike, exactly, instant
 
 if TYPE_CHECKING:
     from graphstore.core.read.vector_search import Embedder
@@ -49,10 +50,10 @@ def open(
     token: str | None = None,
     timeout: float | None = None,
     share: bool = False,
-    at_least: int | None = None,
+    at_least: int | TimeLike | None = None,
 ) -> GraphStore:
     """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`; or one that a server holds, by its address,
-    such as `"http://127.0.0.1:7464"`; or one in PostgreSQL, `"postgresql://host/database?store=team"`, which many processes open and write at once. A folder that a server on this machine holds is opened through it, unless it is only to be read.
+    such as `"http://127.0.0.1:7464"`, or the addresses of several with commas; or one in PostgreSQL, `"postgresql://host/database?store=team"`, which many processes open and write at once. A folder that a server on this machine holds is opened through it, unless it is only to be read.
 
     `read_only=True` follows another process's journal: `refresh()` moves it on. `clock` gives an aware datetime. `durability="interval"` makes commits durable
     every 50 ms instead of one by one. `author` is the default author of transactions. `retention_days` and `retention_bytes` are kept in the
@@ -61,7 +62,8 @@ def open(
     environment's GRAPHSTORE_TOKEN), `timeout` how many seconds it has to answer; of a folder
     that another writer holds, how many seconds to wait for it (default: none). Clock and durability of a store that is served are its server's.
     `share=True` lets other processes of this machine in while this one holds the folder, and goes on through another's server when that holds it.
-    `at_least` waits until as many transactions are known here (`info()["transactions"]` of who wrote): a reader of another process's journal lags a little.
+    `at_least` waits until what was written by that tx is known here (`last_write` of who wrote), or so many transactions (`stats()["transactions"]`): a reader
+    of another process's journal lags a little.
 
     Raises LockedError when another writer holds it (for longer than `timeout`), DamageError (with file and line) for a damaged journal, EngineError for a newer schema or
     what the system refuses (with the file and the way out; nothing stays open or locked then),
@@ -73,7 +75,7 @@ def open(
         read_only, clock, durability, author, token, timeout, retention_days, retention_bytes, embedder
     )
     if isinstance(path, str) and path.startswith(("http://", "https://")):
-        return options.at(path)
+        return options.at(path, at_least=None if at_least is None else _tx_of_server(at_least))
     if is_cluster(path):
         return _cluster(str(path), options, driver=driver, create=create, share=share, at_least=at_least)
     with folder.opening(path):
@@ -99,7 +101,7 @@ def _cluster(
     driver: str,
     create: bool,
     share: bool,
-    at_least: int | None,
+    at_least: int | TimeLike | None,
 ) -> GraphStore:
     """The store of that name in PostgreSQL, followed from here on."""
     from graphstore.core.folder.cluster_cache import ClusterPlace
@@ -122,14 +124,33 @@ def _cluster(
     return _with_at_least(store, at_least)
 
 
-def _with_at_least(store: GraphStore, transactions: int | None) -> GraphStore:
-    """Wait until a store has followed its writers to so many transactions. Closes it when that is not soon."""
-    if transactions is not None and (known := store._followed_to(transactions, _LAG)) < transactions:
+def _with_at_least(store: GraphStore, wanted: int | TimeLike | None) -> GraphStore:
+    """Wait until a store has followed its writers to so many transactions, or to a tx. Closes it when that is not soon."""
+    if wanted is None:
+        return store
+    try:
+        if isinstance(wanted, int):
+            count = store._followed_to(wanted, _LAG)
+            known, enough = f"there are {count} transactions here", count >= wanted
+        else:
+            enough = store._followed_to_tx(instant(wanted, "at_least"), _LAG)
+            last = exactly(store._last_tx) if store._core.index.transactions else "none"
+            known = f"the last transaction here is {last}"
+    except BaseException:
         store.close()
-        raise EngineError(
-            f"at_least={transactions}: there are {known} transactions here. Ask a server that has more, or leave at_least out."
+        raise
+    if enough:
+        return store
+    store.close()
+    raise EngineError(f"at_least={wanted}: {known}. Ask a server that has more, or leave at_least out.")
+
+
+def _tx_of_server(wanted: int | TimeLike) -> Instant:
+    if isinstance(wanted, int):
+        raise InvalidError(
+            f"at_least={wanted}: of a store that is served say the tx that is to be known, last_write of who wrote."
         )
-    return store
+    return instant(wanted, "at_least")
 
 
 def _held(place: folder.Folder, patience: float, timeout: float | None) -> tuple[str, str] | None:
@@ -218,7 +239,13 @@ class _Options:
     embedder: str | Embedder | None
 
     def at(
-        self, url: str, *, token: str | None = None, folder: Path | None = None, share: bool = False
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        folder: Path | None = None,
+        share: bool = False,
+        at_least: Instant | None = None,
     ) -> GraphStore:
         """The store that a server at this address holds; of a folder, the server that holds it at each call."""
         from graphstore.remote import remote, sharing
@@ -230,7 +257,7 @@ class _Options:
                 f"{url} is made durable by its server, commit by commit. Leave durability out."
             )
         store = remote.connect(
-            url, token or self.token, author=self.author, read_only=self.read_only, timeout=self.timeout,
+            url, token or self.token, author=self.author, read_only=self.read_only, timeout=self.timeout, at_least=at_least,
             find=None if folder is None else partial(
                 sharing.again, folder, start=share or server_file.how_started(folder) == "in the background"
             ),

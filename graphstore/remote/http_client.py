@@ -11,13 +11,15 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from graphstore.errors import EngineError, InvalidError, Outcome
 from graphstore.values.doors import AGENT, DOOR
+from graphstore.values.period import Instant, instant, iso
 
 CONNECTING = 5.0
 """Seconds a server has to take up a connection."""
@@ -149,6 +151,11 @@ class _Asked(NamedTuple):
         more = "Graphstore-Again: yes\r\n" if again and self.write else ""
         return f"{self.first}{head}{self.rest}{more}\r\n".encode("latin-1") + self.body
 
+    @property
+    def held(self) -> bool:
+        """Whether it is part of a transaction, which its server holds."""
+        return "transaction=" in self.first.partition("?")[2] or self.first.startswith("POST /transaction/")
+
     def refuse_moved(self) -> None:
         """Raise EngineError for what is part of a transaction that has ended with its server."""
         if "transaction=" in self.first.partition("?")[2]:
@@ -158,15 +165,33 @@ class _Asked(NamedTuple):
             )
 
 
+def in_turn(urls: Sequence[str], tokens: Sequence[str]) -> Finding:
+    """Gives the servers of a list of addresses, each in its turn, from the second on. Raises InvalidError for what is no address."""
+    for url in urls:
+        _parts(url)
+    places = list(zip(urls, tokens if len(tokens) > 1 else [*tokens] * len(urls), strict=True))
+    return cycle([*places[1:], places[0]]).__next__
+
+
 class Connection:
     """The way to one server, shared by the threads of a process: each has a connection of its own, and a child of a fork makes new ones."""
 
     def __init__(
-        self, url: str, token: str | None, timeout: float | None = None, find: Finding | None = None
+        self,
+        url: str,
+        token: str | None,
+        timeout: float | None = None,
+        find: Finding | None = None,
+        *,
+        several: bool = False,
     ) -> None:
         self.timeout = ANSWERING if timeout is None else timeout
         self._find = find
+        self._several = several  # whether what one server does not answer another can
         self._moving = threading.Lock()
+        self._noting = threading.Lock()
+        self.written: Instant | None = None
+        """The tx of what was written by way of it, as its server said last: any server is to know it before it answers."""
         self._is_at(url, token)
         self.local = threading.local()
         """The connection of one thread."""
@@ -219,13 +244,24 @@ class Connection:
         own = ""
         if write:
             own = f"Graphstore-Request: {os.urandom(16).hex()}\r\nUser-Agent: {AGENT}{DOOR.get()}\r\n"
+        if self.written is not None:
+            own += f"Graphstore-At-Least: {iso(self.written)}\r\n"
         rest = f"Accept: {accept}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{own}"
         asked = _Asked(f"{method} {target} HTTP/1.1\r\n", rest, body, write)
         reply = self._exchange(asked, sink)
         if reply.status in (429, 503) and reply.headers.get(b"retry-after", b"").isdigit():
-            time.sleep(min(int(reply.headers[b"retry-after"]), _MOST_WAIT))
+            if not self._several or asked.held or not self._move(self.url):
+                time.sleep(min(int(reply.headers[b"retry-after"]), _MOST_WAIT))
+            else:
+                self._drop()
             reply = self._exchange(asked, sink)
+        if (told := reply.headers.get(b"graphstore-written")) is not None:
+            self._note(instant(told.decode("latin-1")))
         return reply
+
+    def _note(self, written: Instant) -> None:
+        with self._noting:
+            self.written = written if self.written is None else max(self.written, written)
 
     def _exchange(self, asked: _Asked, sink: Callable[[bytes], Any] | None) -> Reply:
         write, sent = asked.write, False
@@ -249,6 +285,9 @@ class Connection:
                 return reply
             except TimeoutError:
                 self._drop()
+                if self._several and not last and sink is None and self._move(url):
+                    asked.refuse_moved()
+                    continue
                 raise EngineError(
                     f"{self.url} did not answer within {self.timeout:g} s.{_unsure(write)} Give more time with timeout=.",
                     outcome=_outcome(write, sent),

@@ -13,6 +13,7 @@ import os
 import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from functools import update_wrapper, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self, TypeVar
@@ -28,7 +29,7 @@ from graphstore.errors import EngineError, GraphStoreError, InvalidError, NotFou
 from graphstore.remote import arguments, codec
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS, Call
-from graphstore.remote.http_client import Connection, Finding, Reply
+from graphstore.remote.http_client import Connection, Finding, Reply, in_turn
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.inputs import text_of
@@ -305,6 +306,12 @@ class _Served(Remote, Store):
             path = self._ask("stats", (), {})["path"]
             folder = self._line.folder = None if path is None else Path(path)
         return folder
+
+    @property
+    def last_write(self) -> datetime | None:
+        """The tx of the last transaction when a write by way of this connection was answered last; None before the first. Every later read of it waits
+        until its server knows that."""
+        return None if self._line.written is None else moment(self._line.written)
 
     def _forked(self, name: str, at: View | None, tx: TimeLike | None, reason: str | None) -> BranchInfo:
         """The new branch that begins from this line."""
@@ -622,13 +629,24 @@ def connect(
     read_only: bool = False,
     timeout: float | None = None,
     find: Finding | None = None,
+    at_least: Instant | None = None,
 ) -> RemoteStore:
-    """The store that a server at this address holds. `token`: what lets you in (default: the environment's GRAPHSTORE_TOKEN). `timeout` in seconds. `find`: where the
-    store is served once that server has ended.
+    """The store that a server at this address holds; of several addresses, with commas, the first that answers, and the next once that does not. `token`: what lets you
+    in (default: the environment's GRAPHSTORE_TOKEN), one for all of them, or with commas one for each. `timeout` in seconds. `find`: where the store is
+    served once that server has ended. `at_least`: the tx that is to be known there.
 
     Raises EngineError when no server answers there, InvalidError for an unknown token.
     """
-    line = Connection(url, token or os.environ.get(TOKEN) or None, timeout, find)
+    urls = url.split(",")
+    tokens = (token or os.environ.get(TOKEN) or "").split(",")
+    if len(tokens) not in (1, len(urls)):
+        raise InvalidError(
+            f"{len(tokens)} tokens for {len(urls)} addresses. Give one for all of them, or one for each."
+        )
+    if len(urls) > 1:
+        find = in_turn(urls, tokens)
+    line = Connection(urls[0], tokens[0], timeout, find, several=len(urls) > 1)
+    line.written = at_least
     store = RemoteStore(line, author=author, read_only=read_only)
     try:
         store.path  # noqa: B018  # read at once: a wrong token is reported here, and the folder is known after the connection is closed

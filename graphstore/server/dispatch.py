@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from graphstore.core.journal.asked import DoneElsewhere
 from graphstore.core.read.view import View
 from graphstore.core.tables import engine
 from graphstore.core.tables.workers import Allowance, resident
@@ -30,7 +31,7 @@ from graphstore.server.shortening import shortened
 from graphstore.values import file_access
 from graphstore.values.doors import DOOR, through
 from graphstore.values.models import Recorded
-from graphstore.values.period import instant, iso
+from graphstore.values.period import BEGINNING, instant, iso
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import Reader
@@ -53,7 +54,9 @@ GROUPED = EVERYDAY | {
 # Answered from the index in microseconds where little is known of the id: another thread would cost more than the answer.
 AT_ONCE = frozenset({"node", "event", "history", "versions", "links_from", "backlinks_to", "supersedes"})
 ENDED = "the server that held the transaction has ended. Nothing of it was kept: do it again."
+ELSEWHERE = "another server holds the transaction, and may end it yet. changes() tells within seconds whether it was kept: look before you do it again."
 LARGE = 64 << 10  # bytes of a body that is read by one of the readers: others are answered meanwhile
+_STEP = 0.005  # seconds between two looks whether a tx is known
 _LAST_QUERIES = 2.0  # seconds that queries have to finish when the server ends
 _READING = "read-"
 _LOOK = 0.25  # seconds between two looks at what waits too long
@@ -65,8 +68,8 @@ class Limits:
     """How much one request may ask for, and how many may wait. Times in seconds, sizes in bytes.
 
     `stranger`: how long a connection without a token may be silent; `strangers`: how many of them one address may have. `streams` and `exports` are by
-    token; `export`: how long one may take, `stalled`: how long its client may read nothing, `room`: what it leaves free on the disk. `cache`: what graphs and
-    tables for Cypher may keep in memory.
+    token; `export`: how long one may take, `stalled`: how long its client may read nothing, `room`: what it leaves free on the disk. `behind`: how long a read
+    waits for what its client wrote elsewhere. `cache`: what graphs and tables for Cypher may keep in memory.
     """
 
     body: int = 32 << 20
@@ -87,6 +90,7 @@ class Limits:
     export: float = 3_600.0
     stalled: float = 30.0
     room: int = 64 << 20
+    behind: float = 5.0
     cache: int = 1 << 30
 
 
@@ -232,6 +236,8 @@ class Calling:
         if commit and request is not None and request.again and not self.serving.knows(token):
             if await self.aside(partial(resent.kept_of, self.store, request.id)):
                 return
+            if self.store._place.shared:  # the server that holds it may live, and commit yet
+                raise EngineError(ELSEWHERE, outcome="unknown")
             raise EngineError(ENDED, outcome="not kept")
         turn = Turn(lambda: None, done=self._loop.create_future(), request=id)
         (self.serving.commit if commit else self.serving.abort)(token, turn)
@@ -273,9 +279,26 @@ class Calling:
 
         alone = call.name not in GROUPED or apart.branch is not None
         if self.scoped is not None:
-            return Response(200, await self.scoped.write(work, apart, request), (), kind)
+            return Response(200, await self.scoped.write(work, apart, request), self.told(), kind)
         body = await self._once(request, work, alone=alone, within=apart.transaction)
-        return Response(200, body, (), kind)
+        return Response(200, body, self.told(), kind)
+
+    def told(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The header of a write: the tx that another server is to know, so that who wrote reads it there."""
+        written = (self.store if self.scoped is None else self.scoped.main.store)._written
+        return ((b"graphstore-written", _iso(written)),) if written >= BEGINNING else ()
+
+    async def known(self, tx: bytes) -> None:
+        """Wait until a tx is known here. Raises Refused when that is not soon, InvalidError for what is no time."""
+        wanted, store = _instant_of(tx), self.store
+        until = monotonic() + self.limits.behind
+        while store._lags(wanted):
+            if monotonic() > until:
+                last = iso(store._last_tx) if store._last_tx >= BEGINNING else "nothing"
+                raise Refused(
+                    503, f"this server has not followed to tx {tx.decode()} yet: it knows {last}. Ask another, or again.", after=1
+                )  # fmt: skip
+            await asyncio.sleep(_STEP)
 
     def refuse_read_only(self) -> None:
         """Raise Refused (403) where nothing may be written."""
@@ -289,14 +312,19 @@ class Calling:
         store = self.store
         if request is None or within is not None:
             return await self.turn(partial(work, store), alone=alone, within=within)  # type: ignore[no-any-return]
+        answered = partial(resent.answered_again, store, request.id, work)
+        since = store._done_elsewhere()
         if request.again and await self.aside(partial(resent.kept_of, store, request.id)):
-            return await self.aside(partial(resent.answered_again, store, request.id, work))  # type: ignore[no-any-return]
+            return await self.aside(answered)  # type: ignore[no-any-return]
 
         def asked() -> bytes:
-            with store._asked_by(request.id):
+            with store._asked_by(request.id, since):
                 return work(store)
 
-        return await self.turn(asked, alone=alone)  # type: ignore[no-any-return]
+        try:
+            return await self.turn(asked, alone=alone)  # type: ignore[no-any-return]
+        except DoneElsewhere:
+            return await self.aside(answered)  # type: ignore[no-any-return]
 
     async def batch(
         self,
@@ -332,14 +360,14 @@ class Calling:
 
         if self.scoped is not None:
             body = await self.scoped.write(work, apart, request, author=author, reason=reason)
-            return Response(200, body, (), kind)
+            return Response(200, body, self.told(), kind)
         alone = apart.branch is not None
 
         def again(store: GraphStore) -> bytes:
             return store._decided_again(partial(work, store))
 
         body = await self._once(request, again, alone=alone, within=apart.transaction)
-        return Response(200, body, (), kind)
+        return Response(200, body, self.told(), kind)
 
     # ------------------------------------------------------------------ reading
 
@@ -516,6 +544,11 @@ def _is_of_any_view(line: Store, name: str) -> bool:
     """Whether a store answers a read as any view does: no room, and nothing that is more to a store."""
     own = getattr(type(line), name, None)
     return own is not None and own is getattr(View, name, None)
+
+
+@lru_cache(maxsize=1024)
+def _instant_of(tx: bytes) -> int:
+    return instant(tx.decode("latin-1"), "Graphstore-At-Least")
 
 
 def _iso(at: int) -> bytes:

@@ -226,6 +226,8 @@ class Door:
             if found is None:
                 if path in _STREAMS and scope["method"] == "GET":
                     receive = self._while_let_in(path, headers, receive)
+                if (wanted := headers.get(b"graphstore-at-least")) is not None and scoped:
+                    await self._calling().known(wanted)
                 door = self if grant is None else await self._within(grant, path)
                 found = await door._answer(call, scoped, headers, scope, receive, send)
             if found is not None and rules.is_compressible(found, headers):
@@ -536,7 +538,7 @@ class Door:
             await self._calling().end(token, commit=word == "commit", request=request)
             for client in [client for client, held in self._holders.items() if held == token]:
                 del self._holders[client]
-            return Response(200, b"null")
+            return Response(200, b"null", self._calling().told() if word == "commit" else ())
 
         return await self._calling().once(request, end)
 

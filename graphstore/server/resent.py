@@ -26,7 +26,13 @@ T = TypeVar("T")
 
 
 def kept_of(store: GraphStore, request: str) -> list[Asked]:
-    """The transactions that the store has of a request."""
+    """The transactions that the store has of a request, of other servers over it too. Raises EngineError, `unknown`, where these cannot be asked."""
+    try:
+        if store._place.shared:
+            store.refresh()
+    except EngineError as error:
+        error.outcome = "unknown"
+        raise
     return [] if store.path is None else transactions_of(Path(store.path) / "journal", request)
 
 
@@ -34,6 +40,7 @@ def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore],
     """What some work gave that made these transactions, which nobody heard. Raises EngineError, with the outcome, where it cannot be told, or was broken off."""
     assert store.path is not None
     kept = kept_of(store, request)
+    store._written = max(store._written, *(instant(one.head["tx"]) for one in kept))
     instants = [instant(one.head["tx"]) for one in kept]
     journal, last = Path(store.path) / "journal", moment(instants[-1])
     folder = copy_folder()

@@ -100,6 +100,7 @@ class ScopedWrites:
                 partial(self._both, work), alone=True, within=apart.transaction
             )
         store, id = self.main.store, None if request is None else request.id
+        since = store._done_elsewhere()
         if (
             request is not None
             and request.again
@@ -111,7 +112,7 @@ class ScopedWrites:
             )
 
         def alone() -> bytes:
-            with store._asked_by(id), self.transaction(author=author or apart.author, reason=reason):
+            with store._asked_by(id, since), self.transaction(author=author or apart.author, reason=reason):
                 return self._both(work)
 
         return await self.main.turn(partial(store._decided_again, alone), alone=True)  # type: ignore[no-any-return]

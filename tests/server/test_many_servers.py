@@ -7,15 +7,20 @@ import threading
 import time
 import urllib.request
 import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 import graphstore
-from graphstore import InvalidError
+from graphstore import EngineError, InvalidError
 from graphstore.cli.serve_commands import _folder_of
-from tests.support.served import serve_in_process
+from graphstore.server.dispatch import Limits
+from tests.support.served import serve_in_process, serve_in_thread
+from tests.support.wire import WRITE
 
 pytestmark = [pytest.mark.postgres, pytest.mark.rest, pytest.mark.in_process("starts servers of its own")]
 
@@ -106,3 +111,133 @@ def test_a_copy_is_not_opened_as_a_store_and_a_store_is_no_copy(address, tmp_pat
 def test_a_server_without_a_folder_of_its_own_is_refused(address):
     with pytest.raises(InvalidError, match="&cache=FOLDER"):
         _folder_of(Path(address))
+
+
+@pytest.fixture
+def two(address: str) -> Iterator[tuple[Served, Served]]:
+    """Two servers over one store in threads of this process, which the same tokens let in."""
+    with ExitStack() as ending:
+        yield tuple(ending.enter_context(served(address)) for _ in range(2))
+
+
+@contextmanager
+def served(address: str, **options: Any) -> Iterator[Served]:
+    limits = Limits(behind=0.3)
+    with graphstore.open(address, **options) as store, serve_in_thread(store, limits=limits) as url:
+        yield Served(store, url)
+
+
+def ask(url: str, body: dict[str, Any], id: str, *, again: bool = False) -> Any:
+    """Add a node by a request with an id."""
+    headers = {
+        "Authorization": f"Bearer {WRITE}",
+        "Content-Type": "application/json",
+        "Graphstore-Request": id,
+        **({"Graphstore-Again": "yes"} if again else {}),
+    }
+    asked = urllib.request.Request(f"{url}/add_node", json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return json.load(answer)
+
+
+def hold(store: graphstore.GraphStore, until: threading.Event) -> None:
+    """Keep the writer of a server waiting, and give its turn at the database to others."""
+    with store._writer:
+        until.wait(20)
+
+
+def events(url: str, last: str | None, count: int) -> list[tuple[str, list[str]]]:
+    """The next changes that a server tells after an id: the id of each, and what it is about."""
+    headers = {"Authorization": f"Bearer {WRITE}", "Accept": "text/event-stream"}
+    asked = urllib.request.Request(
+        f"{url}/changes", headers=headers | ({"Last-Event-ID": last} if last else {})
+    )
+    found: list[tuple[str, list[str]]] = []
+    with urllib.request.urlopen(asked, timeout=20) as answer:
+        for line in answer:
+            if line.startswith(b"id:"):
+                id = line[3:].decode().strip()
+            elif line.startswith(b"data:"):
+                found.append((id, [change["subject"] for change in json.loads(line[5:])]))
+                if len(found) == count:
+                    break
+    return found
+
+
+class Served(NamedTuple):
+    """A store in this process, and where it is served."""
+
+    store: graphstore.GraphStore
+    url: str
+
+
+def test_a_client_that_moves_on_reads_what_it_wrote_also_from_a_standby_that_lags(address, servers):
+    name = address.rpartition("=")[2]
+    with (
+        served(address) as first,
+        served(servers.url(name, servers.standby), read_only=True) as second,
+        graphstore.open(first.url, token=WRITE) as client,
+    ):
+        assert client.last_write is None
+        client.add_node("fact", {"n": 1}, id="one")
+        with servers.standby.paused():
+            client.add_node("fact", {"n": 2}, id="two")
+            written = client.last_write
+            assert written == first.store.last_write
+            assert "two" not in {node.id for node in second.store.nodes()}
+            with pytest.raises(EngineError, match="not followed to tx"):
+                graphstore.open(second.url, token=WRITE, at_least=written)
+        with graphstore.open(second.url, token=WRITE, at_least=written) as other:
+            assert {"n": 2} == other.node("two").content
+
+
+def test_a_client_with_two_addresses_goes_on_where_one_server_is_gone(address, tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    with (
+        serve_in_process(f"{address}&cache={folders[0]}") as (process, first),
+        serve_in_process(f"{address}&cache={folders[1]}") as (_, second),
+        graphstore.open(
+            f"{first},{second}",
+            token=",".join((folder / "token").read_text().strip() for folder in folders),
+        ) as client,
+    ):
+        threading.Timer(0.3, process.kill).start()
+        for number in range(200):
+            client.add_node("fact", {"n": number}, id=f"n{number}")
+            assert {"n": number} == client.node(f"n{number}").content
+
+        assert client.url == second
+        made = [change.subject for change in client.changes() if change.verb == "add_node"]
+        assert sorted(f"n{number}" for number in range(200)) == sorted(made)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_was_asked_of_two_servers_is_done_once_and_answered_alike(two, late):
+    """The first has done it, or is just about to: its client has not heard of it, and asks the second."""
+    first, second = two
+    body = {"kind": "fact", "content": {"n": 1}}
+    held = threading.Event()
+    if late:
+        holding = threading.Thread(target=hold, args=(first.store, held))
+        holding.start()
+    asked = [ask(first.url, body, "r1")] if not late else []
+    slow = ThreadPoolExecutor(1).submit(ask, first.url, body, "r1")
+    time.sleep(0.2)
+
+    again = ask(second.url, body, "r1", again=True)
+    held.set()
+    answers = [*asked, slow.result(20), again]
+
+    assert 1 == len({answer["id"] for answer in answers})
+    assert 1 == sum(change.verb == "add_node" for change in second.store.changes())
+
+
+def test_changes_are_gone_on_with_at_another_server(two):
+    first, second = two
+    first.store.add_node("fact", {"n": 1}, id="a")
+    heard = events(first.url, None, 1)
+    first.store.add_node("fact", {"n": 2}, id="b")
+
+    rest = events(second.url, heard[-1][0], 1)
+
+    assert ["a"] == heard[0][1] and ["b"] == rest[0][1]

@@ -112,6 +112,53 @@ class Server:
             found = connection.execute(text)  # type: ignore[call-overload]
             return list(found.fetchall()) if found.description else []
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """A standby that shows nothing new within the block."""
+        self.sql("select pg_wal_replay_pause()")
+        try:
+            yield
+        finally:
+            self.sql("select pg_wal_replay_resume()")
+
+    @contextmanager
+    def files_of_at_most(self, size: int) -> Iterator[None]:
+        """Within the block the system refuses the server to let a file grow over so many bytes, as a full disk does."""
+        self._limit_files(str(size))
+        try:
+            yield
+        finally:
+            self._limit_files("unlimited")
+
+    def _limit_files(self, size: str) -> None:
+        clients = "select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()"
+        for pid in [self.pid, *(pid for (pid,) in self.sql(clients))]:
+            command = ["prlimit", f"--pid={pid}", f"--fsize={size}:"]
+            subprocess.run(command, check=True, **_identity())  # its own user may
+
+    @contextmanager
+    def encrypted(self) -> Iterator[Path]:
+        """Within the block the server takes TLS. Gives the certificate that it shows."""
+        certificate, key = self.folder.parent / "server.pem", self.folder.parent / "server.key"
+        made = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+        subprocess.run(
+            [*made.split(), "-keyout", key, "-out", certificate],
+            check=True,
+            capture_output=True,
+            **_identity(),
+        )
+        for name, value in {"ssl_cert_file": certificate, "ssl_key_file": key, "ssl": "on"}.items():
+            self.sql(f"alter system set {name} = '{value}'")
+        self.sql("select pg_reload_conf()")
+        certificate.chmod(0o644)
+        self.folder.parent.chmod(0o755)
+        time.sleep(0.2)
+        try:
+            yield certificate
+        finally:
+            self.sql("alter system reset ssl")
+            self.sql("select pg_reload_conf()")
+
     def kill(self) -> None:
         """kill -9 of it and of all its processes."""
         if self._process is not None:

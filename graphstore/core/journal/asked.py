@@ -10,8 +10,13 @@ from typing import Any, NamedTuple
 
 from graphstore.core.journal.files import open_plain
 from graphstore.core.journal.line import check
+from graphstore.errors import EngineError
 
 _REACH = 256 << 20  # bytes looked at from the end: a request is sent again within minutes
+
+
+class DoneElsewhere(EngineError):
+    """A request was sent to another server of the store too, which was first."""
 
 
 class Asked(NamedTuple):

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import orjson
 
 from graphstore.core.journal import journal as segments
+from graphstore.core.journal.asked import transactions_of
 from graphstore.core.journal.cluster import Cluster, Diverged, Listening, Row, Unreachable, row_of
 from graphstore.core.journal.files import Moves, sync_folder, write_all
 from graphstore.core.journal.journal import Journal
@@ -35,6 +36,7 @@ _SLICE, _ALONE = (
 _POLL = 1.0  # seconds between looks at the server, should a notification be lost
 _GATHER = 0.003  # seconds in which notifications are taken together
 _CHUNK = 1 << 22
+_REQUESTS = 100_000  # of other processes that are known without a look into the copy
 
 
 class ClusterJournal(Journal):
@@ -58,6 +60,8 @@ class ClusterJournal(Journal):
         self._overtaken = False  # another process wrote there before what was sent last
         self._lost: list[tuple[Ticket, Ticket]] = []  # the numbers that were cut off for that
         self._watching: list[threading.Thread] = []
+        self._requests: dict[str, int] = {}  # that others have done, by id, with their number; the latest
+        self._followed = 0  # how many of them there were
         self._count()
 
     def _count(self) -> None:
@@ -119,6 +123,12 @@ class ClusterJournal(Journal):
         os.lseek(fd, 0, os.SEEK_END)
         write_all(fd, b"".join(group))
         self._sent = (self._sent[0] + len(group), _digest(group[-1]))
+        if b'"request":"' in group[0] and (request := orjson.loads(group[0])["head"].get("request")):
+            self._requests.pop(request, None)
+            self._requests[request] = self._followed
+            self._followed += 1
+            if len(self._requests) > _REQUESTS:
+                del self._requests[next(iter(self._requests))]
 
     def keep(self) -> None:
         """Have the copy survive a crash of this machine: it is to be a store of its own."""
@@ -203,6 +213,19 @@ class ClusterJournal(Journal):
         return any(one.endswith(f" {self.cluster.where.store}") and one != mine for one in told)
 
     # ------------------------------------------------------------------ writing
+
+    def followed(self) -> int:
+        """How many requests were seen so far that other processes have done."""
+        return self._followed
+
+    def done_elsewhere(self, request: str, since: int) -> bool:
+        """Whether another process has done a request, by its id, where it had not when `followed` gave `since`. What was written long ago is looked up in the copy."""
+        with self._server:
+            oldest = next(iter(self._requests.values()), self._followed)
+            if since >= oldest or self._followed == since:
+                return self._requests.get(request, -1) >= since
+        assert self.path is not None
+        return bool(transactions_of(self.path, request))
 
     def take_turn(self) -> bool:
         """Become the process that writes, and copy what others wrote. Returns whether there may be some to be read."""

@@ -583,6 +583,14 @@ class Journal:
     def leave_turn(self) -> None:
         """Let others append. What was appended here goes on waiting for its `sync`."""
 
+    def followed(self) -> int:
+        """How many requests were seen so far that other processes have done."""
+        return 0
+
+    def done_elsewhere(self, request: str, since: int) -> bool:
+        """Whether another process has done a request, by its id, where it had not when `followed` gave `since`."""
+        return False
+
     def watch(self, follow: Callable[[], object]) -> None:
         """Call `follow` whenever others may have written. Nobody else does while this folder is held; a reader asks by itself."""
 

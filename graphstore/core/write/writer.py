@@ -21,6 +21,8 @@ from typing import NoReturn, Self, TypeVar
 
 from graphstore.core.folder import folder
 from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.journal.asked import DoneElsewhere
+from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import COUNTS, TOUCH
 from graphstore.core.journal.seam import Ticket
 from graphstore.core.read import snapshots
@@ -34,7 +36,7 @@ from graphstore.core.write import deciding, retention
 from graphstore.core.write.drawn_ids import given, noted
 from graphstore.core.write.durability import Waiting
 from graphstore.core.write.transaction import Born, Transaction
-from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError
+from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError, WriteConflictError
 from graphstore.values import coordinates
 from graphstore.values.doors import DOOR
 from graphstore.values.inputs import text_of
@@ -48,13 +50,30 @@ _BEHIND, _AHEAD = (
     3_600_000_000,
     7 * 86_400_000_000,
 )  # microseconds between clock and last transaction that are told
-_request: ContextVar[str | None] = ContextVar("_request", default=None)
+_request: ContextVar[_Request | None] = ContextVar("_request", default=None)
 _DOORS = 500  # transactions whose door is remembered
 _LOOKS = 2  # so often a reader reads the whole journal that seems broken
 
 
+class _Request:
+    """What asks for transactions: its id, how far the journal had followed others when it was known that none had done it, and what was done of it here."""
+
+    __slots__ = ("done", "id", "since")
+
+    def __init__(self, id: str, since: int | None) -> None:
+        self.id, self.since = id, since
+        self.done: set[Instant] = set()
+
+    def refuse_done(self, journal: Journal) -> None:
+        """Raise DoneElsewhere where another process has done it meanwhile."""
+        if self.since is not None and not self.done and journal.done_elsewhere(self.id, self.since):
+            raise DoneElsewhere(
+                "another server has done this meanwhile. changes() has what it wrote.", outcome="kept"
+            )
+
+
 @contextlib.contextmanager
-def _asked_by(request: str | None) -> Iterator[None]:
+def _asked_by(request: _Request | None) -> Iterator[None]:
     token = _request.set(request)
     try:
         yield
@@ -384,8 +403,11 @@ class Writer(Reader):
             reason = None if reason is None else text_of("reason", reason, empty=True)
             core = self._core
             work: Transaction | None = None
+            asked = _request.get()
             self._take_turn()
             try:
+                if asked is not None:
+                    asked.refuse_done(core.journal)
                 with core.lock, self._handing:
                     self._owner = threading.get_ident()
                     tx = self._trying or self._again() or (self._soonest_tx() if early else self._next_tx(at))
@@ -410,8 +432,15 @@ class Writer(Reader):
                 self._open = None
                 core.journal.leave_turn()
             ticket, last, grouping = core.journal.ticket(), self._last_tx, self._waiting.grouping
+        if asked is not None:
+            asked.done.add(work.tx)
         if not grouping:
-            self._serve(ticket, max(last, BEGINNING))
+            try:
+                self._serve(ticket, max(last, BEGINNING))
+            except WriteConflictError:
+                if asked is not None:
+                    asked.done.discard(work.tx)
+                raise
 
     def _take_turn(self) -> None:
         """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
@@ -442,7 +471,7 @@ class Writer(Reader):
             counts = _touch(core, work) if core.accesses.due(work.tx) else {}
         lines, dropped = work.lines()
         if (request := _request.get()) is not None:
-            lines[0].head["request"] = request
+            lines[0].head["request"] = request.id
         before = core.journal.state
         try:
             placed = core.journal.append([(line.head, line.bodies) for line in lines])
@@ -582,9 +611,16 @@ class Writer(Reader):
         return dict(self._lines[0]._core.doors)
 
     @staticmethod
-    def _asked_by(request: str | None) -> contextlib.AbstractContextManager[None]:
-        """Have the transactions of the block carry the id of the request that asks for them: another process knows what was done of it."""
-        return _asked_by(request)
+    def _asked_by(request: str | None, since: int | None = None) -> contextlib.AbstractContextManager[None]:
+        """Have the transactions of the block carry the id of the request that asks for them: another process knows what was done of it.
+
+        `since`: what `_done_elsewhere` gave when it was known that no other had done it. A transaction of the block raises DoneElsewhere where one has since.
+        """
+        return _asked_by(None if request is None else _Request(request, since))
+
+    def _done_elsewhere(self) -> int:
+        """How many requests of others were followed so far, for `_asked_by`."""
+        return self._core.journal.followed()
 
     @contextlib.contextmanager
     def _tried(
@@ -853,6 +889,18 @@ class Writer(Reader):
             time.sleep(0.005)
             self.refresh()
         return known
+
+    def _followed_to_tx(self, tx: Instant, seconds: float) -> bool:
+        """Follow the writers until this tx is known, or for so long. Whether it is."""
+        until = time.monotonic() + seconds
+        while (lags := self._lags(tx)) and time.monotonic() < until:
+            time.sleep(0.005)
+            self.refresh()
+        return not lags and self._last_tx >= tx
+
+    def _lags(self, tx: Instant) -> bool:
+        """Whether a tx may be known here later, and is not yet."""
+        return self._last_tx < tx and (self.read_only or self._place.shared)
 
     @property
     def _stuck(self) -> bool:

@@ -391,6 +391,64 @@ def test_what_was_sent_without_an_answer_is_unknown_until_the_store_is_opened_ag
     check_whole([again], ["one", "two"])
 
 
+def test_a_reader_of_a_standby_that_lags_says_what_it_knows_and_waits_where_it_is_told_to(
+    opened, servers, url, monkeypatch
+):
+    lagging = servers.url(url.rpartition("=")[2], servers.standby)
+    writer = opened()
+    writer.add_node("fact", {"n": 1}, id="one")
+    first = writer.last_write
+    with graphstore.open(lagging, read_only=True, at_least=first) as reader, ThreadPoolExecutor(1) as pool:
+        with servers.standby.paused():
+            writer.add_node("fact", {"n": 2}, id="two")
+            assert 0 == reader.refresh() and not known(reader, "two")
+            assert first == reader.as_of().at.tx
+            with pytest.raises(InvalidError, match="not known here yet"):
+                reader.as_of(tx=writer.last_write)
+            monkeypatch.setattr("graphstore.opening._LAG", 0.1)
+            with pytest.raises(EngineError, match="the last transaction here is"):
+                graphstore.open(lagging, read_only=True, at_least=writer.last_write)
+            monkeypatch.setattr("graphstore.opening._LAG", 20.0)
+            waiting = pool.submit(graphstore.open, lagging, read_only=True, at_least=writer.last_write)
+            time.sleep(0.2)
+            assert not waiting.done()
+        with waiting.result(20) as waited:
+            assert {"n": 2} == waited.node("two").content
+        until(lambda: known(reader, "two"))
+
+
+def test_a_full_disk_of_the_server_keeps_nothing_of_what_it_refuses(opened, servers, url):
+    store = opened()
+    written = []
+    with servers.primary.files_of_at_most(18 << 20), pytest.raises(EngineError) as refused:
+        for number in range(12):
+            content = {"says": random.Random(number).randbytes(1 << 20).hex()}
+            store.add_node("fact", content, id=f"n{number}")
+            written.append(f"n{number}")
+
+    assert "not kept" == refused.value.outcome and not known(store, f"n{len(written)}")
+    store.add_node("fact", {"n": "after"}, id="after")
+    check_whole([store, opened()], [*written, "after"])
+
+
+def test_a_connection_is_encrypted_and_its_server_checked_where_the_address_says_so(
+    opened, servers, url, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("graphstore.core.journal.cluster._PATIENCE", 0.2)
+    host = servers.url("x", servers.primary).partition("@")[2].partition("/")[0]
+    at = url.replace(url.partition("@")[2].partition("/")[0], host)
+    with servers.primary.encrypted() as certificate:
+        checked = f"{at}&sslmode=verify-full&sslrootcert={certificate}"
+        with graphstore.open(checked) as store:
+            store.add_node("fact", {"n": 1}, id="one")
+            used = "select distinct ssl from pg_stat_ssl join pg_stat_activity using (pid) where application_name = 'graphstore' and ssl"
+            assert [(True,)] == servers.primary.sql(used)
+        other = tmp_path / "other.pem"
+        other.write_bytes(certificate.read_bytes()[:-200])
+        with pytest.raises(EngineError, match=r"(?i)certificate|ssl"):
+            graphstore.open(f"{at}&sslmode=verify-full&sslrootcert={other}")
+
+
 def test_what_the_server_refuses_is_not_kept_and_the_store_goes_on(opened, servers, url):
     store = opened()
     store.add_node("fact", {"n": 1}, id="one")
