@@ -134,7 +134,7 @@ def _with_at_least(store: GraphStore, wanted: int | TimeLike | None) -> GraphSto
             known, enough = f"there are {count} transactions here", count >= wanted
         else:
             enough = store._followed_to_tx(instant(wanted, "at_least"), _LAG)
-            last = exactly(store._last_tx) if store._core.index.transactions else "none"
+            last = exactly(store._last_tx) if store._first_tx is not None else "none"
             known = f"the last transaction here is {last}"
     except BaseException:
         store.close()
