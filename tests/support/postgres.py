@@ -134,7 +134,9 @@ class Server:
         clients = "select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()"
         for pid in [self.pid, *(pid for (pid,) in self.sql(clients))]:
             command = ["prlimit", f"--pid={pid}", f"--fsize={size}:"]
-            subprocess.run(command, check=True, **_identity())  # its own user may
+            subprocess.run(  # its own user may; a client may have gone meanwhile
+                command, check=pid == self.pid, capture_output=True, **_identity()
+            )
 
     @contextmanager
     def encrypted(self) -> Iterator[Path]:
