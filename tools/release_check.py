@@ -20,7 +20,7 @@ from email.parser import Parser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = "git,server,mcp,shell,otel,cloudevents,prov,vectors,pandas,polars,langgraph,anthropic,openai-agents,llama-index"
+EXTRAS = "git,server,mcp,shell,notebook,otel,cloudevents,prov,vectors,pandas,polars,langgraph,anthropic,openai-agents,llama-index"
 TESTS = ("api", "bad_input", "properties", "view_query", "git", "slots", "timeline")
 """Tests of the wheel, by the names of their files: the verbs, the graph, the files."""
 

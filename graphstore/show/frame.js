@@ -13,7 +13,7 @@ export function show(found, css) {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(css);
   document.adoptedStyleSheets = [sheet];
-  theme(holder);
+  theme(holder.ownerDocument, document.documentElement);
   holder.classList.add("live");
   const things = new Map(found.things.map((each) => [each.id, each]));
   const chain = { links: found.links };
@@ -37,14 +37,16 @@ export function show(found, css) {
   render();
 }
 
-/** The notebook's own theme goes before the system's, and is followed when it changes. */
-function theme(holder) {
+/** The notebook's own theme goes before the system's, and is followed when it changes. Gives what ends that. */
+export function theme(notebook, root) {
+  const all = [notebook.documentElement, notebook.body];
   const follow = () => {
-    const chosen = holder.closest(DARK) ? "dark" : holder.closest(LIGHT) ? "light" : "";
-    if (chosen) document.documentElement.dataset.theme = chosen;
-    else delete document.documentElement.dataset.theme;
+    const chosen = [[DARK, "dark"], [LIGHT, "light"]].find(([where]) => all.some((each) => each.matches(where)));
+    if (chosen) root.dataset.theme = chosen[1];
+    else delete root.dataset.theme;
   };
   follow();
   const watching = new MutationObserver(follow);
-  for (const each of [holder.ownerDocument.documentElement, holder.ownerDocument.body]) watching.observe(each, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+  for (const each of all) watching.observe(each, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+  return () => watching.disconnect();
 }

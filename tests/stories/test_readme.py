@@ -29,6 +29,7 @@ TYPED = (
     "docs/guide.md",
     "docs/agents.md",
     "docs/command-line.md",
+    "docs/notebooks.md",
     "docs/operations.md",
     "examples/README.md",
 )

@@ -10,6 +10,20 @@ export class Refused extends Error {
   }
 }
 
+/** What a call says beside its arguments: where it is asked, and how much of the answer is wanted. */
+export function query(model, { at = true, brief = 4000, fields, part, write = false } = {}) {
+  const query = new URLSearchParams();
+  if (model.get("branch")) query.set("branch", model.get("branch"));
+  for (const axis of ["valid", "tx"]) {
+    const value = at === true ? model.get(axis) : at?.[axis];
+    if (value) query.set(axis, value);
+  }
+  if (!write && brief) query.set("brief", brief);
+  if (fields) query.set("fields", fields);
+  if (part) query.set("part", part);
+  return query.toString();
+}
+
 /** The token: from the address's fragment, which is taken out at once, or from this session. */
 function token() {
   const found = new URLSearchParams(location.hash.slice(1)).get("token");
@@ -128,18 +142,8 @@ export class Model {
   }
 
   /** A call of the store by its name. `at`: asked at the cursors; or {valid, tx}. */
-  async call(name, args = {}, { at = true, brief = 4000, fields, part, write = false, signal } = {}) {
-    const query = new URLSearchParams();
-    if (this.get("branch")) query.set("branch", this.get("branch"));
-    for (const axis of ["valid", "tx"]) {
-      const value = at === true ? this.get(axis) : at?.[axis];
-      if (value) query.set(axis, value);
-    }
-    if (!write && brief) query.set("brief", brief);
-    if (fields) query.set("fields", fields);
-    if (part) query.set("part", part);
-    const known = query.size ? `?${query}` : "";
-    const answer = await this.ask(`/${name.replace(".", "/")}${known}`, { method: "POST", body: JSON.stringify(args), signal });
+  async call(name, args = {}, { signal, ...more } = {}) {
+    const answer = await this.ask(`/${name.replace(".", "/")}?${query(this, more)}`, { method: "POST", body: JSON.stringify(args), signal });
     return answer.json();
   }
 

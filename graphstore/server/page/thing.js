@@ -22,7 +22,7 @@ export async function render({ model, el }) {
   }
   const thing = found.thing;
   const compared = await both(model, thing).catch(() => null);
-  el.append(head(model, found), await plane(model, thing.id), h("div", { class: "columns" },
+  el.append(head(model, found), thing.occurred_at ? "" : await plane(model, thing.id), h("div", { class: "columns" },
     block("What it says", json(thing.content ?? thing.metadata ?? {})),
     provenance(thing, found),
     succession(model, found),
@@ -63,7 +63,7 @@ function head(model, found) {
 /** The plane: valid time to the right, transaction time up; a rectangle for each row, both cursors across. A click puts them there. */
 async function plane(model, id) {
   const rows = (await model.call("versions", { id }, { at: false, brief: 100, part: -400, fields: "number,valid_from,valid_to,tx_from,tx_to,text,author,content" }));
-  if (!rows.length || rows[0].number === undefined) return null; // an event or a link has no versions
+  if (!rows.length) return null;
   const [width, height, left, low] = [900, 280, 10, 22];
   const axis = (from, to, here) => {
     const times = rows.flatMap((row) => [row[from], row[to]]).concat(here || [], new Date().toISOString()).filter(Boolean).map(Date.parse);
