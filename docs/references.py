@@ -242,12 +242,13 @@ _FORMATS = """
 Without `--format`, `export` writes the dump that `graphstore restore` reads. The dump is the only backup.
 """
 _OWN = """
+| `delta` | the whole history up to a tx, appended to what is there | rows and closings | DuckDB, Spark, any lakehouse (extra `lake`) |
 | `gasoline` | the events of one view | lines | Gasoline |
 | `otlp` | the traces of one view | spans | OpenTelemetry (extra `otel`) |
 | `pi-brain` | the segments of coding sessions | files | pi-brain |
 """
 _NOTES = """
-`parquet`, `neo4j-csv` and `pi-brain` write a folder, the others a file. The library that owns a format reads it back in the tests.
+`parquet`, `delta`, `neo4j-csv` and `pi-brain` write a folder, the others a file. The library that owns a format reads it back in the tests.
 [Files for other tools](semantics/interchange.md) says what each format cannot hold.
 """
 

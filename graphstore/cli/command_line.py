@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from graphstore.cli import commands, common, file_commands, made, serve_commands
+from graphstore.cli import commands, common, copy_commands, file_commands, made, serve_commands
 from graphstore.cli.commands import FILES, GROUPS, SERVE, SESSIONS, UNLISTED
 from graphstore.values.doors import DOOR
 
@@ -25,6 +25,8 @@ BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
     "sql": (file_commands.sql, commands.READ),
     "restore": (file_commands.restore, FILES),
     "copy": (file_commands.copy, FILES),
+    "lake follow": (copy_commands.lake_follow, FILES),
+    "lake sql": (copy_commands.lake_sql, FILES),
     "verify": (file_commands.verify, FILES),
     "demo": (file_commands.demo, FILES),
     "serve": (serve_commands.serve, SERVE),
@@ -40,6 +42,7 @@ UNDER = {
     "sessions": "Sessions of coding agents.",
     "memory": "Look into memory.",
     "index": "Fill memory from files.",
+    "lake": "The history as Delta tables, in a folder or an object store.",
     "token": "Tokens for who may see and do less, or not for ever.",
 }
 """The commands that have commands below them."""

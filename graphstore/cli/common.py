@@ -33,6 +33,7 @@ class DumpFormat(StrEnum):
     otlp = "otlp"
     pi_brain = "pi-brain"
     parquet = "parquet"
+    delta = "delta"
     graphml = "graphml"
     gexf = "gexf"
     gexf_timeline = "gexf-timeline"
@@ -153,6 +154,16 @@ def _opened(path: Path, author: str | None, read_only: bool, create: bool, share
             if monotonic() >= until:
                 raise
             sleep(_PAUSE)
+
+
+@contextmanager
+def open_here(path: Path) -> Iterator["GraphStore | Branch"]:
+    """The store, or the branch of it that was chosen, read in this process, also where a server has it: for what reads every row."""
+    import graphstore
+
+    name = CHOSEN.get()
+    with graphstore.open(place_of(path), read_only=True) as store:
+        yield store if name is None else store.on(name)
 
 
 @contextmanager

@@ -61,13 +61,16 @@ def demo(
 
 def export(
     store: Store,
-    dump: Annotated[Path, typer.Argument(metavar="DUMP", help="Where to write it.")],
+    dump: Annotated[
+        str,
+        typer.Argument(metavar="DUMP", help="Where to write it; with --format delta also s3://bucket/path."),
+    ],
     form: Annotated[
         DumpFormat,
         typer.Option(
             "--format",
             help="The whole store; its events as a Gasoline log, its traces as OTLP, its sessions as JSON files; the graph of a "
-            "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, gexf-timeline, prov-json, "
+            "view (graphml, gexf, node-link, neo4j-csv, neo4j-cypher); or the whole history up to --tx (parquet, delta, gexf-timeline, prov-json, "
             "prov-xml, prov-n, prov-o).",
         ),
     ] = DumpFormat.graphstore,
@@ -78,11 +81,12 @@ def export(
     """Write the whole store to a dump that `restore` reads; or, with --format, what other tools read."""
     if form is DumpFormat.graphstore and (valid or tx):
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
-    with open_store(store, read_only=True) as opened, progress_bar(f"exporting {common.shown(store)}"):
+    opening = common.open_here(store) if form is DumpFormat.delta else open_store(store, read_only=True)
+    with opening as opened, progress_bar(f"exporting {common.shown(store)}"):
         if form is DumpFormat.pi_brain:
             from graphstore.imports.pi_brain import export_pi_brain
 
-            done = export_pi_brain(view_at(opened, valid, tx), dump)
+            done = export_pi_brain(view_at(opened, valid, tx), Path(dump))
             for warning in done.warnings:
                 common.say(f"left out: {warning}", err=True)
             answer(
@@ -100,23 +104,23 @@ def export(
 
 
 def _exported(
-    opened: "GraphStore | Branch", dump: Path, form: DumpFormat, valid: str | None, tx: str | None
+    opened: "GraphStore | Branch", dump: str, form: DumpFormat, valid: str | None, tx: str | None
 ) -> tuple[int, str]:
     """Write a store in a format: how many, of what."""
     if form is DumpFormat.graphstore:
-        return opened.export(dump), "lines"
+        return opened.export(Path(dump)), "lines"
     if form is DumpFormat.gasoline:
         from graphstore.imports.gasoline import export_gasoline
 
-        return export_gasoline(view_at(opened, valid, tx), dump), "lines"
+        return export_gasoline(view_at(opened, valid, tx), Path(dump)), "lines"
     if form is DumpFormat.otlp:
         from graphstore.imports.otlp import export_otlp
 
-        return export_otlp(view_at(opened, valid, tx), dump), "spans"
-    from graphstore.interchange import formats
+        return export_otlp(view_at(opened, valid, tx), Path(dump)), "spans"
+    from graphstore.interchange import formats, lake
 
-    chosen = formats.FORMATS[form]
-    if not chosen.history:
+    chosen = None if form is DumpFormat.delta else formats.FORMATS[form]
+    if chosen is not None and not chosen.history:
         view = view_at(opened, valid, tx)
         return formats.export(view, dump, format=form.value), chosen.counted
     if valid:
@@ -124,6 +128,8 @@ def _exported(
             f"{form.value} is the whole history up to --tx; it takes no --valid and no --as-of."
         )
     known = view_at(opened, None, tx).at.tx
+    if chosen is None:
+        return lake.export_delta(opened, dump, tx=known), "rows and closings"
     return formats.export(opened, dump, format=form.value, tx=known), chosen.counted
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,19 +17,24 @@ from graphstore.errors import QueryError
 from graphstore.interchange.history_tables import NAMES, History
 from graphstore.values.period import TimeLike
 
-__all__ = ["ask"]
+__all__ = ["answered", "ask", "duckdb_here", "statements"]
 
 _MACRO = re.compile(r"^CREATE MACRO (\w+)\(.*?;$", re.DOTALL | re.MULTILINE)
 _WORD = re.compile(r"\w+")
 
 
 @cache
-def _views() -> dict[str, str]:
-    """The views by name, in the order in which they are made: those of the package, else of the working copy."""
+def statements(name: str) -> str:
+    """A file of `sql/`: that of the package, else of the working copy."""
     installed = Path(__file__).parents[1] / "_sql"
     folder = installed if installed.is_dir() else Path(__file__).parents[2] / "sql"
-    text = (folder / "as_of.sql").read_text(encoding="utf-8")
-    return {found[1]: found[0] for found in _MACRO.finditer(text)}
+    return (folder / f"{name}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def _views() -> dict[str, str]:
+    """The views by name, in the order in which they are made."""
+    return {found[1]: found[0] for found in _MACRO.finditer(statements("as_of"))}
 
 
 def ask(
@@ -39,26 +45,47 @@ def ask(
     The tables are `nodes`, `versions`, `events`, `occurrences`, `links` and `operations`; only those that the text reads are made. Instants are in UTC.
     Raises QueryError for what DuckDB refuses and where it is not installed, InvalidError for a view.
     """
-    duckdb = _duckdb()
     history = History(store, tx)
-    settings = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    with duckdb.connect(":memory:", config=settings) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+    with duckdb_here() as connection:
         for name in _read(text):
             schema = history.schema(name)
             connection.register(name, pa.concat_tables([schema.empty_table(), *history.parts(name)]))
+        return answered(
+            connection,
+            text,
+            params,
+            [view for view in _views() if set(_tables_of(_views()[view])) <= set(_read(text))],
+        )
+
+
+@contextmanager
+def duckdb_here() -> Iterator[Any]:
+    """A DuckDB of its own in memory, its instants in UTC. Raises QueryError where it is not installed, and for what it refuses in the block."""
+    try:
+        import duckdb
+    except ImportError:
+        raise QueryError("DuckDB is not installed. Install it with: pip install 'graphstore[sql]'") from None
+    settings: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    with duckdb.connect(":memory:", config=settings) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
         try:
-            for view in _views().values():
-                if set(_tables_of(view)) <= set(_read(text)):
-                    connection.execute(view)
-            found = connection.sql(text, params=dict(params) if params else None)
-            if found is None:
-                raise QueryError("the text gives no rows. End it with a SELECT.")
-            return Result.of_arrow(found.to_arrow_table())
+            yield connection
         except duckdb.Error as error:
             raise QueryError(
                 f"DuckDB refused: {error}\nTables: {', '.join(NAMES)}. Views: {', '.join(_views())}."
             ) from error
+
+
+def answered(
+    connection: Any, text: str, params: Mapping[str, Any] | None, views: Iterable[str] | None = None
+) -> Result:
+    """The answer to a text, with views of `sql/as_of.sql` by name, by default all. Raises QueryError for a text that gives no rows."""
+    for name in _views() if views is None else views:
+        connection.execute(_views()[name])
+    found = connection.sql(text, params=dict(params) if params else None)
+    if found is None:
+        raise QueryError("the text gives no rows. End it with a SELECT.")
+    return Result.of_arrow(found.to_arrow_table())
 
 
 def _read(text: str) -> list[str]:
@@ -73,11 +100,3 @@ def _tables_of(text: str) -> set[str]:
     for name in words & _views().keys() - ({own[1]} if own else set()):
         found |= _tables_of(_views()[name])
     return found
-
-
-def _duckdb() -> Any:
-    try:
-        import duckdb
-    except ImportError:
-        raise QueryError("DuckDB is not installed. Install it with: pip install 'graphstore[sql]'") from None
-    return duckdb

@@ -564,7 +564,7 @@ class Projection:
                 bool(index.is_event[index.l_tgt[link]]),
             )
             groups.setdefault(pair, []).append(at)
-        whole = pa.table(self._link_columns(lo, hi))
+        whole = pa.table(self.link_columns(lo, hi))
         by_table: dict[tuple[str, bool, bool], list[int]] = {}
         for (kind, source, target), rows in groups.items():
             by_table.setdefault((self.table_of(kind), source, target), []).extend(rows)
@@ -572,7 +572,8 @@ class Projection:
             part = whole if len(rows) == len(whole) else whole.take(numbers(rows))
             yield table, (_label(source), _label(target)), part
 
-    def _link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:
+    def link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:
+        """The rows [lo, hi) of links as columns."""
         index = self._index
         ends, closes = index.k_end[lo:hi], index.k_close[lo:hi]
         for row in index.link_closings[index.mark().link_closings :]:

@@ -1,0 +1,276 @@
+"""The whole history as Delta tables, in a folder or in an object store, which follow the store: for DuckDB, Spark, and what else reads a lakehouse.
+
+There is a table for each of `change_feed.NAMES`. Nothing in them changes: a row is appended once, and so is its *closing*, a row that has only `row`,
+`tx_to` and `closed_by`. `sql/lake.sql` joins the two. Each commit carries the position it comes to, so a follower that was killed goes on from there,
+and of two followers that take the same part one is refused. `operations` is written last: what its last tx says is there as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from time import sleep
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphstore.core.read.view import Reader
+from graphstore.core.tables.result import Result
+from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
+from graphstore.interchange.history_tables import History
+from graphstore.interchange.sql import answered, duckdb_here, statements
+from graphstore.store.change_feed import NAMES, PART, ChangeFeed, Position
+from graphstore.values.period import TimeLike, instant, moment
+
+if TYPE_CHECKING:
+    import deltalake
+
+__all__ = ["Lake", "Taken", "ask", "export_delta", "follow"]
+
+COMPACT_EVERY = 100
+"""Commits of a table after which its small files are made large ones."""
+_CLOSED = ("versions", "events", "links")
+_STORE = "graphstore.store"
+_COUNTED = ("graphstore.rows", "graphstore.closings", "graphstore.tx")
+_COMPARED = "row,id,node_id,event_id,source,target,tx,tx_from,tx_to,valid_from,valid_to,occurred_at"
+_MOST = 10_000  # ids in one statement
+Options = Mapping[str, str]
+
+
+class Taken(NamedTuple):
+    """What was written: rows and closings appended, and the tx up to which the tables have the whole history, None while they have none."""
+
+    rows: int
+    closings: int
+    tx: str | None
+
+
+def schema(name: str) -> pa.Schema:
+    """The columns of a table: those of an export to Parquet, in three of them the number of the `row`, and the month of its tx, by which the files lie."""
+    numbered = [("row", pa.int64())] if name in _CLOSED else []
+    return pa.schema([*numbered, *History.schema(name), ("month", pa.string())])
+
+
+class Lake:
+    """The tables below an address: a folder, or an object store such as `s3://bucket/path`."""
+
+    def __init__(self, uri: str, options: Options | None = None) -> None:
+        """`options`: settings of the object store (`AWS_ENDPOINT_URL`, …), beside those of the environment."""
+        self._delta = _deltalake()
+        self.uri = uri.rstrip("/")
+        if not self.uri:
+            raise InvalidError("the address of the tables is empty. Give a folder, or s3://bucket/path.")
+        self._options = dict(options or {})
+        self._commits = dict.fromkeys(NAMES, 0)
+
+    def _table(self, name: str) -> deltalake.DeltaTable | None:
+        place = f"{self.uri}/{name}"
+        with _refused(place):
+            if not self._delta.DeltaTable.is_deltatable(place, storage_options=self._options):
+                return None
+            found: deltalake.DeltaTable = self._delta.DeltaTable(place, storage_options=self._options)
+            return found
+
+    def take(self, feed: ChangeFeed, tx: int | None = None) -> Taken:
+        """Append what the tables do not have yet of a store, up to a tx. Raises ConflictError for tables of another store."""
+        identity = feed.identity()
+        if identity is None:
+            return Taken(0, 0, None)
+        goal = feed.goal(tx)
+        counts = [0, 0]
+        for name in NAMES:
+            table = self._table(name) or self._made(name, identity)
+            since = self._since(table, identity)
+            feed.check(since, table.table_uri)
+            if name == "operations":
+                self._forget(feed, feed.forgotten(since, goal[name]))
+                table = self.there(name)
+            for part, after in feed.parts(name, since, goal[name]):
+                counts["tx_to" in part.column_names] += len(part)
+                if len(part) or sum(after[:2]) - sum(since[:2]) >= PART:  # else it is looked at once more
+                    self._append(table, name, part, after._replace(tx=goal[name].tx))
+        return Taken(counts[0], counts[1], str(moment(max(goal["operations"].tx, since.tx))))
+
+    def _made(self, name: str, identity: str) -> deltalake.DeltaTable:
+        place = f"{self.uri}/{name}"
+        columns = schema(name)
+        compared = [column for column in _COMPARED.split(",") if column in columns.names]
+        with _refused(place):
+            made: deltalake.DeltaTable = self._delta.DeltaTable.create(
+                place,
+                schema=columns,
+                partition_by=["month"],
+                # no texts in the log: what is erased from the files would stay there
+                configuration={_STORE: identity, "delta.dataSkippingStatsColumns": ",".join(compared)},
+                raise_if_key_not_exists=False,
+                storage_options=self._options,
+            )
+            return made
+
+    def _since(self, table: deltalake.DeltaTable, identity: str) -> Position:
+        found = table.metadata().configuration.get(_STORE)
+        if found != identity:
+            raise ConflictError(
+                f"{table.table_uri} is {'a table of another store' if found else 'no table of a store'}. "
+                "Name another place, or remove what is there."
+            )
+        return _position(table)
+
+    def _append(self, table: deltalake.DeltaTable, name: str, part: pa.Table, after: Position) -> None:
+        """One commit: rows or closings, and the position they come to."""
+        counted = [self._delta.Transaction(*pair) for pair in zip(_COUNTED, after, strict=True)]
+        with _refused(table.table_uri):
+            self._delta.write_deltalake(
+                table,
+                _laid_out(name, part),
+                mode="append",
+                commit_properties=self._delta.CommitProperties(app_transactions=counted),
+            )
+        self._commits[name] += 1
+        if self._commits[name] >= COMPACT_EVERY:
+            self.compact(name)
+            table.update_incremental()
+
+    def compact(self, name: str) -> None:
+        """Make large files of a table's small ones. Files that are no longer used go after a week."""
+        table = self.there(name)
+        with _refused(table.table_uri):
+            table.optimize.compact()
+            table.create_checkpoint()
+            table.vacuum(dry_run=False)
+        self._commits[name] = 0
+
+    def _forget(self, feed: ChangeFeed, forgotten: Mapping[str, list[str]]) -> None:
+        """Write the rows of what the store has forgotten anew, without its contents and reasons, and delete the files that had them."""
+        if not any(forgotten.values()):
+            return
+        for name, ids in forgotten.items():
+            table = self.there(name)
+            upto = _position(table)
+            for some in _some(ids):
+                with _refused(table.table_uri):
+                    table.delete(f"{'node_id' if name == 'versions' else 'id'} IN ({_listed(some)})")
+                self._append(table, name, feed.of_things(name, some, upto), upto)
+        table = self.there("operations")
+        for batch in table.to_pyarrow_dataset().to_batches(
+            columns=["id"], filter=pc.field("reason").is_valid()
+        ):
+            for some in _some(feed.without_reason(batch["id"].to_pylist())):
+                with _refused(table.table_uri):
+                    table.update(updates={"reason": "NULL"}, predicate=f"id IN ({_listed(some)})")
+        for name in (*forgotten, "operations"):
+            table = self.there(name)
+            with _refused(table.table_uri):
+                table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+
+    def there(self, name: str) -> deltalake.DeltaTable:
+        """A table as it is now. Raises NotFoundError where there is none."""
+        table = self._table(name)
+        if table is None:
+            raise NotFoundError(
+                f"there is no table {name} at {self.uri}. Write the tables with: graphstore export STORE {self.uri} --format delta"
+            )
+        return table
+
+
+def _position(table: deltalake.DeltaTable) -> Position:
+    return Position(*(table.transaction_version(name) or 0 for name in _COUNTED))
+
+
+def _some(ids: list[str]) -> Iterator[list[str]]:
+    for at in range(0, len(ids), _MOST):
+        yield ids[at : at + _MOST]
+
+
+def _listed(ids: list[str]) -> str:
+    return ", ".join("'" + id.replace("'", "''") + "'" for id in ids)
+
+
+def _laid_out(name: str, part: pa.Table) -> pa.Table:
+    """Rows or closings in the columns of a table."""
+    columns = schema(name)
+    begun = "tx_to" if "tx_to" in part.column_names else "tx" if name == "operations" else "tx_from"
+    part = part.append_column("month", pc.strftime(part[begun], format="%Y-%m"))
+    filled = [
+        part[field.name].cast(field.type)
+        if field.name in part.column_names
+        else pa.nulls(len(part), field.type)
+        for field in columns
+    ]
+    return pa.table(filled, schema=columns)
+
+
+def export_delta(
+    store: Reader, path: str, *, tx: TimeLike | None = None, options: Options | None = None
+) -> int:
+    """Append to the Delta tables at an address what they do not have yet of a store, up to `tx` (default: now). Gives how many rows and closings.
+
+    `options`: settings of the object store. Raises ConflictError for tables of another store, InvalidError for a view or a store that lies elsewhere,
+    EngineError where the tables cannot be written; what was committed before is kept, and the next call goes on from there.
+    """
+    done = Lake(str(path), options).take(ChangeFeed(store), None if tx is None else instant(tx))  # type: ignore[arg-type]
+    return done.rows + done.closings
+
+
+def follow(
+    store: Reader,
+    uri: str,
+    told: Callable[[Taken], None],
+    *,
+    every: float = 1.0,
+    options: Options | None = None,
+) -> None:
+    """Append to the tables at an address what is recorded, until interrupted, looking every so many seconds. `told` hears what was appended."""
+    lake, feed = Lake(uri, options), ChangeFeed(store)  # type: ignore[arg-type]
+    while True:
+        done = lake.take(feed)
+        if done.rows or done.closings:
+            told(done)
+        else:
+            sleep(every)
+
+
+def ask(
+    uri: str, text: str, params: Mapping[str, Any] | None = None, *, options: Options | None = None
+) -> Result:
+    """The answer of DuckDB to a text of SQL over the tables at an address: `nodes`, `versions` … and the views of `sql/as_of.sql`.
+
+    Raises QueryError for what DuckDB refuses and where it is not installed, NotFoundError where there are no tables.
+    """
+    lake = Lake(uri, options)
+    with duckdb_here() as connection:
+        for name in NAMES:
+            connection.register(f"{name}_log", lake.there(name).to_pyarrow_dataset())
+        connection.execute(statements("lake"))
+        return answered(connection, text, params)
+
+
+@contextmanager
+def _refused(place: str) -> Iterator[None]:
+    """Turns what the library refuses into an EngineError that names the table, and a part that somebody else has written into a ConflictError."""
+    from deltalake.exceptions import CommitFailedError, DeltaError
+
+    try:
+        yield
+    except CommitFailedError as error:
+        raise ConflictError(
+            f"{place} was written by somebody else meanwhile ({_line(error)}). One process follows a store into one place; start it again to go on."
+        ) from error
+    except (DeltaError, OSError) as error:
+        raise EngineError(f"{place} cannot be written or read: {_line(error)}") from error
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
+
+
+def _deltalake() -> Any:
+    try:
+        import deltalake
+    except ImportError:
+        raise InvalidError(
+            "deltalake is not installed. Install it with: pip install 'graphstore[lake]'"
+        ) from None
+    return deltalake
