@@ -33,6 +33,7 @@ from benchmarks.sessions import sessions
 from benchmarks.timeline import timeline
 from benchmarks.timing import apart, once, process, race, together
 from benchmarks.topics import topics
+from benchmarks.tpc_bih import tpc_bih
 
 MICRO, MILLI, MEGA = 1e-6, 1e-3, 1e6
 COMMITS = {"ours": 20, "floor": 20, "sqlite": 20, "tiramemsu": 20}
@@ -364,6 +365,7 @@ GROUPS: dict[str, Group] = {
     "walks": walks,
     "arrow": whole_view,
     "query": query,
+    "tpc_bih": tpc_bih,
     "load": load,
     "writes": writes,
     "batches": batches,
