@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http test-postgres fuzz schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http test-postgres fuzz schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -73,6 +73,9 @@ pictures: $(VENV)/dev  ## draw the pictures of README anew
 
 page-pictures: $(VENV)/dev  ## every tab of the page at 1280 and at 390 px, light and dark, of a made-up team, into .pictures/ to be looked at
 	$(BIN)/python tools/page_pictures.py $(ARGS)
+
+page-times: $(VENV)/dev  ## how long the page takes beside 100,000 versions and 50,000 messages: the first page, and a cursor moved on each tab
+	$(BIN)/python tools/page_times.py
 
 notebook: $(VENV)/dev  ## run the example notebook and keep its outputs
 	$(BIN)/python docs/notebook.py

@@ -48,6 +48,8 @@ def _answer(request: Request) -> Response:
     name = request.url.path.removeprefix("/page/") if request.url.path != "/" else FIRST
     body, tag = _file(name)
     headers = {**_HEADERS, "etag": tag}
+    if name.endswith((".svg", ".webmanifest")):
+        headers["cache-control"] = "max-age=86400"  # a browser asks for the icon at every new address
     if request.headers.get("if-none-match") in (tag, f"W/{tag}"):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=_KINDS[Path(name).suffix], headers=headers)

@@ -384,6 +384,20 @@ def test_live_says_who_follows_and_through_which_door_each_write_came(browser: A
         window.page.close()
 
 
+def test_numbers_with_their_periods_are_drawn_over_time(window: Window, team: tuple[GraphStore, str]):
+    text = "FOR VALID_TIME ALL MATCH (n:Node {id: 'limit'}) RETURN n.id, n.valid_from, n.valid_to, n.number ORDER BY n.valid_from"
+    rows = team[0].query(text).tuples()
+    assert [begin for _, begin, *_ in rows[1:]] == [end for _, _, end, _ in rows[:-1]] and len(rows) > 1
+    page = window.at(tab="ask", run="1", cypher=text)
+    drawn = page.locator(".steps-over-time path:not(.rule)")
+    assert 1 == drawn.count()
+    path = drawn.get_attribute("d")
+    assert (1, len(rows) - 1, len(rows)) == tuple(path.count(each) for each in "MVH")
+    assert "limit: " + ", ".join(str(row[-1]) for row in rows) == drawn.locator("title").text_content()
+    page = window.at(tab="ask", run="1", cypher="MATCH (n:Node) RETURN n.id, n.number LIMIT 3")
+    assert 0 == page.locator(".steps-over-time").count() and 1 == page.locator("table").count()
+
+
 def test_a_recipe_and_a_text_of_ones_own_lead_to_a_thing(window: Window, team: tuple[GraphStore, str]):
     page = window.at(tab="ask", recipe="most_revised")
     page.click("form.ask button[type=submit]")

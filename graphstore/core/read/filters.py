@@ -64,13 +64,20 @@ class Filters(NamedTuple):
 
     def saying(self, sight: Sight, text: str) -> set[int]:
         """What is believed and holds at a coordinate as a version that says all of a text, superseded events too, and is wanted."""
+        import numpy as np
+
         index, fits = sight.index, self.fitting(sight)
         found = set()
-        for ver in sight.found(text, 1).saying():
-            ent = index.v_ent[ver]
-            row = sight.find(ent)
-            holds = row >= 0 and index.r_ver[row] == ver
-            if holds and (not self.kind or index.kind[ent] in self.kind) and (fits is None or fits(ent, row)):
+        said = np.fromiter(sight.found(text, 1).saying(), dtype=np.int64)
+        rows = sight.covering()
+        vers = np.array(index.r_ver[:])[rows]
+        for row in rows[np.isin(vers, said)].tolist():
+            ent = index.r_ent[row]
+            if (
+                sight.find(ent) == row
+                and (not self.kind or index.kind[ent] in self.kind)
+                and (fits is None or fits(ent, row))
+            ):
                 found.add(ent)
         return found
 

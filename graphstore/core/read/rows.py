@@ -247,15 +247,26 @@ class Rows:
         import numpy as np
 
         index = self.index
-        changed = np.frombuffer(index.changed.tobytes(), dtype=np.int64)
+        rows = self.covering()  # first: later rows are none of them
+        ents = np.unique(np.array(index.r_ent[:])[rows])
+        changed = _copied(index.changed)[ents]
         found: list[tuple[Instant, int]] = []
-        for ent in np.argsort(changed, kind="stable")[::-1].tolist():
-            if len(found) == most and changed[ent] <= found[0][0]:
+        for at in np.argsort(changed, kind="stable")[::-1].tolist():
+            if len(found) == most and changed[at] <= found[0][0]:
                 break
+            ent = int(ents[at])
             if ent < len(index.born) and index.born[ent] <= self.tx and (row := self.find(ent)) >= 0:
                 keep = heappush if len(found) < most else heappushpop
                 keep(found, (self.recorded(row), ent))
         return [ent for _, ent in sorted(found, reverse=True)]
+
+    def covering(self) -> Any:
+        """The rows, as an array, that were believed at the tx and whose period holds the instant. What was undone or forgotten has none that `find` gives."""
+        index, valid, tx = self.index, self.valid, self.tx
+        columns = [_copied(each) for each in (index.r_from, index.r_to, index.r_tx, index.r_end)]
+        size = min(map(len, columns))
+        begins, ends, since, until = (each[:size] for each in columns)
+        return ((begins <= valid) & (valid < ends) & (since <= tx) & (tx < until)).nonzero()[0]
 
     def turns(self, axis: str) -> list[Instant]:
         """The instants, in order, at which something believed here begins or ends (`valid`), or at which something was recorded by now (`tx`)."""

@@ -163,10 +163,17 @@ class Postings:
         return [ent for ent in sorted(known) if index.born[ent] <= sight.tx and _stood(sight, ent)]
 
     def traces(self, sight: At) -> list[str]:
-        """The ids of all traces there is something of, in the order they were first known."""
+        """The ids of the traces of which something had begun by here, in the order they were first known."""
+        import numpy as np
+
         self._follow(sight.core)
-        numbers, lists = self._numbers["trace"], self._lists["trace"]
-        kept = [name for name, number in numbers.items() if lists[number]]
+        index, column, numbers = sight.index, self._columns["trace"], self._numbers["trace"]
+        begun = np.frombuffer(index.r_from[: len(column)].tobytes(), np.int64) <= sight.valid
+        there = np.bincount(
+            np.frombuffer(column.tobytes(), np.uint32)[: len(begun)][begun],
+            minlength=len(self._lists["trace"]),
+        )
+        kept = [name for name, number in numbers.items() if there[number] and self._lists["trace"][number]]
         open_ones = (fields["trace"] for _, fields in self._open_fields(sight.core) if "trace" in fields)
         return list(dict.fromkeys([*kept, *open_ones]))
 

@@ -1,6 +1,6 @@
 // Ask: Cypher with completion, as of the cursors; the recipes of the package with their parameters as fields; the answer as a table, or as a graph.
 
-import { block, button, count, field, h, line, nothing, prose, s, thingLink } from "./parts.js";
+import { block, button, count, field, h, hue, line, nothing, prose, s, thingLink, when } from "./parts.js";
 
 const KEYWORDS = "MATCH OPTIONAL WHERE RETURN ORDER BY LIMIT SKIP WITH UNWIND AS DISTINCT AND OR NOT IN CONTAINS STARTS ENDS IS NULL CASE WHEN THEN ELSE END DESC count( collect( sum( min( max( avg( labels( label( AS_OF( BELIEVED( HOLDS(".split(" ");
 const FIRST = "MATCH (a:Node)-[l]->(b:Node) RETURN a, l, b LIMIT 25";
@@ -100,7 +100,8 @@ function answer(model, found, took) {
   const shown = found.rows.slice(0, 500);
   const values = shown.flatMap((row) => Object.values(row));
   const graph = values.some(isNode) ? drawn(model, shown.map((row) => found.columns.map((name) => row[name]))) : null;
-  return h("div", null, graph && block("As a graph", graph), block(said, h("div", { class: "scroll" }, h("table", null, h("thead", null, h("tr", null, found.columns.map((name) => h("th", null, line(name, 60))))), h("tbody", null, shown.map((row) => h("tr", null, found.columns.map((name) => row[name]).map((value, place) => h("td", null, cell(model, value, found.columns[place])))))))),
+  const over = stretches(found.columns, shown);
+  return h("div", null, graph && block("As a graph", graph), over && block("Over time", over), block(said, h("div", { class: "scroll" }, h("table", null, h("thead", null, h("tr", null, found.columns.map((name) => h("th", null, line(name, 60))))), h("tbody", null, shown.map((row) => h("tr", null, found.columns.map((name) => row[name]).map((value, place) => h("td", null, cell(model, value, found.columns[place])))))))),
     found.rows.length > shown.length ? h("p", { class: "soft" }, `${found.rows.length - shown.length} more. Write LIMIT.`) : null, found.warnings.map((each) => h("p", { class: "soft" }, each))));
 }
 
@@ -110,6 +111,27 @@ function cell(model, value, column) {
   if (isLink(value)) return line(value.kind ?? value._label, 60);
   if (typeof value === "string" && /(^|_|\.)(id|source|target|old|new|subject)$/.test(column)) return thingLink(model, value, value);
   return prose(typeof value === "string" ? value : JSON.stringify(value), 300);
+}
+
+/** Rows that say from when to when, and a number: each stretch at its height, those that say the same of the rest as one line. Null for other rows. */
+function stretches(columns, rows) {
+  const place = (end) => columns.find((name) => name === end || name.endsWith(`.${end}`));
+  const [from, to] = [["valid_from", "valid_to"], ["tx_from", "tx_to"]].map((ends) => ends.map(place)).find((ends) => ends.every(Boolean)) ?? [];
+  const value = from && columns.findLast((name) => ![from, to].includes(name) && rows.some((row) => typeof row[name] === "number"));
+  const known = rows.filter((row) => row[from] && typeof row[value] === "number");
+  if (!known.length) return null;
+  const [width, height, left] = [900, 240, 70];
+  const instants = known.flatMap((row) => [row[from], row[to]]).filter(Boolean).map(Date.parse);
+  const first = Math.min(...instants);
+  const last = Math.max(...instants, known.some((row) => !row[to]) ? Date.now() : first) + 1;
+  const [low, high] = [Math.min(0, ...known.map((row) => row[value])), Math.max(0, ...known.map((row) => row[value]))];
+  const x = (iso) => left + ((width - left - 10) * ((iso ? Date.parse(iso) : last) - first)) / (last - first);
+  const y = (number) => 14 + (height - 44) * (1 - (number - low) / (high - low || 1));
+  const lines = Map.groupBy(known.sort((a, b) => Date.parse(a[from]) - Date.parse(b[from])), (row) => columns.filter((name) => ![from, to, value].includes(name)).map((name) => line(typeof row[name] === "object" ? JSON.stringify(row[name]) : row[name], 40)).join(", "));
+  return s("svg", { class: "steps-over-time", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${value} over time: ${count(lines.size, "line")}` },
+    [low, high].map((number) => [s("path", { class: "rule", d: `M${left},${y(number)}H${width - 10}` }), s("text", { class: "soft", x: left - 6, y: y(number) + 4, "text-anchor": "end" }, number.toLocaleString("en"))]),
+    [[first, left, "start"], [last, width - 10, "end"]].map(([ms, at, anchor]) => s("text", { class: "soft", x: at, y: height - 8, "text-anchor": anchor }, when(new Date(ms).toISOString()))),
+    [...lines].map(([name, all]) => s("path", { fill: "none", stroke: lines.size > 1 ? `hsl(${hue(name)} 60% 50%)` : "currentColor", "stroke-width": 2, d: all.map((row, place) => `${place && all[place - 1][to] === row[from] ? "V" + y(row[value]) : `M${x(row[from])},${y(row[value])}`}H${x(row[to])}`).join("") }, s("title", null, `${name || value}: ${all.slice(0, 20).map((row) => row[value].toLocaleString("en")).join(", ")}`))));
 }
 
 /** The nodes and links of an answer on a circle: few enough to see each. A link says its ends where both are in the answer. */

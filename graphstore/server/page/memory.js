@@ -17,7 +17,7 @@ export async function render({ model, el }) {
     h("div", { class: "grid layers" }, status.layers.filter((each) => each.layer !== null || each.chunks).map((each) => card(model, each, status))),
     layer ? await chunks(model, layer) : "",
     h("div", { class: "columns" },
-      await probe(model), await context(model, user, thread), await pad(model, user, thread),
+      ...(await Promise.all([probe(model), context(model, user, thread), pad(model, user, thread)])),
       block("Observer", status.queues.length ? h("table", null, h("tr", null, ["user", "thread", "waiting", "compressed", "last"].map((name) => h("th", null, name))), status.queues.slice(0, 30).map((each) => h("tr", null, h("td", null, line(each.user, 40)), h("td", null, line(each.thread ?? "–", 40)), h("td", null, h("meter", { min: 0, max: each.threshold, value: each.waiting }), ` ${each.waiting} of ${each.threshold}`), h("td", null, each.observed), h("td", null, each.compressed_at ? time(each.compressed_at) : "never")))) : nothing("No conversation is observed.")),
       seen(model, observations, status),
       block("Expertise", expertises.length ? h("table", null, expertises.map((each) => h("tr", null, h("td", null, line(each.domain, 60)), h("td", null, h("meter", { min: 0, max: 1, low: 0.35, high: 0.65, optimum: 1, value: each.score }), ` ${(each.score * 100).toFixed(0)} %`), h("td", { class: each.direction }, `${{ rising: "↗", falling: "↘", steady: "→" }[each.direction]} ${(each.trend * 100).toFixed(0)}`), h("td", { class: "soft" }, count(each.outcomes, "outcome"))))) : nothing("No outcome was recorded.")),

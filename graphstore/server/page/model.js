@@ -1,6 +1,7 @@
 // What all views share: the state, which is the page's address, and the calls of the server. The contract of views is anywidget's: get, set, save_changes, on, off.
 
 const KEY = "graphstore-token";
+const STILL = 2_000; // milliseconds
 
 /** What a server refused, with its status. */
 export class Refused extends Error {
@@ -39,6 +40,7 @@ export class Model {
   #before = "";
   #heard = new Map();
   #token = token();
+  #still = new Map(); // answers that no cursor changes, for as long as nothing is written
   rights = "";
 
   constructor() {
@@ -120,6 +122,7 @@ export class Model {
   // ---- the server
 
   sign(token) {
+    this.#still.clear();
     this.#token = token.trim();
     sessionStorage.setItem(KEY, this.#token);
   }
@@ -143,8 +146,21 @@ export class Model {
 
   /** A call of the store by its name. `at`: asked at the cursors; or {valid, tx}. */
   async call(name, args = {}, { signal, ...more } = {}) {
-    const answer = await this.ask(`/${name.replace(".", "/")}?${query(this, more)}`, { method: "POST", body: JSON.stringify(args), signal });
-    return answer.json();
+    const [path, body] = [`/${name.replace(".", "/")}?${query(this, more)}`, JSON.stringify(args)];
+    const asked = async () => (await this.ask(path, { method: "POST", body, signal })).json();
+    if (more.write) return asked().finally(() => this.#still.clear());
+    return more.at === false && !signal ? this.#once(path + body, asked) : asked();
+  }
+
+  /** An answer that is asked once while a cursor moves: for STILL at most, and until something is written. */
+  #once(key, asked) {
+    const known = this.#still.get(key);
+    if (known && performance.now() - known.since < STILL) return known.answer;
+    if (this.#still.size > 100) this.#still.clear();
+    const answer = asked();
+    this.#still.set(key, { answer, since: performance.now() });
+    answer.catch(() => this.#still.delete(key));
+    return answer;
   }
 
   async learn() {
@@ -172,7 +188,9 @@ export class Model {
             const id = /^id: (.*)$/m.exec(each);
             const data = /^data: (.*)$/m.exec(each);
             if (id) since = id[1];
-            if (id && data) this.tell("news", JSON.parse(data[1]));
+            if (!id || !data) continue;
+            this.#still.clear();
+            this.tell("news", JSON.parse(data[1]));
           }
         }
       } catch (error) {

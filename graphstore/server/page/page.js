@@ -35,7 +35,10 @@ async function draw() {
   const mine = ++turn;
   const [name, label, file, part = "render"] = tab();
   document.title = `${label}${model.get("id") ? ` · ${line(model.get("id"), 40)}` : ""} · graphstore`;
-  for (const each of tabs.children) each.setAttribute("aria-selected", String(each.dataset.tab === name));
+  for (const each of tabs.children) {
+    each.setAttribute("aria-selected", String(each.dataset.tab === name));
+    if (each.dataset.tab === name) tabs.scrollLeft = each.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - each.clientWidth) / 2;
+  }
   main.setAttribute("aria-busy", "true");
   const el = h("div", { class: `view ${name}` });
   let left = null;

@@ -105,6 +105,12 @@ export function block(title, ...children) {
 /** Words where there is nothing. */
 export const nothing = (text) => h("p", { class: "nothing" }, text);
 
+/** Do what is not urgent, or slow, once a cursor that is dragged rests. Gives what calls it off. */
+export function rested(work) {
+  const waiting = setTimeout(work, 150);
+  return () => clearTimeout(waiting);
+}
+
 /** A number with its noun. */
 export const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 

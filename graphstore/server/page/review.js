@@ -1,23 +1,33 @@
 // Review: what a person should look at. What may be written is there with the token for writing alone.
 
-import { block, button, bytes, count, h, line, nothing, standing, thingLink, time, words } from "./parts.js";
+import { block, button, bytes, count, h, line, nothing, rested, standing, thingLink, time, words } from "./parts.js";
 
 const MOST = 200;
 
 export async function render({ model, el }) {
-  const [shaky, sides, doubts, changes] = await Promise.all([
+  const [shaky, changes] = await Promise.all([
     model.call("shaky", { limit: 50 }, { brief: 400 }),
-    model.call("contradictions", { limit: 30 }, { brief: 400 }),
-    model.call("sessions.doubts", { limit: 50 }, { brief: 400 }).catch(() => []),
     model.get("tx") ? [] : model.call("page.recent", { limit: 25 }, { at: false, brief: 200 }),
   ]);
   const may = model.rights === "write" && model.isNow;
+  const disputed = h("div", { class: "disputed" });
   el.append(
     model.rights === "write" && !model.isNow ? h("p", { class: "soft" }, "The cursors are in the past: what is decided is decided now. ", button("Go to now", () => model.go({ valid: "", tx: "" }))) : "",
     block(`Shaky (${shaky.length})`, shaky.length ? h("ul", { class: "rows" }, shaky.map((each) => shakyRow(model, each, may))) : nothing("All that stands rests on what stands.")),
-    block(`Contradictions (${sides.length})`, sides.length ? h("ul", { class: "rows" }, sides.map((each) => contradiction(model, each, may))) : nothing("Nothing contradicts anything.")),
-    block(`Doubts of analysers (${doubts.length})`, doubts.length ? h("ul", { class: "rows" }, doubts.map((each) => h("li", { class: "row" }, h("span", { class: "kind" }, line(each.what ?? each.kind ?? "doubt", 40)), each.id || each.node ? thingLink(model, each.id ?? each.node?.id ?? each.node, line(each.says ?? each.text ?? each.reason ?? JSON.stringify(each), 160)) : line(JSON.stringify(each), 200)))) : nothing("No analyser is in doubt.")),
+    disputed,
     block("Written last", changes.length ? h("ul", { class: "rows" }, changes.map((each) => h("li", { class: "row" }, h("span", { class: "kind" }, line(each.verb, 30)), thingLink(model, each.subject, each.subject), h("span", { class: "soft" }, line(each.author ?? "", 40), each.reason ? ` – ${line(each.reason, 120)}` : ""), time(each.tx), may ? act(model, "undo", (reason) => model.call("undo", { tx: each.tx, reason }, { at: false, write: true })) : null))) : nothing("Nothing was.")));
+  return disputes(model, disputed, may);
+}
+
+/** What every statement is read for comes when the cursors rest. Gives what calls it off. */
+function disputes(model, el, may) {
+  el.append(block("Contradictions", nothing("Looking …")));
+  return rested(async () => {
+    const [sides, doubts] = await Promise.all([model.call("contradictions", { limit: 30 }, { brief: 400 }), model.call("sessions.doubts", { limit: 50 }, { brief: 400 }).catch(() => [])]);
+    el.replaceChildren(
+      block(`Contradictions (${sides.length})`, sides.length ? h("ul", { class: "rows" }, sides.map((each) => contradiction(model, each, may))) : nothing("Nothing contradicts anything.")),
+      block(`Doubts of analysers (${doubts.length})`, doubts.length ? h("ul", { class: "rows" }, doubts.map((each) => h("li", { class: "row" }, h("span", { class: "kind" }, line(each.what ?? each.kind ?? "doubt", 40)), each.id || each.node ? thingLink(model, each.id ?? each.node?.id ?? each.node, line(each.says ?? each.text ?? each.reason ?? JSON.stringify(each), 160)) : line(JSON.stringify(each), 200)))) : nothing("No analyser is in doubt.")));
+  });
 }
 
 function shakyRow(model, each, may) {

@@ -1,6 +1,6 @@
 // The timeline: messages as cards, agents left and people right; older ones by scrolling, new ones as they come; media, focus on a person, and traces.
 
-import { block, button, bytes, count, field, follow, h, hue, json, length, line, nothing, prose, s, standing, thingLink, time, when } from "./parts.js";
+import { block, button, bytes, count, field, follow, h, hue, json, length, line, nothing, prose, rested, s, standing, thingLink, time, when } from "./parts.js";
 
 const FILTERS = ["sender", "thread", "type", "classification", "text", "authorized"];
 const [PAGE, PIECE] = [40, 400_000]; // messages, bytes
@@ -15,10 +15,10 @@ export async function render({ model, el }) {
   el.append(top, h("div", { class: "with-side" }, view.element(page), side));
   around(model, top, side, ...known);
   const left = view.begin();
-  Promise.all([
+  const off = rested(() => Promise.all([
     model.call("timeline.senders", { limit: 60 }, { brief: 200 }), model.call("timeline.threads", { limit: 100 }, { brief: 200 }), model.call("timeline.traces", { limit: 15 }, { brief: 200 }),
-  ]).then((found) => (known = found) && !top.contains(document.activeElement) && around(model, top, side, ...found), () => {});
-  return left;
+  ]).then((found) => (known = found) && !top.contains(document.activeElement) && around(model, top, side, ...found), () => {}));
+  return () => (off(), left());
 }
 
 /** What is around the messages, as it was known last until it is known here. */
