@@ -24,6 +24,7 @@ from benchmarks.branches import branches
 from benchmarks.data import CUT, DAY
 from benchmarks.event_log import event_log
 from benchmarks.memory import memory
+from benchmarks.postgres import postgres
 from benchmarks.reads import beside, chains, deep, hops, hubs, node
 from benchmarks.recall import decayed, recalled
 from benchmarks.resting import resting
@@ -376,6 +377,7 @@ GROUPS: dict[str, Group] = {
     "events": event_log,
     "server": server,
     "cli": command_line,
+    "postgres": postgres,
     "timeline": timeline,
     "topics": topics,
     "sessions": sessions,
@@ -390,7 +392,7 @@ ROOMS = ("timeline", "topics", "sessions", "memory", "branches", "decay", "searc
 LARGE = ("node", "hops", "chains", "arrow", "query", "load", "writes", "open")
 HUGE = ("node", "hops", "load", "open")
 """The groups of a million versions, and of more: what must stay flat, and what must not grow out of hand."""
-ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "cli", *ROOMS[:-1])
+ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "cli", "postgres", *ROOMS[:-1])
 """The groups that have data of their own: of several sizes, with the last."""
 
 

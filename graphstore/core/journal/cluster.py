@@ -25,6 +25,7 @@ from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundEr
 CHANNEL = "graphstore"
 _PATIENCE = 30.0  # seconds that a server is looked for before a call fails
 _TURN = 10.0  # seconds to wait for another process to end its turn
+_TOLD = 0.005  # seconds between two notifications: each wakes every process that follows
 _PAGE = 256  # lines read at once
 _CHUNK = 16 << 20  # bytes sent at once
 _OURS = ("store", "cache")  # of the address; all else is libpq's
@@ -48,8 +49,10 @@ lines as (
 bodies as (
     insert into graphstore.body (store, seq, n, bytes)
     select %(store)s, b.* from unnest(%(of)b::bigint[], %(ns)b::int[], %(bytes)b::bytea[]) b where exists (select from lines))
-select (select count(*) from lines), pg_notify(%(channel)s, %(told)s)
+select (select count(*) from lines), case when %(told)s::text is not null then pg_notify(%(channel)s, %(told)s) end
 """
+_UNLOCK = "select pg_advisory_unlock(hashtextextended(%s, 0))"
+_TELL = "select set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"  # nothing is lost with it
 _END_IDLE = """
 select pg_terminate_backend(l.pid) from pg_locks l join pg_stat_activity a using (pid), hashtextextended(%s, 0) key
 where l.locktype = 'advisory' and l.granted and a.state = 'idle' and l.objsubid = 1
@@ -155,6 +158,10 @@ class Cluster:
         self._warned = False
         self._using = threading.RLock()
         self.token = f"{random.getrandbits(64):016x}"  # whose notification it is
+        self._told_at, self._untold = (
+            0.0,
+            False,
+        )  # when others were told last, and whether there is more since
 
     # ------------------------------------------------------------------ connection
 
@@ -338,16 +345,18 @@ class Cluster:
         return f"graphstore turn {self.where.store}"
 
     def unlock(self) -> None:
-        """End the turn."""
+        """End the turn, and tell others of what they were not told yet."""
         with self._using:
             if self.locked:
                 self.locked = False
-                name = (self._turn_name,)
-                self._run(
-                    lambda connection: connection.execute(
-                        "select pg_advisory_unlock(hashtextextended(%s, 0))", name
-                    )
-                )
+                self._run(lambda connection: connection.execute(_UNLOCK, (self._turn_name,)))
+            if self._untold:
+                self._untold = False
+                self._run(lambda connection: connection.execute(_TELL, (CHANNEL, self._telling)))
+
+    @property
+    def _telling(self) -> str:
+        return f"{self.token} {self.where.store}"
 
     # ------------------------------------------------------------------ writing
 
@@ -381,7 +390,11 @@ class Cluster:
     def _insert(self, connection: Any, rows: Sequence[Row]) -> bool:
         chunks = list(_chunks(rows))
         if len(chunks) == 1:
-            return self._send(connection, chunks[0])
+            now = time.monotonic()
+            tell = now - self._told_at >= _TOLD
+            kept = self._send(connection, chunks[0], tell=tell)
+            self._untold, self._told_at = not tell, now if tell else self._told_at
+            return kept
         with connection.transaction() as whole:
             for chunk in chunks:
                 if not self._send(connection, chunk):
@@ -389,7 +402,7 @@ class Cluster:
             return True
         return False
 
-    def _send(self, connection: Any, rows: Sequence[Row]) -> bool:
+    def _send(self, connection: Any, rows: Sequence[Row], *, tell: bool = True) -> bool:
         bodies = [
             (row.seq, n, body) for row in rows for n, body in enumerate(row.bodies) if body != FORGOTTEN
         ]
@@ -408,7 +421,7 @@ class Cluster:
                 "ns": [n for _, n, _ in bodies],
                 "bytes": [body for _, _, body in bodies],
                 "channel": CHANNEL,
-                "told": f"{self.token} {self.where.store}",
+                "told": self._telling if tell else None,
             },
         ).fetchone()
         return bool(found[0] == len(rows))

@@ -111,6 +111,18 @@ def test_what_one_writes_another_reads_without_asking(opened):
     check_whole([one, other], ["auth"])
 
 
+def test_the_last_of_many_is_told_and_not_only_found_by_a_look(opened, monkeypatch):
+    monkeypatch.setattr("graphstore.core.journal.cluster_journal._POLL", 600.0)
+    one, other = opened(), opened(read_only=True)
+    one.add_node("fact", {"n": 0}, id="first")
+    until(lambda: known(other, "first"))
+
+    for number in range(50):
+        one.add_node("fact", {"n": number}, id=f"n{number}")
+
+    until(lambda: known(other, "n49"))
+
+
 def test_a_reader_of_the_standby_reads_its_own_writes_when_it_says_what_it_knows(opened, servers, url):
     writer = opened()
     for number in range(20):
