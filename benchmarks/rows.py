@@ -387,12 +387,12 @@ GROUPS: dict[str, Group] = {
     "open": opening,
     "search": searched,
 }
-ROOMS = ("timeline", "topics", "sessions", "memory", "branches", "decay", "search")
-"""The groups about one room each: run when they are named. `search` closes the arena's stores, as `open` does: it comes last."""
+ROOMS = ("postgres", "timeline", "topics", "sessions", "memory", "branches", "decay", "search")
+"""The groups about one room each, and what needs a server: run when they are named. `search` closes the arena's stores, as `open` does: it comes last."""
 LARGE = ("node", "hops", "chains", "arrow", "query", "load", "writes", "open")
 HUGE = ("node", "hops", "load", "open")
 """The groups of a million versions, and of more: what must stay flat, and what must not grow out of hand."""
-ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "cli", "postgres", *ROOMS[:-1])
+ONCE = ("deep", "hubs", "walks", "resting", "recall", "events", "server", "cli", *ROOMS[:-1])
 """The groups that have data of their own: of several sizes, with the last."""
 
 
