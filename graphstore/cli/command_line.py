@@ -144,7 +144,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="What was true, what did we believe, what superseded it, and why.",
-    epilog="graphstore --branch NAME COMMAND … reads and writes on a branch (or set GRAPHSTORE_BRANCH). Times are dates (midnight UTC) or ISO 8601 instants such as 2026-01-30T12:00:00Z. "
+    epilog="graphstore --branch NAME COMMAND … reads and writes on a branch (or set GRAPHSTORE_BRANCH). At a terminal long answers are shown by $PAGER; graphstore --no-pager COMMAND … prints them. Times are dates (midnight UTC) or ISO 8601 instants such as 2026-01-30T12:00:00Z. "
     "Exit codes: 0 done, 1 refused or problems found, 2 wrong usage.",
 )
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphstore.cli.shown import SHOWN, echo
+from graphstore.cli.shown import PAGED, SHOWN, echo
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import View
@@ -88,8 +88,10 @@ HERE: ContextVar[Any] = ContextVar("store", default=None)
 
 
 def choose_branch(words: list[str]) -> list[str]:
-    """The words of a command line without the `--branch NAME` they may begin with, which is noted."""
+    """The words of a command line without the `--no-pager` and `--branch NAME` they may begin with, which are noted."""
     shown = SHOWN.get()
+    PAGED.set("--no-pager" not in words[:1])
+    words = words if PAGED.get() else words[1:]
     name = (os.environ if shown is None else shown.environment).get("GRAPHSTORE_BRANCH")
     if words[:1] == ["--branch"]:
         if len(words) < 2:

@@ -6,6 +6,7 @@ so that help imports no store.
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -16,7 +17,7 @@ import typer
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
-from graphstore.cli import common
+from graphstore.cli import common, pager
 from graphstore.cli.command_words import WORDS, Word
 from graphstore.cli.signatures import SIGNATURES
 
@@ -297,7 +298,9 @@ def function(command: Command) -> Callable[..., None]:
         with common.open_store(store, author=author, read_only=not writes, create=command.creates) as opened:
             asked = Asked(command, opened, values, at)
             asked.path, asked.as_json = store, as_json
-            asked.report(asked.answer())
+            found = asked.answer()
+            with nullcontext() if command.is_write else pager.paged():
+                asked.report(found)
         if asked.is_refused:
             raise typer.Exit(1)
 

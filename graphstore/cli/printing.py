@@ -38,13 +38,15 @@ from graphstore.values.models import (
     words,
 )
 from graphstore.values.period import exactly, when
-from graphstore.values.text import clean, line
+from graphstore.values.text import clean, described, line
 from graphstore.values.ways import Way
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 LABEL_LENGTH = 72
+NARROWEST = 8
+"""Columns of a terminal for each of a table: where there are less, a row is one long line, so that nothing is squeezed away."""
 DRAWN = 1000
 """Rows of a table that are formatted to fit a terminal: a million would take minutes and gigabytes."""
 WIDEST = 60
@@ -115,6 +117,20 @@ def cell(value: object) -> str:
     return str(value)
 
 
+def value_cell(value: object) -> str:
+    """A value of a row of a query: NULL is `null`; what a node says is before its JSON, which leaves out what it does not have."""
+    if value is None:
+        return "null"
+    if not isinstance(value, dict) or "_label" not in value:
+        return cell(value)
+    has = cell({name: each for name, each in value.items() if each is not None})
+    said = value.get("text") or value.get("description")
+    content = value.get("content")
+    if not said and isinstance(content, str) and content.startswith("{"):
+        said = described(orjson.loads(content), None)
+    return f"{line(said, LABEL_LENGTH)}  {has}" if said else has
+
+
 def _plain(thing: Any) -> Any:
     if isinstance(thing, BaseModel):
         return thing.__dict__  # a value may be iterable as something else
@@ -177,7 +193,7 @@ def table(
 
 def result_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """The rows of a query, with every column it asked for, and NULL as `null`."""
-    grid(columns, (["null" if value is None else cell(value) for value in row] for row in rows))
+    grid(columns, ([value_cell(value) for value in row] for row in rows))
     if not rows:
         console().print("no rows.", style="dim")
 
@@ -193,7 +209,7 @@ def grid(
 
     out = out or console()
     rows = [[clean(each) for each in row] for row in cells]
-    if len(rows) > DRAWN or not out.is_terminal:
+    if len(rows) > DRAWN or not out.is_terminal or len(columns) * NARROWEST > out.width:
         out.file.writelines(_lines([clean(name) for name in columns], rows, indent))
         return
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")

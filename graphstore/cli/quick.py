@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,13 @@ def _asked(words: list[str]) -> int | None:
     answer: dict[str, Any] | None = orjson.loads(reply.body) if reply.status == 200 else None
     if answer is None:
         return None
-    sys.stdout.buffer.write(answer["out"].encode())
-    sys.stdout.flush()
+    if sys.stdout.isatty() and "--no-pager" not in words[:1]:
+        from graphstore.cli import pager
+
+        pager.show(answer["out"])
+    else:
+        sys.stdout.buffer.write(answer["out"].encode())
+        sys.stdout.flush()
     sys.stderr.buffer.write(answer["err"].encode())
     sys.stderr.flush()
     return int(answer["code"])
@@ -80,8 +86,9 @@ def _asked(words: list[str]) -> int | None:
 def _store_in(words: list[str]) -> int | None:
     """Which word is the folder of a served store, right after the name of a command; None where it is not so simple."""
     for at, word in enumerate(words[1 : 1 + _WORDS], 1):
-        if (Path(word) / "server.json").is_file():
-            return at
+        with suppress(OSError):  # a long question is no path
+            if (Path(word) / "server.json").is_file():
+                return at
     return None
 
 

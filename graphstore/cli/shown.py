@@ -18,6 +18,8 @@ class Shown(NamedTuple):
 
 
 SHOWN: ContextVar[Shown | None] = ContextVar("shown", default=None)
+PAGED: ContextVar[bool] = ContextVar("paged", default=True)
+"""False where --no-pager was given."""
 
 
 def echo(text: str | bytes, *, nl: bool = True, err: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
-from graphstore.cli import common, printing
-from graphstore.core.tables.result import Entity, Result
+from graphstore.cli import common, pager, printing
+from graphstore.cli.shown import SHOWN, echo
+from graphstore.core.tables.result import Result
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.memory.recall import Recalled
 from graphstore.values.models import Chain, Inspection, Node, Supersession, ViewDiff
@@ -192,12 +194,16 @@ class Output:
 
     def show(self, answer: ShellAnswer, seconds: float) -> None:
         """An answer and what it took."""
+        with pager.paged() if self.terminal else nullcontext():
+            self._show(answer, seconds)
+
+    def _show(self, answer: ShellAnswer, seconds: float) -> None:
         for warning in answer.result.warnings:
             self.remark(f"warning: {warning}")
         if self.mode is Mode.table:
             self._table(answer)
         else:
-            typer.echo(_WRITERS[self.mode](answer), nl=False)
+            echo(_WRITERS[self.mode](answer), nl=False)
         if self.timing and not answer.aside:
             self.remark(_took(answer, seconds))
 
@@ -216,17 +222,17 @@ class Output:
             return
         result = answer.result
         rows = result.tuples()[: self._most]
-        cell = _short if self.terminal else printing.cell
+        cell = _short if self.terminal else printing.value_cell
         printing.grid(
             result.columns,
-            (["null" if value is None else cell(value) for value in row] for row in rows),
+            ([cell(value) for value in row] for row in rows),
             console,
         )
         self._hide(len(result) - len(rows))
 
     @property
     def _most(self) -> int | None:
-        return MOST_ROWS if self.terminal else None
+        return MOST_ROWS if self.terminal and SHOWN.get() is None else None  # a pager shows all
 
     def _hide(self, more: int) -> None:
         if more:
@@ -247,10 +253,8 @@ class Output:
 
 
 def _short(value: object) -> str:
-    """A cell for people: the beginning of what is long, and of a node or a link only what it has."""
-    if isinstance(value, Entity):
-        value = {name: each for name, each in value.items() if each is not None}
-    return line(printing.cell(value), CELL)
+    """A cell for people: the beginning of what is long."""
+    return line(printing.value_cell(value), CELL)
 
 
 def _took(answer: ShellAnswer, seconds: float) -> str:

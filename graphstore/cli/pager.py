@@ -1,0 +1,73 @@
+"""Long and wide answers at a terminal, shown by a pager as git does: `$PAGER`, or less."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import StringIO
+
+from graphstore.cli.shown import PAGED, SHOWN, Shown
+
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_LESS = "RFXS"  # styles are kept, one screen ends at once and stays, long lines are not folded
+
+
+def is_wanted() -> bool:
+    """Whether answers go through a pager: standard output is a terminal, nobody said --no-pager, and there is one."""
+    return PAGED.get() and SHOWN.get() is None and sys.stdout.isatty() and bool(_command())
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """What is printed in the block, shown by the pager at its end where it is longer or wider than the terminal."""
+    if not is_wanted():
+        yield
+        return
+    out = StringIO()
+    width = shutil.get_terminal_size().columns
+    token = SHOWN.set(Shown(out, sys.stderr, True, width, dict(os.environ)))
+    try:
+        yield
+    finally:
+        SHOWN.reset(token)
+        show(out.getvalue())
+
+
+def show(text: str) -> None:
+    """Write a text to standard output; by the pager, where that is wanted and the text does not fit on the screen."""
+    size = shutil.get_terminal_size()
+    lines = _STYLE.sub("", text).splitlines()
+    fits = len(lines) < size.lines and all(len(each) <= size.columns for each in lines)
+    if fits or not is_wanted():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the pager's
+    try:
+        with subprocess.Popen(
+            _command(), stdin=subprocess.PIPE, env={"LESS": _LESS, "LESSCHARSET": "utf-8", **os.environ}
+        ) as process:
+            assert process.stdin is not None
+            with suppress(BrokenPipeError):  # it was left before the end
+                process.stdin.write(text.encode())
+                process.stdin.close()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _command() -> list[str]:
+    """The pager with its options; nothing where there is none."""
+    if os.environ.get("TERM") == "dumb":
+        return []
+    try:
+        words = shlex.split(os.environ.get("PAGER", "less"))
+    except ValueError:
+        return []
+    return words if words and words != ["cat"] and shutil.which(words[0]) else []
