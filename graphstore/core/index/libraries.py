@@ -11,6 +11,7 @@ from importlib import import_module
 
 DRIVERS = ("kuzu", "ladybug")
 """One of them can be loaded in a process."""
+ARROW = ("numpy", "pyarrow.compute")
 HEARS_SIGNALS_EVERY = 0.1
 """Seconds. A signal that another thread of the process received does not wake the one that waits."""
 _loaded: set[str] = set()

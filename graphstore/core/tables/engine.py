@@ -24,7 +24,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore.core.index.libraries import DRIVERS, HEARS_SIGNALS_EVERY
+from graphstore.core.index.libraries import ARROW, DRIVERS, HEARS_SIGNALS_EVERY, load
 from graphstore.core.tables.guard import (
     LIMITS,
     Limits,
@@ -376,6 +376,7 @@ class Engine:
         """`run`, to Arrow: instants aware, open ends null."""
         with self._lock:
             raw = self._statement(cypher, params)
+            load(*ARROW)
             table = raw.get_as_arrow()
             raw.close()
             return arrow_out(table)
@@ -496,13 +497,16 @@ class Engine:
         columns, types = raw.get_column_names(), raw.get_column_data_types()
         many = raw.get_num_tuples() >= 1000 and len(set(columns)) == len(columns)
         if many and all(_FLAT.match(kind) for kind in types):
+            load(*ARROW)
             flat = raw.get_as_arrow()
             table = arrow_out(flat)
             if fits(table):
                 return Result.of_arrow(table)
             rows = rows_of(flat, types)
         else:
-            rows = rows_of(raw.get_as_arrow(), types) if any(map(needs_arrow, types)) else raw.get_all()
+            with_instants = any(map(needs_arrow, types))
+            load(*ARROW if with_instants else ())
+            rows = rows_of(raw.get_as_arrow(), types) if with_instants else raw.get_all()
         read = Reader(self._properties).value
         return Result(columns, [tuple(map(read, row)) for row in rows], types=types)
 

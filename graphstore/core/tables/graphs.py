@@ -95,7 +95,6 @@ class Graphs:
     @property
     def projection(self) -> Projection:
         """The tables of the whole history."""
-        libraries.load("numpy", "pyarrow.compute", self.driver)
         from graphstore.core.tables.projection import Projection
 
         if self._projection is None:
@@ -298,7 +297,7 @@ class Graphs:
 
     def view(self, core: Any, valid: Instant, tx: Instant, span: Span | None = None) -> ViewGraph:
         """The graph at (valid, tx), or of a span, in the memory of this process. Kept for every coordinate at which nothing differs from this one."""
-        libraries.load("numpy", "pyarrow.compute", self.driver)
+        libraries.load(*libraries.ARROW, self.driver)
         kept = self._kept(valid, tx, span)
         return kept[0] if kept else self._build(core, valid, tx, None, span)
 

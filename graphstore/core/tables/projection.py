@@ -16,35 +16,16 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from graphstore.core.index import libraries
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.files import open_plain
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.positions import Position
-from graphstore.core.tables.arrow_tables import (
-    claim_columns,
-    end_columns,
-    event_table,
-    instants,
-    last_row,
-    names_of,
-    node_table,
-    numbers,
-    occurrence_table,
-    read_bodies,
-    single,
-    texts,
-    told_columns,
-    version_columns,
-)
 from graphstore.core.tables.engine import Engine
-from graphstore.core.tables.readback import MOST, Readback
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
 from graphstore.core.tables.texts import schema, text
 from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
@@ -52,6 +33,9 @@ from graphstore.errors import DamageError, EngineError, LockedError, QueryError
 from graphstore.values.models import Json, Problem
 from graphstore.values.period import OPEN
 from graphstore.values.vocabulary import KINDS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA = 4
 CHUNK = 2 * 131_072
@@ -92,7 +76,7 @@ class Pen:
 
     def write(self, act: Callable[..., None], *args: Any) -> None:
         """Do `act` after the writes before it; at most `CHUNK` rows wait. Raises what one of those raised."""
-        rows = sum(arg.num_rows for arg in args if isinstance(arg, pa.Table))
+        rows = sum(getattr(arg, "num_rows", 0) for arg in args)  # of tables
         while self._waiting and (
             self._waiting[0][0].done() or rows + sum(size for _, size in self._waiting) > CHUNK
         ):
@@ -166,6 +150,7 @@ class Projection:
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Rebuild the tables from the index. Raises EngineError when they cannot be written; their files are removed then."""
+        libraries.load(*libraries.ARROW, self._driver)
         self._let_go()
         self._remove()
         self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
@@ -209,6 +194,8 @@ class Projection:
 
     def verify(self) -> list[Problem]:
         """Every row of every table held against the index. Tables that are not there yet have no problems."""
+        from graphstore.core.tables.readback import Readback
+
         if self._engine is None and self._path is not None and not os.path.lexists(self._path):
             return []
         engine = self.engine()
@@ -219,7 +206,10 @@ class Projection:
     # ------------------------------------------------------------------ open, dirty, clean
 
     def _open(self, progress: Progress | None) -> None:
-        fault = self._fault()
+        with ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables") as beside:
+            looks = beside.submit(self._file.looks) if self._file else None
+            libraries.load(self._driver)  # meanwhile the file is read
+        fault = self._fault(looks)
         if fault is None:
             try:
                 self._engine = self._made()
@@ -264,16 +254,16 @@ class Projection:
         if nodes != self._done.entities:
             raise EngineError(f"they hold {nodes} things, not {self._done.entities}")
 
-    def _fault(self) -> str | None:
+    def _fault(self, looks: Future[dict[str, int]] | None) -> str | None:
         """Why the tables on disk cannot be used; None when they can, empty when there are none to use."""
         try:
-            if self._file is None or self._file.absent:
+            if self._file is None or looks is None or self._file.absent:
                 return ""
             note = self._file.note(self._version(), SCHEMA)
             done, tables, shared = _mark(note), set(map(str, note["tables"])), set(map(str, note["shared"]))
             if not self._belongs(done, note):
                 return "they do not belong to this journal"
-            if fault := self._file.fault(note):
+            if fault := self._file.fault(note, looks):
                 return fault
         except Unusable as error:
             return str(error)
@@ -354,6 +344,8 @@ class Projection:
         """
         begun = monotonic()
         due = begun >= self._due
+        if due or self._read != self._done:
+            libraries.load(*libraries.ARROW)
         found: list[str] = []
         if self._read != self._done and (due or self._cost() <= self._allowed):
             found = self._differing(self._read)
@@ -368,6 +360,8 @@ class Projection:
 
     def _cost(self) -> float:
         """About how many seconds it takes to read back what was written last."""
+        from graphstore.core.tables.readback import MOST
+
         there = sum(self._done)
         fresh = sum(min(hi - lo, MOST) for lo, hi in zip(self._read, self._done, strict=True))
         return 0.02 + _SCANNED * there + _COMPARED * fresh
@@ -390,6 +384,8 @@ class Projection:
 
     def _differing(self, since: Mark | None) -> list[str]:
         """What was written since a mark and reads back otherwise; with None, of some rows of any age."""
+        from graphstore.core.tables.readback import Readback
+
         assert self._engine is not None
         reading, names = Readback(self, self._engine, self._index), sorted(self._tables)
         try:
@@ -407,6 +403,7 @@ class Projection:
 
     def _catch_up(self, progress: Progress | None) -> None:
         assert self._engine is not None
+        libraries.load(*libraries.ARROW)
         own = self._shared & set(self._index.promoted)
         if own or any(at > to for at, to in zip(self._done, self._index.mark(), strict=True)):
             self.rebuild(progress)
@@ -460,6 +457,8 @@ class Projection:
             fill(self._engine, table, rows, pair)
 
     def _add_things(self, pen: Pen, lo: int, hi: int) -> None:
+        from graphstore.core.tables.arrow_tables import node_table
+
         flags = self._index.is_event[lo:hi]
         nodes = [ent for ent, event in enumerate(flags, lo) if not event]
         events = [ent for ent, event in enumerate(flags, lo) if event]
@@ -470,9 +469,15 @@ class Projection:
 
     def event_table(self, events: list[int]) -> pa.Table:
         """The rows of Event for these things."""
+        from graphstore.core.tables.arrow_tables import event_table
+
         return event_table(self._index, self._journal.raw, events, self._pending)
 
     def _add_occurrences(self, pen: Pen, lo: int, hi: int) -> None:
+        import pyarrow as pa
+
+        from graphstore.core.tables.arrow_tables import occurrence_table
+
         table = occurrence_table(self._index, lo, hi)
         pen.write(self._write, "Occurrence", table)
         pen.write(
@@ -487,6 +492,10 @@ class Projection:
 
     def op_table(self, lo: int, hi: int) -> pa.Table:
         """The rows [lo, hi) of Op."""
+        import pyarrow as pa
+
+        from graphstore.core.tables.arrow_tables import instants, names_of, read_bodies, texts
+
         index = self._index
         places = list(zip(index.o_pos[lo:hi], index.o_len[lo:hi], strict=True))
         distinct = list(dict.fromkeys(places))
@@ -504,6 +513,8 @@ class Projection:
         )
 
     def _add_versions(self, pen: Pen, lo: int, hi: int) -> None:
+        import pyarrow as pa
+
         table = self.version_table(lo, hi)
         if not len(table):
             return
@@ -517,6 +528,19 @@ class Projection:
 
     def version_table(self, lo: int, hi: int) -> pa.Table:
         """Those of the rows [lo, hi) that are rows of Version."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from graphstore.core.tables.arrow_tables import (
+            instants,
+            names_of,
+            numbers,
+            single,
+            texts,
+            told_columns,
+            version_columns,
+        )
+
         index = self._index
         ends, closes = index.r_end[lo:hi], index.r_close[lo:hi]
         for row in self._pending:
@@ -555,6 +579,10 @@ class Projection:
 
     def link_tables(self, lo: int, hi: int) -> Iterator[tuple[str, tuple[str, str], pa.Table]]:
         """The rows [lo, hi) of links, by table and the labels of their ends."""
+        import pyarrow as pa
+
+        from graphstore.core.tables.arrow_tables import numbers
+
         index = self._index
         groups: dict[tuple[str, bool, bool], list[int]] = {}
         for at, link in enumerate(index.k_link[lo:hi]):
@@ -574,6 +602,15 @@ class Projection:
 
     def link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:
         """The rows [lo, hi) of links as columns."""
+        from graphstore.core.tables.arrow_tables import (
+            claim_columns,
+            end_columns,
+            instants,
+            names_of,
+            read_bodies,
+            told_columns,
+        )
+
         index = self._index
         ends, closes = index.k_end[lo:hi], index.k_close[lo:hi]
         for row in index.link_closings[index.mark().link_closings :]:
@@ -620,6 +657,8 @@ class Projection:
         return set(self._index.closings[self._index.mark().closings :])
 
     def _close_rows(self, pen: Pen, lo: int, hi: int) -> None:
+        from graphstore.core.tables.arrow_tables import last_row, names_of, texts
+
         index = self._index
         # a row that was closed when it was first written is written closed
         versions, events = [], []
@@ -647,6 +686,8 @@ class Projection:
             )
 
     def _closings(self, rows: list[int]) -> dict[str, pa.Array]:
+        from graphstore.core.tables.arrow_tables import instants, names_of
+
         index = self._index
         return {
             "closed_at": instants([index.r_end[row] for row in rows]),
@@ -654,6 +695,8 @@ class Projection:
         }
 
     def _close_links(self, pen: Pen, lo: int, hi: int) -> None:
+        from graphstore.core.tables.arrow_tables import end_columns, instants, names_of
+
         index = self._index
         groups: dict[tuple[str, bool, bool], list[int]] = {}
         for row in index.link_closings[lo:hi]:
@@ -685,6 +728,8 @@ class Projection:
 
     def _close(self, of: int, statement: str, columns: dict[str, pa.Array]) -> None:
         """Set the ends of some of a table's `of` rows."""
+        import pyarrow as pa
+
         assert self._engine is not None
         rows = pa.table(columns)
         self._engine.load(statement, rows)

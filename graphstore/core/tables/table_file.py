@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -51,14 +52,14 @@ class GraphFile:
             raise Unusable("they were made by another version")
         return note
 
-    def fault(self, note: dict[str, Any]) -> str:
-        """What is wrong with the file itself; empty when it is as it was noted."""
+    def fault(self, note: dict[str, Any], looks: Future[dict[str, int]]) -> str:
+        """What is wrong with the file itself; empty when it is as it was noted. `looks`: what `looks` finds."""
         if not all(map(is_alone, self._files())):  # the engine opens them itself
             return f"{TABLES} is a link, or no plain file"
         leftover = self.path.with_name(f"{TABLES}.wal")
         if leftover.exists() and leftover.stat().st_size:
             return "they were not closed well"
-        if self._looks() != {name: note.get(name) for name in ("size", "checksum")}:
+        if looks.result() != {name: note.get(name) for name in ("size", "checksum")}:
             return f"{TABLES} is damaged"
         return ""
 
@@ -68,7 +69,7 @@ class GraphFile:
 
     def mark_clean(self, note: dict[str, Any]) -> None:
         """The file is whole and closed: note that, and how far it is. Raises EngineError when the disk refuses."""
-        self._write({"clean": True, **note, **self._looks()})
+        self._write({"clean": True, **note, **self.looks()})
 
     def remove(self) -> None:
         """Remove the file and what the engine left beside it. Raises EngineError when the disk refuses, for a folder of that name too."""
@@ -86,7 +87,8 @@ class GraphFile:
         """How much room is left, in brackets."""
         return f" ({shutil.disk_usage(self.path.parent).free >> 20} MB are free on {self.path.parent})"
 
-    def _looks(self) -> dict[str, int]:
+    def looks(self) -> dict[str, int]:
+        """The size and the checksum of the file."""
         total = 0
         with open(open_plain(self.path, os.O_RDONLY), "rb") as source:
             while data := source.read(1 << 22):

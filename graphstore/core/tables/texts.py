@@ -45,15 +45,34 @@ def folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[3] / "cypher"
 
 
+class _Sections(Mapping[str, Section]):
+    """The named texts of a driver. The macros of one are written out when it is first asked for."""
+
+    def __init__(self, driver: str) -> None:
+        self._known = {section.name: section for kind, section in _all(driver) if kind == "name"}
+        self._macros = macros(driver)
+        self._ready: dict[str, Section] = {}
+
+    def __getitem__(self, name: str) -> Section:
+        if name not in self._ready:
+            section = self._known[name]
+            self._ready[name] = replace(section, text=expand(section.text, self._macros))
+        return self._ready[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
 @cache
-def sections(driver: str = "kuzu") -> dict[str, Section]:
+def sections(driver: str = "kuzu") -> Mapping[str, Section]:
     """Every named text for a driver, by name."""
-    known = macros(driver)
-    return {
-        section.name: replace(section, text=expand(section.text, known))
-        for kind, section in _all(driver)
-        if kind == "name"
-    }
+    return _Sections(driver)
 
 
 def macros(driver: str = "kuzu") -> Macros:
