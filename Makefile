@@ -89,14 +89,14 @@ clean:  ## remove what was made here
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each mark stands for a set of packages in the environment; it is made anew when what is to be there changes. On Linux they are the pinned ones, checked
-# by their hashes; elsewhere, and for a Python without a file in requirements/, what pyproject.toml allows.
+# by their hashes, and they are all: nothing is looked for beside them. Elsewhere, and for a Python without a file in requirements/, what pyproject.toml allows.
 comma := ,
 LOCKS := $(wildcard requirements/*.txt)
 
 define install
 	@lock=requirements/$(1)-$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt; \
 	if [ "$$(uname -s)" = Linux ] && [ -f $$lock ]; \
-	then $(PIP) install --require-hashes --requirement $$lock && $(PIP) install --no-deps --no-build-isolation --editable .; \
+	then $(PIP) install --require-hashes --no-deps --requirement $$lock && $(PIP) install --no-deps --no-build-isolation --editable .; \
 	else $(PIP) install --editable '.[$(2)]'; fi
 	@touch $@
 endef
