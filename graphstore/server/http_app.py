@@ -134,7 +134,6 @@ class Door:
         self.agents: Agents | None = None
         self.metrics = Metrics()
         self.followers = Followers()
-        self._warming: asyncio.Task[None] | None = None
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
         self.heads = Heads(limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers)
@@ -331,8 +330,6 @@ class Door:
             raise rules.other_method(method, path, allowed)
         if call is None:
             if path in _OPEN:
-                if path == "/" and self._warming is None:
-                    self._warming = asyncio.create_task(self._warm())
                 await self.inner(scope, receive, send)
                 return None
             apart(scope["query_string"]).only("branch", "author")
@@ -427,14 +424,6 @@ class Door:
     async def _rights(self, scoped: str, *_: Any) -> Response:
         may = "read" if self._read_only and self._calling().scoped is None else scoped
         return Response(200, orjson.dumps({"rights": may}), ((b"cache-control", b"no-store"),))
-
-    async def _warm(self) -> None:
-        """Have what the first view of the page needs ready by the time its modules have come."""
-        from graphstore.context import glimpses
-
-        for look in (glimpses.latest, glimpses.clocks):
-            with contextlib.suppress(Refused, GraphStoreError):
-                await self._calling().aside(partial(look, self._store))
 
     async def _activity(self, *_: Any) -> Response:
         found = self.followers.activity(self._connections, self._store._doors())

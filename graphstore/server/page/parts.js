@@ -107,7 +107,7 @@ export const nothing = (text) => h("p", { class: "nothing" }, text);
 
 /** Do what is not urgent, or slow, once a cursor that is dragged rests. Gives what calls it off. */
 export function rested(work) {
-  const waiting = setTimeout(work, 150);
+  const waiting = setTimeout(work, 400);
   return () => clearTimeout(waiting);
 }
 
