@@ -48,6 +48,7 @@ OTLP = "otlp"
 NAMELESS = "(a span without a name)"
 BINARY = frozenset({".pb", ".binpb", ".bin"})
 """Endings of files that are written as protobuf bytes."""
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _SCOPE = "graphstore"
 _TEXTS = ("source", "agent", *MESSAGE_TEXTS)
 _MOST_UNKNOWN = 100
@@ -83,7 +84,8 @@ class _Group(NamedTuple):
 def import_otlp(store: Store, source: str | Path | bytes, *, progress: Progress | None = None) -> OtlpReport:
     """Write the spans of a file, or of bytes, in one transaction. The same spans again change nothing.
 
-    A file holds one OTLP/JSON object, one a line, or protobuf bytes. A span with ids that are none, or a damaged line, is left out and reported.
+    A file holds one OTLP/JSON object, one a line, or protobuf bytes; or messages each behind its length, as the Collector's file exporter writes
+    protobuf. All of it, or each message, may be packed by zstd. A span with ids that are none, or a damaged line, is left out and reported.
     Raises InvalidError for what holds no traces at all.
     """
     name = "bytes" if isinstance(source, bytes) else Path(source).name
@@ -121,15 +123,49 @@ class _Reading:
         self.damaged.append(Damage(file=self.name, line=line, reason=reason))
 
     def spans(self, data: bytes) -> Iterator[tuple[str, int, _Group, Span]]:
-        """Each span with its place, its line and what it shares."""
+        """Each span with its place, its line (or the number of its message) and what it shares."""
+        if not data.startswith(
+            b"\0"
+        ):  # neither JSON nor a message begins with it, a length of less than 16 MiB does
+            yield from self._message(_unpacked(data, self.name), 1)
+            return
+        good, failed = 0, None
+        for number, message in self._messages(data):
+            try:
+                yield from self._message(_unpacked(message, self.name), number)
+                good += 1
+            except InvalidError as error:
+                failed = failed or error
+                self.damage(number, f"message {number}: {error}")
+        if not good:
+            raise failed or InvalidError(
+                f"{self.name} holds no OTLP traces: its first message is cut off. Give the whole file."
+            )
+
+    def _messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """The messages of a file of the Collector's file exporter: each behind its length in four bytes, the highest first."""
+        at = number = 0
+        while at < len(data):
+            number += 1
+            start = at + 4
+            at = start + int.from_bytes(data[at:start], "big")
+            if at > len(data) or start > len(data):
+                self.damage(
+                    number,
+                    f"message {number} is cut off: the file ends {max(at, start) - len(data)} bytes too early",
+                )
+                return
+            yield number, data[start:at]
+
+    def _message(self, data: bytes, number: int) -> Iterator[tuple[str, int, _Group, Span]]:
         if data.lstrip()[:1] in (b"{", b""):
             documents, damaged = _documents(data)
             if documents or not data.strip():
                 for line, reason in damaged:
-                    self.damage(line, reason)
+                    self.damage(number - 1 + line, reason)
                 for line, found in documents:
-                    for place, group, span in self._of_json(found, line):
-                        yield place, line, group, span
+                    for place, group, span in self._of_json(found, number - 1 + line):
+                        yield place, number - 1 + line, group, span
                 return
         traces = TracesData()
         try:
@@ -148,7 +184,7 @@ class _Reading:
                     scope.schema_url,
                 )
                 for k, span in enumerate(scope.spans):
-                    yield f"resourceSpans[{i}].scopeSpans[{j}].spans[{k}]", 1, group, span
+                    yield f"resourceSpans[{i}].scopeSpans[{j}].spans[{k}]", number, group, span
 
     def _of_json(self, found: Json, line: int) -> Iterator[tuple[str, _Group, Span]]:
         self.unknown += [name for name in found if name != "resourceSpans"]
@@ -197,6 +233,21 @@ def _read(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         raise InvalidError(
             f"there is no file {str(path)!r} that can be read: {getattr(error, 'strerror', None) or error}. Give an OTLP file."
+        ) from None
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    """The bytes as they are, or what zstd packed into them."""
+    if not data.startswith(_ZSTD):
+        return data
+    import pyarrow
+
+    try:
+        with pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd") as stream:
+            return bytes(stream.read())
+    except (OSError, pyarrow.ArrowException) as error:
+        raise InvalidError(
+            f"{name} is packed by zstd and cannot be unpacked: {error}. Give the whole file."
         ) from None
 
 

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -327,6 +328,58 @@ def test_unknown_fields_are_reported_and_left_out(store: GraphStore, clock: Cloc
 
     span = "resourceSpans[0].scopeSpans[0].spans[0].colour"
     assert (1, {"more", span, "resourceSpans[0].scopeSpans[0].extra"}) == (done.spans, {*done.unknown})
+
+
+def framed(*messages: bytes) -> bytes:
+    """Messages as the Collector's file exporter writes protobuf: four bytes of length, the highest first, and the message."""
+    return b"".join(len(one).to_bytes(4, "big") + one for one in messages)
+
+
+def zstd(data: bytes) -> bytes:
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return bytes(sink.getvalue())
+
+
+@pytest.mark.parametrize("packed", [lambda data: data, zstd], ids=["plain", "zstd"])
+@pytest.mark.parametrize("form", ["protobuf", "json"])
+def test_messages_behind_their_lengths_are_read(
+    store: GraphStore, clock: Clock, real: ExportTraceServiceRequest, form: str, packed: Any
+) -> None:
+    clock.set("2100-01-01")
+    each = [TracesData(resource_spans=[one]) for one in real.resource_spans]
+    bodies = [
+        one.SerializeToString() if form == "protobuf" else json.dumps(to_json(one)).encode() for one in each
+    ]
+    done = import_otlp(store, framed(*(packed(body) for body in bodies)))
+
+    assert 1 < len(each) and (3, (), ()) == (done.spans, done.damaged, done.unknown)
+    assert real.SerializeToString(deterministic=True) == traces_data(store).SerializeToString(
+        deterministic=True
+    )
+
+
+def test_a_file_packed_whole_is_read(store: GraphStore, real: ExportTraceServiceRequest) -> None:
+    assert 3 == import_otlp(store, zstd(real.SerializeToString())).spans
+
+
+def test_a_message_that_is_cut_off_or_damaged_is_reported_and_the_rest_is_kept(
+    store: GraphStore, real: ExportTraceServiceRequest
+) -> None:
+    one = real.SerializeToString()
+    data = framed(b"\xff\xff\xff", zstd(b"x" * 100)[:-5], one, one)
+    done = import_otlp(store, data[:-7])
+
+    assert (3, [1, 2, 4]) == (done.spans, [each.line for each in done.damaged])
+    assert "7 bytes too early" in done.damaged[2].reason and "zstd" in done.damaged[1].reason
+
+
+@pytest.mark.parametrize("data", [b"\0\0\0\x05abc", b"\0\0", framed(b"\xff\xff\xff")])
+def test_no_whole_message_at_all_is_refused(store: GraphStore, data: bytes) -> None:
+    with pytest.raises(InvalidError, match="holds no OTLP traces"):
+        import_otlp(store, data)
+    assert 0 == store.stats()["transactions"]
 
 
 def test_unknown_fields_of_bytes_are_reported(store: GraphStore, clock: Clock) -> None:
