@@ -1,5 +1,5 @@
 -- The history of a store as DuckDB asks it. The tables are those of an export to Parquet: nodes, versions, events, occurrences, links and operations, with
--- both periods as columns; an open end is NULL. An instant `at_valid` or `at_tx` may be a text, such as '2026-01-30'.
+-- both periods as columns; an open end is NULL. An instant `at_valid` or `at_tx` may be a text, such as '2026-01-30'; NULL is none and finds nothing, now() is now.
 
 -- What was true then, as believed then: one row a node.
 CREATE MACRO node_as_of(at_valid, at_tx) AS TABLE
