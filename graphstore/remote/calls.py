@@ -483,7 +483,7 @@ def run(call: Call, reader: Reader, args: Mapping[str, Any], store: Store | None
     before: tuple[Any, ...] = () if own else (reader,)
     if call.any == "params":
         params = arguments.pop("params", {})
-        refuse_limits(params)
+        refuse_limits(params, *(call.parameters.keys() - {call.any}))
         first = arguments.pop(call.positional[0])
         return function(*before, first, **{**arguments, **params})
     if call.more is not None:

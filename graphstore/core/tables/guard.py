@@ -158,9 +158,9 @@ def parse(cypher: str, limits: Limits | None = LIMITS) -> Statement:
     return Statement("".join(pieces).strip(), frozenset(params), tuple(tokens))
 
 
-def refuse_limits(params: Mapping[str, Any]) -> None:
-    """Refuse names among the parameters that others send: they would be taken for arguments of the query. Raises QueryError."""
-    if taken := {"limits", "cypher", "self"} & params.keys():
+def refuse_limits(params: Mapping[str, Any], *more: str) -> None:
+    """Refuse names among the parameters that others send, and `more`: they would be taken for arguments of the query. Raises QueryError."""
+    if taken := {"limits", "cypher", "self", *more} & params.keys():
         raise QueryError(f"no parameter of a query can be named {min(taken)}. Call it something else.")
 
 
