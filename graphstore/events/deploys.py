@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 from graphstore.errors import InvalidError
 from graphstore.values.fingerprints import HASH
 from graphstore.values.models import Json
-from graphstore.values.period import EPOCH, Instant, TimeLike, instant, moment
+from graphstore.values.period import BEGINNING, EPOCH, Instant, TimeLike, instant, moment
 
 CODE = (".js", ".mjs", ".css")
 _NAMED = 3
@@ -28,11 +28,20 @@ _NUMBER = re.compile(r"(?<=[.\-_])\d+(?=\.\w)")
 _FOLDER = re.compile(
     r"(?<=/)(?:v?\d+(?:\.\d+)*|(?=[a-f]{0,40}\d)[0-9a-f]{7,64}|(?=[\w-]{0,20}\d)[\w-]{20,22})(?=/)"
 )
-_KEPT = 4  # versions of a bundle
+_KEPT = 16  # versions of a bundle
+_AWAY = (
+    3_600_000_000  # microseconds: an older version is a way back where the newer one was not seen for so long
+)
 _ELSEWHERE = ("zen", "workflow_run", "workflow_job", "check_run", "check_suite", "pull_request", "issue", "commits")  # fmt: skip
 
+_SEGMENT = re.compile(
+    r"(?<=/)(?:\d+|[0-9a-f]{8}-[0-9a-f-]{27}|(?=[a-f]{0,40}\d)[0-9a-f]{8,64})(?=/|\Z)", re.IGNORECASE
+)
+_TAIL = re.compile(r"(?<=[.\-_])(?=[\w-]*[A-Z\d])[\w-]{8,12}(?=\.\w+\Z)")
+
 Bundles = dict[str, str]  # name without its version -> version
-Versions = dict[str, list[list[Any]]]  # name -> versions, each with since when, the newest last
+Versions = dict[str, list[list[Any]]]
+"""Name -> versions, the newest last, each with since when it is known and when it was seen last; and True where it was wrongly taken for a way back."""
 
 
 def is_code(url: str) -> bool:
@@ -40,11 +49,20 @@ def is_code(url: str) -> bool:
     return re.split("[?#]", url, maxsplit=1)[0].lower().endswith(CODE)
 
 
-def bundles(urls: Iterable[str], page: str | None = None, entries: bool = True) -> Bundles:
+def route(page: str) -> str:
+    """A page without query, fragment and the ids in its path: what loads the same bundles."""
+    return _SEGMENT.sub("*", re.split("[?#]", page, maxsplit=1)[0]) or page
+
+
+def bundles(
+    urls: Iterable[str], page: str | None = None, entries: bool = True, known: Container[str] = ()
+) -> Bundles:
     """The bundles of the page's own hosts by their names without a hash. What has several versions in one list is left out, and with `entries` what
-    is loaded lazily, by its name."""
+    is loaded lazily, by its name. `known`: names seen before; what has one of these but for its end has a hash there, though it looks like a word."""
     found: dict[str, set[str]] = {}
     for host, name, version in _own(map(_parts, filter(is_code, urls)), page):
+        if not version and (tail := _TAIL.search(name)) and host + _TAIL.sub("*", name) in known:
+            name, version = _TAIL.sub("*", name), tail[0]
         if not entries or _is_entry(name):
             found.setdefault(host + name, set()).add(version)
     return {name: versions.pop() for name, versions in sorted(found.items()) if len(versions) == 1}
@@ -97,6 +115,8 @@ class Look(NamedTuple):
     is_deploy: bool
     page: Bundles
     versions: Versions
+    replaced: Bundles = {}
+    """On a way back: the newer versions that it replaced."""
 
 
 def look(
@@ -108,32 +128,83 @@ def look(
     same: bool,
     share: float,
     settled: int,
+    deployed: Instant = BEGINNING,
 ) -> Look:
-    """What the bundles of a page say, beside those it had before. `same`: it surely is the same page.
+    """What the bundles of a page say, beside those it had before. `same`: it surely is the same page; `deployed`: when bundles last said that a build is out.
 
-    A deploy: of the bundles it had, at least `share` have another version, and one of these was never seen on any page, or all are older ones after
-    `settled` microseconds, which is a way back. A page that comes to versions seen elsewhere only catches up.
+    A deploy: of the bundles it had, at least `share` have another version, and one of these was never seen on any page, while the version before it was
+    seen since the last deploy: what was seen before that alone only catches up with it, as the bundle of a route does that nobody came to. A list with
+    an older version is that of an old tab and teaches nothing; it is a way back where the newer one was not seen for an hour.
     """
-    versions = {name: list(each) for name, each in known.items()}
-    for name, version in now.items():
-        versions.setdefault(name, [[version, at]])
+    versions = {name: [list(each) for each in kept] for name, kept in known.items()}
+    older = _older(now, versions)
     if before is None or not now:
+        if not older:
+            teach(versions, now, at, deployed, settled)
         return Look(False, before or now, versions)
     shared = before.keys() & now.keys()
     other = sorted(name for name in shared if now[name] != before[name])
-    replaced = same and before and not shared
-    is_deploy = bool(replaced) and not now.keys() <= known.keys()
-    if other and len(other) >= share * len(shared):
-        fresh = any(all(now[name] != version for version, _ in versions[name]) for name in other)
-        back = all(
-            now[name] != versions[name][-1][0] and at - versions[name][-1][1] > settled for name in other
+    enough = bool(other) and len(other) >= share * len(shared)
+    if older:
+        names = [name for name in other if name in older]
+        back = (
+            enough
+            and names == other
+            and all(_is_left(versions[name], now[name], at, deployed) for name in names)
         )
-        is_deploy = fresh or back
-    if is_deploy:
-        for name in other:
-            left = [each for each in versions[name] if each[0] != now[name]]
-            versions[name] = [*left, [now[name], at]][-_KEPT:]
-    return Look(is_deploy, now if replaced else {**before, **now}, versions)
+        if not back:
+            return Look(False, before, versions)
+        replaced = {name: versions[name][-1][0] for name in sorted(older)}
+    else:
+        replaced = {}
+        back = False
+    fresh = (name for name in other if all(now[name] != each[0] for each in versions[name]))
+    is_new = enough and any(_seen(versions[name][-1]) >= deployed for name in fresh)
+    is_another = same and bool(before) and not shared and not now.keys() <= known.keys()
+    is_deploy = back or is_new or is_another
+    teach(versions, now, at, at if is_deploy else deployed, settled)
+    return Look(is_deploy, now if is_another else {**before, **now}, versions, replaced)
+
+
+def teach(versions: Versions, now: Bundles, at: Instant, deployed: Instant, settled: int) -> None:
+    """Note the versions of a list as the newest, seen now; to the half of `settled`, so that not every list is a change."""
+    for name, version in now.items():
+        kept = versions.setdefault(name, [])
+        entry = next((each for each in kept if each[0] == version), None)
+        if entry is None:
+            entry = [version, at, at]
+        elif _seen(entry) < deployed or at - _seen(entry) >= settled // 2:
+            entry = [entry[0], entry[1], at, *entry[3:]]
+        versions[name] = [*(each for each in kept if each[0] != version), entry][-_KEPT:]
+
+
+def put_back(before: Versions, replaced: Bundles) -> Versions:
+    """The versions before a way back that was none: all but what it replaced are those of old tabs from now on, and no way back again."""
+    return {
+        name: [[*each[:3], True] for each in kept[:-1]] + kept[-1:] if name in replaced else kept
+        for name, kept in before.items()
+    }
+
+
+def _older(now: Bundles, versions: Versions) -> set[str]:
+    """The bundles of which a newer version than this one is known."""
+    return {
+        name
+        for name, version in now.items()
+        if any(version == each[0] for each in versions.get(name, ())[:-1])
+    }
+
+
+def _is_left(kept: list[list[Any]], version: str, at: Instant, deployed: Instant) -> bool:
+    """Whether the newest version of a bundle was seen since the last deploy, and not for so long that this older one is a way back."""
+    tab = any(each[0] == version and True in each[3:] for each in kept)
+    return not tab and deployed <= _seen(kept[-1]) <= at - _AWAY
+
+
+def _seen(entry: list[Any]) -> Instant:
+    """When a version was seen last."""
+    last: Instant = entry[2] if len(entry) > 2 else entry[1]
+    return last
 
 
 def changed_resources(added: list[str], removed: list[str]) -> str:

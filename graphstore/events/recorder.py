@@ -28,13 +28,17 @@ from graphstore.events.correlation import (
     microseconds,
 )
 from graphstore.events.deploys import (
+    Bundles,
     Delivery,
+    Versions,
     bundles,
     changed_resources,
     delivery,
     deploy_description,
     is_code,
     look,
+    put_back,
+    route,
 )
 from graphstore.events.recurrences import name_of
 from graphstore.events.regressions import (
@@ -54,13 +58,17 @@ from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, json_object, text_of
 from graphstore.values.models import Event, Json, Recorded
-from graphstore.values.period import Instant, TimeLike, moment
+from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
 
 SETTING = "recorder"
 """What the settings begin with in which a store keeps what its recorders know."""
-_CLOCK, _WATCHED, _CREDITS, _VERSIONS, _DEPLOYS = (
-    f"{SETTING} {what}" for what in ("clock", "errors", "credits", "bundles", "deploys")
+_CLOCK, _WATCHED, _CREDITS, _VERSIONS, _DEPLOYS, _SEEN, _BACK = (
+    f"{SETTING} {what}"
+    for what in ("clock", "errors", "credits", "bundles", "deploys", "deployed", "way back")
 )
+
+
+NO_WAY_BACK = "the build after it is seen again: it was an old tab"
 
 
 class _Deploy(NamedTuple):
@@ -209,7 +217,8 @@ class Recorder:
         page, share = None if page is None else text_of("page", page), number_of("share", share, least=0)
         with self._observing(at) as when:
             before, known = self._page(page), self._setting(_VERSIONS) or {}
-            now = bundles(code, page, entries)
+            now = bundles(code, page, entries, known)
+            known = self._no_way_back(now, known, when)
             seen = look(
                 before[0] if before else None,
                 now,
@@ -218,6 +227,7 @@ class Recorder:
                 same=page is not None,
                 share=share,
                 settled=self._rollout,
+                deployed=self._setting(_SEEN) or BEGINNING,
             )
             had = before[1] if before else []
             if code and (code != had or before is None):
@@ -225,6 +235,7 @@ class Recorder:
             self._keep(_VERSIONS, seen.versions)
             if not seen.is_deploy:
                 return None
+            self._keep(_SEEN, max(when, self._setting(_SEEN) or BEGINNING))
             added, removed = sorted({*code} - {*had}), sorted({*had} - {*code})
             metadata = {"implied": True, "added": added, "removed": removed, "resources": code}
             if page is not None:
@@ -237,6 +248,8 @@ class Recorder:
             else:
                 recorded = self._record("deploy", description, when, metadata=metadata)
                 self._note(_Deploy(recorded.event.id, when, False, [page]), when)
+                if seen.replaced:
+                    self._keep(_BACK, [recorded.event.id, seen.replaced, known])
             self._correlate(when)
             return self._now(recorded)
 
@@ -481,6 +494,21 @@ class Recorder:
 
     # ------------------------------------------------------------------ one deploy and its signs
 
+    def _no_way_back(self, now: Bundles, known: Versions, at: Instant) -> Versions:
+        """What is known of the bundles, once a list shows again what a way back replaced: that was an old tab, and no deploy, unless a service reported it."""
+        id, replaced, before = self._setting(_BACK) or ("", {}, {})
+        if not any(now.get(name) == version for name, version in replaced.items()):
+            return known
+        self._keep(_BACK, None)
+        if any(each[0] == id and each[2] for each in self._setting(_DEPLOYS) or ()) or not self._stands(id):
+            return known
+        for link in self._event(id).links or ():
+            if link.confidence == "inferred" and link.created_by == "store":
+                self._store.unlink(link.id, reason=NO_WAY_BACK)
+        self._store.retract(id, reason=NO_WAY_BACK)
+        self._keep(_SEEN, at)  # what the old tab showed meanwhile tells of no build
+        return put_back(before, replaced)
+
     def _recent(self, at: Instant) -> list[_Deploy]:
         """The deploys of the last minutes: those to production, and the nearest, first."""
         known = [_Deploy(*each) for each in self._setting(_DEPLOYS) or ()]
@@ -687,7 +715,7 @@ def _of_metric(name: str, page: str | None) -> str:
 
 
 def _of_page(page: str | None) -> str:
-    return f"{SETTING} resources" if page is None else f"{SETTING} resources of {page}"
+    return f"{SETTING} resources" if page is None else f"{SETTING} resources of {route(page)}"
 
 
 def _plain(metric: Metric) -> Json:

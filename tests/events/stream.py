@@ -215,3 +215,46 @@ def _fill(
             made.tell(now, "observe_resources", app.resources(page), page=page)
         else:
             made.tell(now, "observe_metric", metric, round(usual * dice.uniform(0.85, 1.2), 1), page=page)
+
+
+def crowd(seed: int, users: int = 3) -> Stream:
+    """Some days of several users whose tabs stay open over builds, on an application cut by routes: a route's bundle is loaded where somebody comes to it."""
+    dice = random.Random(seed)
+    made, names = Stream(), ["index", "vendor", *(f"route{n}" for n in range(5)), "chart", "map", "editor"]
+    builds = [{name: _vite(dice) for name in names}]
+    at = START
+    for _ in range(DEPLOYS):
+        at += timedelta(hours=dice.randrange(5, 40), minutes=dice.randrange(60))
+        made.deploys.append(at)
+        changed = {"index", *dice.sample(names[2:], 5)}
+        builds.append({name: _vite(dice) if name in changed else old for name, old in builds[-1].items()})
+        urls = [_asset(builds[-1], name) for name in ("index", "vendor", "route0")]
+        made.tell(at + timedelta(seconds=100), "observe_resources", urls, page="https://shop.test/")
+    for user in range(users):
+        now, tab = START + timedelta(minutes=user), 0
+        while now < at + timedelta(hours=8):
+            for _ in range(dice.randrange(5, 30)):
+                if dice.random() < 0.15:
+                    tab = sum(now >= each for each in made.deploys)
+                number = dice.randrange(5)
+                page = (
+                    "https://shop.test"
+                    + ("/", "/orders", f"/orders/{dice.randrange(400)}", "/cart", "/search?q=loom")[number]
+                )
+                more = dice.sample(["chart", "map", "editor"], dice.randrange(3))
+                urls = [_asset(builds[tab], name) for name in ("index", "vendor", f"route{number}", *more)]
+                made.tell(now, "observe_resources", [*urls, "https://pay.test/v3/pay.js"], page=page)
+                now += timedelta(seconds=dice.randrange(5, 90))
+            now += timedelta(minutes=dice.randrange(30, 400))
+    made.seen.sort(key=lambda one: one[3])
+    return made
+
+
+def _vite(dice: random.Random) -> str:
+    return "".join(
+        dice.choice("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") for _ in range(8)
+    )
+
+
+def _asset(build: dict[str, str], name: str) -> str:
+    return f"https://shop.test/assets/{name}-{build[name]}.js"

@@ -187,3 +187,59 @@ def test_a_delivery_says_how_it_is():
     assert ["done", "none", "failed", "announced"] == [
         delivery(each).state for each in (github("success"), github("pending"), github("error"), github(None))
     ]
+
+
+def loaded(build: str, *names: str) -> list[str]:
+    """What a page of a build loads: each file has the build in its hash."""
+    return [f"/assets/{name}-{build}.js" for name in ("index", *names)]
+
+
+def test_the_bundle_of_a_route_that_nobody_came_to_only_catches_up(store, recorder):
+    old, new = "a1b2c3d4", "e5f6a7b8"
+    for number, page in enumerate(("/", "/orders/7", "/cart")):
+        recorder.observe_resources(loaded(old, f"route{number}"), page=page, at=after(number))
+    assert recorder.observe_resources(loaded(new, "route0"), page="/", at=after(1000)).is_new
+
+    for at, page, more in (
+        (5000, "/orders/8", ["route1"]),
+        (9000, "/cart", ["route2", "chart"]),
+        (9100, "/cart", ["route2", "map"]),
+    ):
+        assert None is recorder.observe_resources(loaded(new, *more), page=page, at=after(at))
+    assert recorder.observe_resources(loaded("c9d8e7f6", "route2"), page="/cart", at=after(9900)).is_new
+    assert 2 == len(deploys(store))
+
+
+def test_an_old_tab_is_no_way_back_when_the_new_build_is_seen_again(store, recorder):
+    recorder.observe_resources(ONE, page="/", at=after(0))
+    recorder.observe_resources(TWO, page="/", at=after(100))
+    taken = recorder.observe_resources(ONE, page="/", at=after(8000))
+    recorder.observe_error("it broke", at=after(8001))
+    recorder.observe_resources([*ONE, "/js/orders.5555aaaa.js"], page="/orders", at=after(8010))
+    assert None is recorder.observe_resources(TWO, page="/", at=after(8020))
+    assert None is recorder.observe_resources(ONE, page="/", at=after(16000)), "the same tab"
+
+    assert ["retracted"] == [store.inspect(taken.event.id).node.standing]
+    assert 1 == len(deploys(store))
+
+
+def test_a_way_back_that_a_service_reported_stays_one(store, recorder):
+    recorder.observe_resources(ONE, page="/", at=after(0))
+    recorder.observe_resources(TWO, page="/", at=after(100))
+    recorder.observe_resources(ONE, page="/", at=after(8000))
+    recorder.observe_deploy({"sha": "abc", "environment": "production"}, at=after(8030))
+    recorder.observe_resources(TWO, page="/", at=after(9000))
+
+    assert 2 <= len(deploys(store))
+
+
+def test_a_hash_that_looks_like_a_word_is_known_by_the_name_before_it(store, recorder):
+    recorder.observe_resources(
+        ["/assets/index-BfX3k9_q.js", "/assets/vendor-Q1W2e3R4.js"], page="/", at=after(0)
+    )
+
+    told = recorder.observe_resources(
+        ["/assets/index-Diwrgtda.js", "/assets/vendor-Q1W2e3R4.js"], page="/", at=after(100)
+    )
+
+    assert told is not None and told.is_new

@@ -10,7 +10,7 @@ import pytest
 import graphstore
 from graphstore import events
 from graphstore.events.recorder import Recorder
-from tests.events.stream import AGAIN, DEPLOYS, ERRORS, REGRESSIONS, Stream, stream
+from tests.events.stream import AGAIN, DEPLOYS, ERRORS, REGRESSIONS, Stream, crowd, stream
 
 pytestmark = pytest.mark.in_process("hundreds of thousands of calls")
 LATER = "2027-01-01"
@@ -98,3 +98,17 @@ def test_time_that_nobody_was_seen_in_does_not_count_as_browsing(store, recorder
     for second in range(440, 700, 40):
         recorder.observe_metric("lcp_ms", 1200, at=after(second))
     assert 1 == len(events.Recorder(store).tick(after(701), active=None))
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("seed", range(4))
+def test_of_many_users_with_old_tabs_on_pages_cut_by_routes_each_build_is_one_deploy(store, clock, seed):
+    clock.move(days=60)
+    made = crowd(seed)
+    deploys = of(watched(store, made), "deploy")
+
+    assert DEPLOYS == len(deploys)
+    assert all(
+        timedelta(0) <= each.first_seen - at < timedelta(minutes=3)
+        for each, at in zip(deploys, made.deploys, strict=True)
+    )
