@@ -42,7 +42,7 @@ _DECISIONS = (
 
 def make(folder: Path, *, until: datetime | None = None) -> Path:
     """Write the team's store below a folder, with its media, and give its place. Raises ConflictError where there is one."""
-    place, media = folder / "team.gs", folder / "team-media"
+    place, media = folder / "team.gs", folder.resolve() / "team-media"  # who serves it runs elsewhere
     if place.exists():
         raise ConflictError(f"{place} is there already. Give another folder, or remove it.")
     media.mkdir(parents=True, exist_ok=True)

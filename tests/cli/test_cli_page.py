@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import graphstore
+from graphstore.cli import made_up_team
 from tests.support.served import serve_in_process
 
 pytestmark = [pytest.mark.in_process("starts servers"), pytest.mark.rest]
@@ -72,3 +73,13 @@ def test_the_made_up_team_is_written_once(tmp_path: Path) -> None:
         assert (1, 1) == (len(store.shaky()), len(store.contradictions()))
         assert store.verify().ok
     assert 1 == run("demo", "--team", "--folder", tmp_path).returncode
+
+
+def test_the_media_of_the_made_up_team_are_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with graphstore.open(made_up_team.make(Path("here")), read_only=True) as store:
+        media = [each.media_path for each in store.events() if each.media_path is not None]
+    monkeypatch.chdir("/")
+    assert len(media) > 10 and all(Path(each).is_file() for each in media)
