@@ -9,17 +9,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
+from math import inf
 from typing import Any, Literal
 
+from graphstore.core.read import link_fate
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader, View
 from graphstore.core.read.walks import Direction
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.show.layout import Place, places
+from graphstore.show.layout import Lane, Place, layout
 from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.values.coordinates import Axis
-from graphstore.values.inputs import at_least_one
+from graphstore.values.inputs import at_least_one, text_of
+from graphstore.values.inputs import ids as id_list
 from graphstore.values.models import (
     Chain,
     Change,
@@ -33,21 +36,29 @@ from graphstore.values.models import (
     Value,
 )
 from graphstore.values.period import Instant, TimeLike, instant, moment
+from graphstore.values.text import line
 
 __all__ = [
     "Causes",
     "Clocks",
     "Glimpse",
+    "Named",
+    "PageSettings",
     "Strip",
     "causes",
     "clocks",
     "glimpse",
     "latest",
+    "named",
     "next_change",
     "recent",
+    "set_settings",
+    "settings",
 ]
 
 Way = Literal["causes", "effects", "walk"]
+_IDS, _LINE = 500, 120
+_SETTINGS = "page"
 _WIDE = 10  # a clock that is so many times as long as nearly all of its changes is shown without the rest
 
 
@@ -130,6 +141,90 @@ def recent(store: Store, limit: int = 50) -> list[Change]:
     return store._last_changes(at_least_one("limit", limit))
 
 
+class Named(Value):
+    """What an id is of, and what that says in one line; `id`: the thing to look at, of a link its source."""
+
+    id: str
+    kind: str
+    text: str
+
+
+@registry.read("page")
+def named(view: Reader, ids: Iterable[str] | str) -> dict[str, Named]:
+    """What things and links say in one line each, with any standing, by id: a link as `source kind target`. Ids of neither are left out.
+
+    Raises InvalidError for more than 500 ids.
+    """
+    asked = list(dict.fromkeys(id_list("ids", ids)))
+    if len(asked) > _IDS:
+        raise InvalidError(f"ids are {len(asked):,}. Give {_IDS} at most.")
+
+    def said(thing: Node | Event) -> Named:
+        if isinstance(thing, Event):
+            return Named(id=thing.id, kind=thing.type, text=line(thing.description or thing.id, _LINE))
+        text = thing.text or ", ".join(f"{name} {value}" for name, value in thing.content.items())
+        return Named(id=thing.id, kind=thing.kind, text=line(text or thing.id, _LINE))
+
+    def look(sight: Sight) -> dict[str, Named]:
+        found = {}
+        for id in asked:
+            ent, link = sight.entity(id), link_fate.named(sight, id)
+            if ent >= 0:
+                found[id] = said(sight.thing(ent))
+            elif link >= 0:
+                about = link_fate.inspected(sight, link)
+                source, kind = said(about.source), about.link.kind
+                text = f"{source.text} {kind.replace('_', ' ')} {said(about.target).text}"
+                found[id] = Named(id=source.id, kind=kind, text=text)
+        return found
+
+    return view._looked(look)
+
+
+class PageSettings(Value):
+    """What a page shows by: the senders that are agents where a message has no role, and from what on the light of the memory is not violet.
+
+    `amber`, `red`: percent of the cap; `missing`: percent of the texts without a vector, for amber; `failures`: times in a row, for red.
+    """
+
+    agents: tuple[str, ...] = ("agent", "assistant", "bot")
+    amber: float = 80
+    red: float = 95
+    missing: float = 50
+    failures: float = 3
+
+
+@registry.read("page")
+def settings(store: Store) -> PageSettings:
+    """What pages show the store by. Kept in it: everybody sees the same."""
+    return PageSettings(**(store._setting(_SETTINGS) or {}))
+
+
+@registry.write("page")
+def set_settings(
+    store: Store,
+    *,
+    agents: Iterable[str] | None = None,
+    amber: float | None = None,
+    red: float | None = None,
+    missing: float | None = None,
+    failures: float | None = None,
+) -> PageSettings:
+    """Change some of what pages show the store by; what is not given stays. Raises InvalidError for a number below 0 and a sender that is no text."""
+    numbers = {"amber": amber, "red": red, "missing": missing, "failures": failures}
+    given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+            raise InvalidError(f"{name} {value!r} is out of range. Give a number, 0 or more.")
+    if agents is not None:
+        given["agents"] = [text_of("agent", each) for each in id_list("agents", agents)]
+    with store._verb():
+        known = store._setting(_SETTINGS) or {}
+        if {**known, **given} != known:
+            store._keep("set_settings", _SETTINGS, {**known, **given})
+    return settings(store)
+
+
 class Glimpse(Value):
     """A thing and what is around it. Of links there are so many as were asked for, of all that `links_total` and `backlinks_total` count.
 
@@ -196,10 +291,11 @@ def _names(view: View, ids: Iterable[str]) -> dict[str, str]:
 
 
 class Causes(Value):
-    """A chain with the place of each of its things; `left_out`: how many more were reached."""
+    """A chain with the place of each of its things, and the lanes of arrows that go over others; `left_out`: how many more were reached."""
 
     chain: Chain
     places: tuple[Place, ...]
+    lanes: tuple[Lane, ...]
     left_out: int
 
 
@@ -240,5 +336,10 @@ def causes(
         id: instant(thing.occurred_at if isinstance(thing, Event) else thing.valid_from)
         for id, thing in shown.items()
     }
-    laid = places(starts, [(link.source, link.target) for link in kept])
-    return Causes(chain=chain, places=tuple(laid), left_out=len(things) - len(shown))
+    laid = layout(starts, [(link.source, link.target) for link in kept])
+    return Causes(
+        chain=chain,
+        places=tuple(laid.places),
+        lanes=tuple(laid.lanes),
+        left_out=len(things) - len(shown),
+    )

@@ -42,6 +42,7 @@ __all__ = [
     "MemoryHit",
     "MemoryStats",
     "Recollection",
+    "layer_stats",
     "lend",
     "recollect",
 ]
@@ -379,19 +380,24 @@ class Memory:
         """What stands of each layer at a view's coordinate (default: now), and the cap."""
         if view is not None and not isinstance(view, Reader):
             raise InvalidError(f"view {view!r} is no view. Give one that as_of() gave.")
-        reader = view or self._store
-        layers = self.layers
-
-        def look(sight: Sight) -> tuple[dict[str | None, list[Row]], Instant]:
-            found: dict[str | None, list[Row]] = {name: [] for name in layers}
-            for row in sight.scan(kind=CHUNK, content=True):
-                layer = tables.of_scope(layers, row.scope)
-                found.setdefault(layer.name if layer else None, []).append(row)
-            return found, sight.tx + SOON
-
-        found, soon = reader._looked(look)
-        stats = tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
+        stats = layer_stats(view or self._store)
         return MemoryStats(layers=stats, chunks=sum(layer.chunks for layer in stats), cap=self.cap)
+
+
+@registry.read("memory")
+def layer_stats(view: Reader) -> tuple[LayerStats, ...]:
+    """What stands of each layer at the coordinate; what is of no layer, if there is any, last."""
+    layers = tables.table(view._setting(LAYERS))
+
+    def look(sight: Sight) -> tuple[dict[str | None, list[Row]], Instant]:
+        found: dict[str | None, list[Row]] = {name: [] for name in layers}
+        for row in sight.scan(kind=CHUNK, content=True):
+            layer = tables.of_scope(layers, row.scope)
+            found.setdefault(layer.name if layer else None, []).append(row)
+        return found, sight.tx + SOON
+
+    found, soon = view._looked(look)
+    return tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
 
 
 @registry.read("memory")

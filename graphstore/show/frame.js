@@ -30,7 +30,7 @@ export function show(found, css) {
   const render = () => {
     leave();
     const el = h("div", { class: "view causes" }, h("p", { class: "soft" }, `${count(things.size, "thing")}, ${count(found.links.length, "link")}${found.left_out ? `, ${found.left_out.toLocaleString("en")} more left out` : ""}. Drag to move, + and − to zoom, a thing to fold what hangs on it.`));
-    leave = draw(model, el, state.id, things, { chain, places: found.places });
+    leave = draw(model, el, state.id, things, { chain, places: found.places, lanes: found.lanes });
     document.body.replaceChildren(h("main", { "aria-label": line(found.title, 200) }, el));
     for (const each of heard) each();
   };

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graphstore.show import page_modules
-from graphstore.show.layout import places
+from graphstore.show.layout import layout
 from graphstore.show.scenes import Arrow, Bar, Scene
 from graphstore.values.period import instant, iso
 from graphstore.values.text import line
@@ -54,14 +54,15 @@ def _found(shown: Scene, most: int, wide: int) -> dict[str, Any]:
     boxes = shown.boxes[:most]
     starts = {each.name: instant(each.start) for each in boxes}
     edges = [each for each in shown.edges if each.tail in starts and each.head in starts]
-    laid = places(starts, [(each.tail, each.head) for each in edges])
+    laid = layout(starts, [(each.tail, each.head) for each in edges])
     return {
         "title": shown.title,
         "root": shown.root if shown.root in starts else boxes[0].name,
         "left_out": len(shown.boxes) - len(boxes) + max(shown.total - MOST, 0),
         "things": [_thing(each, wide) for each in boxes],
         "links": [_link(each, wide) for each in edges],
-        "places": [{"id": each.id, "column": each.column, "row": each.row} for each in laid],
+        "places": [each.model_dump() for each in laid.places],
+        "lanes": [each.model_dump() for each in laid.lanes],
     }
 
 

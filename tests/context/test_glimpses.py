@@ -125,3 +125,39 @@ def test_what_was_recorded_last_is_what_sorting_all_of_it_gives(store, clock):
 def test_what_was_written_last_is_the_end_of_the_changes(auth):
     for most in (1, 2, 50):
         assert auth.changes()[: -most - 1 : -1] == glimpses.recent(auth, most)
+
+
+def test_what_was_written_is_named_and_a_link_is_a_sentence(auth):
+    link = auth.links_from("tokens", "caused_by")[0].id
+    auth.add_node("fact", {"minutes": 40, "ended": True}, id="bare")
+    auth.record_event("error", "it broke", id="broken")
+    auth.retract("sessions", reason="never so")
+
+    found = glimpses.named(auth, ["sessions", link, "bare", "broken", "nobody"])
+    assert {"sessions", link, "bare", "broken"} == set(found)
+    assert ("tokens", "caused_by", "tokens caused by sessions") == (
+        found[link].id,
+        found[link].kind,
+        found[link].text,
+    )
+    assert ("sessions", "fact") == (found["sessions"].text, found["sessions"].kind)
+    assert ("ended True, minutes 40", "it broke") == (found["bare"].text, found["broken"].text)
+    with pytest.raises(InvalidError, match="500 at most"):
+        glimpses.named(auth, [f"n{number}" for number in range(501)])
+
+
+def test_what_pages_show_by_is_kept_in_the_store(store):
+    assert ("agent" in glimpses.settings(store).agents, 80) == (True, glimpses.settings(store).amber)
+
+    glimpses.set_settings(store, agents=["aide"], red=90)
+    found = glimpses.set_settings(store, amber=70.5)
+    assert (("aide",), 70.5, 90, 50) == (found.agents, found.amber, found.red, found.missing)
+    assert found == glimpses.settings(store)
+    for wrong in (-1, True, float("nan"), "80"):
+        with pytest.raises(InvalidError, match="amber"):
+            glimpses.set_settings(store, amber=wrong)
+    with pytest.raises(InvalidError):
+        glimpses.set_settings(store, agents=[""])
+    before = len(store.changes())
+    glimpses.set_settings(store, red=90)
+    assert before == len(store.changes())

@@ -2,7 +2,7 @@
 
 import { block, button, count, field, follow, h, line, nothing, s, standing, thingLink, thingRow, when, words } from "./parts.js";
 
-const [WIDE, HIGH, BOX] = [250, 62, 172];
+const [WIDE, HIGH, BOX] = [296, 62, 172];
 const WAYS = [["causes", "what led to it"], ["effects", "what it led to"], ["walk", "all around it"]];
 
 export async function render({ model, el }) {
@@ -24,7 +24,7 @@ export async function render({ model, el }) {
     h("div", { class: "fields" },
       h("div", { class: "choice", role: "group", "aria-label": "Direction" }, WAYS.map(([name, label]) => button(label, () => model.go({ way: name, open: "", fold: "" }), { "aria-pressed": String(name === way), name: `way-${name}` }))),
       field("links away", h("input", { name: "depth", type: "number", min: 1, max: 30, value: depth, onchange: (event) => model.go({ depth: event.target.value }) })),
-      h("span", { class: "soft" }, `${count(things.size, "thing")}, ${count(found.chain.links.length, "link")}${found.left_out ? `, ${found.left_out} more left out` : ""}${found.chain.truncated ? "; the chain goes on beyond this depth" : ""}`),
+      h("span", { class: "soft" }, `${count(things.size, "thing")}, ${count(found.chain.links.length, "link")}${found.left_out ? `, ${found.left_out.toLocaleString("en")} more left out` : ""}${found.chain.truncated ? "; the chain goes on beyond this depth" : ""}`),
       found.left_out ? button("show more", () => model.go({ most: Math.min(1000, things.size + 300) })) : null,
       model.get("fold") ? button("unfold all", () => model.go({ fold: "" })) : null));
   return draw(model, el, root.id, things, found);
@@ -52,9 +52,11 @@ class Graph {
     const hidden = this.#hidden(found.chain.links);
     this.places = found.places.filter((each) => !hidden.has(each.id));
     this.at = new Map(this.places.map((each) => [each.id, [each.column * WIDE + 10, each.row * HIGH + 34]]));
+    this.lanes = new Map(found.lanes.map((each) => [`${each.source} ${each.target}`, each.rows]));
+    this.labels = new Set();
     this.links = found.chain.links.filter((link) => this.at.has(link.source) && this.at.has(link.target));
     this.width = Math.max(300, ...this.places.map((each) => each.column * WIDE + BOX + 20));
-    this.height = Math.max(160, ...this.places.map((each) => each.row * HIGH + 90));
+    this.height = Math.max(160, ...this.places.map((each) => each.row * HIGH + 90), ...found.lanes.map((each) => Math.max(...each.rows) * HIGH + 70));
     this.box = [0, 0, this.width, this.height];
     this.layer = s("g", null, this.#dates(), this.links.map((link) => this.#arrow(link)), this.places.map((each) => this.#thing(each)));
     this.svg = s("svg", { class: "graph", role: "group", "aria-label": "Causes from left to right in time", tabindex: 0, onwheel: (event) => this.#wheel(event), onpointerdown: (event) => this.#pan(event), onkeydown: (event) => this.#key(event) }, this.layer);
@@ -67,7 +69,7 @@ class Graph {
     const begin = () => {
       const wide = this.svg.clientWidth || 900;
       const at = this.at.get(this.root) ?? [0, 0];
-      const scale = Math.min(1, Math.max(0.55, wide / this.width));
+      const scale = Math.min(1, Math.max(0.8, wide / this.width));
       this.svg.style.height = `${Math.max(200, Math.min(innerHeight * 0.62, this.height * scale + 20))}px`;
       const seen = [wide / scale, (this.svg.clientHeight || 420) / scale];
       this.box = [Math.max(-10, Math.min(at[0] + BOX / 2 - seen[0] / 2, this.width - seen[0])), Math.max(-10, Math.min(at[1] - seen[1] / 2, Math.max(-10, this.height - seen[1]))), ...seen];
@@ -107,20 +109,33 @@ class Graph {
     let [from, to] = [this.at.get(link.source), this.at.get(link.target)];
     // An arrow runs from the earlier to the later: a cause says so about its effect, a successor about what it replaced.
     if (from[0] > to[0]) [from, to] = [to, from];
-    const [x, y, u, v] = [from[0] + BOX, from[1] + 20, to[0] - 7, to[1] + 20];
-    const bend = Math.max(20, (u - x) / 2);
+    const lane = this.lanes.get(`${link.source} ${link.target}`) ?? this.lanes.get(`${link.target} ${link.source}`) ?? [];
+    const column = Math.round((from[0] - 10) / WIDE);
+    // Where it passes other things it runs level, in a row of its own.
+    const stops = [[from[0] + BOX, from[1] + 20], ...lane.flatMap((row, place) => [[(column + 1 + place) * WIDE + 10, row * HIGH + 54], [(column + 1 + place) * WIDE + 10 + BOX, row * HIGH + 54]]), [to[0] - 7, to[1] + 20]];
+    const path = stops.slice(1).map(([u, v], place) => {
+      const [x, y] = stops[place];
+      return y === v ? `H${u}` : `C${(x + u) / 2},${y} ${(x + u) / 2},${v} ${u},${v}`;
+    });
     const manner = link.manner ?? (/supersedes|transition|corrects/.test(link.kind) ? "succession" : /cause|resolved|led/.test(link.kind) ? "cause" : "other");
     const shaky = [link.source, link.target].some((id) => this.things.get(id).standing === "shaky");
-    const label = line(link.reason || link.kind.replaceAll("_", " "), Math.max(0, Math.floor((u - x) / 6)));
-    const near = this.#busy(from) < this.#busy(to);
+    const [u, v] = stops.at(-1);
     return s("g", { class: `arrow ${manner} ${shaky ? "shaky" : ""} ${link.confidence === "inferred" ? "inferred" : ""}` }, s("title", null, line(`${link.source} ${link.kind} ${link.target}${link.reason ? `: ${link.reason}` : ""}`, 300)),
-      s("path", { d: `M${x},${y}C${x + bend},${y} ${u - bend},${v} ${u},${v}` }), s("path", { class: "head", d: `M${u + 7},${v}l-9,-4v8Z` }),
-      s("text", near ? { x: x + 5, y: y - 5 } : { x: u - 6, y: v - 5, "text-anchor": "end" }, u - x > 30 ? label : ""));
+      s("path", { d: `M${stops[0]}${path.join("")}` }), s("path", { class: "head", d: `M${u + 7},${v}l-9,-4v8Z` }), this.#label(link.reason || link.kind.replaceAll("_", " "), stops));
   }
 
-  /** How many links end at a place: a label stands where fewer do. */
-  #busy(place) {
-    return this.links.filter((each) => this.at.get(each.source) === place || this.at.get(each.target) === place).length;
+  /** What is written on an arrow: where it runs level if it does, else where it begins or ends, and nowhere that is taken. */
+  #label(text, stops) {
+    const [[x, y], [u, v]] = [stops[0], stops.at(-1)];
+    const level = stops.slice(1, -1).flatMap(([left, at], place) => (place % 2 ? [] : [[left, at, stops[place + 2][0] - left]]));
+    const gap = WIDE - BOX - 16;
+    for (const [left, at, room, anchor] of [...level, [x + 5, y, gap], [u - gap, v, gap - 5, "end"]]) {
+      const place = `${Math.floor(left / WIDE)} ${left % WIDE < BOX} ${at}`;
+      if (this.labels.has(place)) continue;
+      this.labels.add(place);
+      return s("text", anchor ? { x: left + room, y: at - 5, "text-anchor": anchor } : { x: left, y: at - 5 }, line(text, Math.floor(room / 5.4)));
+    }
+    return null;
   }
 
   #thing(place) {
