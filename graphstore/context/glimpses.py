@@ -174,7 +174,8 @@ def named(view: Reader, ids: Iterable[str] | str) -> dict[str, Named]:
             elif link >= 0:
                 about = link_fate.inspected(sight, link)
                 source, kind = said(about.source), about.link.kind
-                text = f"{source.text} {kind.replace('_', ' ')} {said(about.target).text}"
+                ends = line(source.text, _LINE // 2), line(said(about.target).text, _LINE // 2)
+                text = f" {kind.replace('_', ' ')} ".join(ends)
                 found[id] = Named(id=source.id, kind=kind, text=text)
         return found
 

@@ -9,7 +9,7 @@ import pytest
 from graphstore.show.layout import layout
 
 
-def test_an_arrow_over_columns_has_a_row_of_its_own_in_each():
+def test_an_arrow_over_columns_has_a_row_of_its_own_in_each() -> None:
     found = layout({"a": 1, "b": 2, "c": 3}, [("b", "a"), ("c", "b"), ("c", "a")])
     row = {each.id: each.row for each in found.places}
 
@@ -18,7 +18,7 @@ def test_an_arrow_over_columns_has_a_row_of_its_own_in_each():
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_columns_follow_time_and_nothing_lies_upon_another(seed: int):
+def test_columns_follow_time_and_nothing_lies_upon_another(seed: int) -> None:
     chance = random.Random(seed)
     number = chance.randrange(1, 120)
     starts = {f"n{each}": chance.randrange(40) for each in range(number)}
@@ -41,7 +41,7 @@ def test_columns_follow_time_and_nothing_lies_upon_another(seed: int):
     assert all(column[one] != column[other] for one, other in links if one != other)
 
 
-def test_a_thousand_that_hang_on_one_take_so_many_rows_and_no_more():
+def test_a_thousand_that_hang_on_one_take_so_many_rows_and_no_more() -> None:
     starts = {f"n{number}": number for number in range(1_000)}
     found = layout(starts, [(f"n{number}", "n0") for number in range(1, 1_000)])
 

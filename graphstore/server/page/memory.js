@@ -1,33 +1,31 @@
 // Memory: the layers, the pipeline that fills them, queues, services, expertise, working memory, a probe, and what an agent would read.
 
-import { block, button, bytes, count, field, h, hue, length, line, nothing, prose, s, standing, thingLink, time, when, words } from "./parts.js";
+import { block, button, bytes, count, field, foundations, h, hue, length, line, nothing, prose, s, standing, thingLink, time, when, words } from "./parts.js";
 
-const LIMITS = { amber: 80, red: 95, failures: 3, missing: 50 };
 const SIGNS = [["capture", "observations"], ["embed", "embed"], ["store", "store"], ["retrieve", "retrieve"], ["inject", "inject"]];
 
-const limits = () => ({ ...LIMITS, ...JSON.parse(localStorage.getItem("graphstore-limits") ?? "{}") });
-
 export async function render({ model, el }) {
-  const [status, expertises, observations] = await Promise.all([
-    model.call("memory.status", {}, { at: false, brief: 300 }), model.call("working.expertises", {}, { brief: 200 }).catch(() => []), model.call("observer.observations", {}, { brief: 300, part: 150, fields: "id,text,tags,content,standing,valid_from" }).catch(() => []),
+  const [status, limits, layers, expertises, observations] = await Promise.all([
+    model.call("memory.status", {}, { at: false, brief: 300 }), model.call("page.settings", {}, { at: false }), model.isNow ? null : model.call("memory.layer_stats"),
+    model.call("working.expertises", {}, { brief: 200 }).catch(() => []), model.call("observer.observations", {}, { brief: 300, part: -150, fields: "id,text,tags,content,standing,valid_from" }).catch(() => []),
   ]);
   const [user, thread] = [model.get("user") || status.queues[0]?.user || "", model.get("thread") || (model.get("user") ? "" : status.queues[0]?.thread ?? "")];
   const layer = model.get("layer");
-  el.append(light(model, status), pipeline(status),
-    h("div", { class: "grid layers" }, status.layers.filter((each) => each.layer !== null || each.chunks).map((each) => card(model, each, status))),
+  el.append(light(model, status, limits), pipeline(status),
+    layers ? h("p", { class: "soft" }, "The layers are as of the cursors; the light, the pipeline and the queues are as they are now.") : "",
+    h("div", { class: "grid layers" }, (layers ?? status.layers).filter((each) => each.layer !== null || each.chunks).map((each) => card(model, each, status, Boolean(layers)))),
     layer ? await chunks(model, layer) : "",
     h("div", { class: "columns" },
       ...(await Promise.all([probe(model), context(model, user, thread), pad(model, user, thread)])),
       block("Observer", status.queues.length ? h("table", null, h("tr", null, ["user", "thread", "waiting", "compressed", "last"].map((name) => h("th", null, name))), status.queues.slice(0, 30).map((each) => h("tr", null, h("td", null, line(each.user, 40)), h("td", null, line(each.thread ?? "–", 40)), h("td", null, h("meter", { min: 0, max: each.threshold, value: each.waiting }), ` ${each.waiting} of ${each.threshold}`), h("td", null, each.observed), h("td", null, each.compressed_at ? time(each.compressed_at) : "never")))) : nothing("No conversation is observed.")),
-      seen(model, observations, status),
+      seen(model, observations, layers ? observations.length : status.observations),
       block("Expertise", expertises.length ? h("table", null, expertises.map((each) => h("tr", null, h("td", null, line(each.domain, 60)), h("td", null, h("meter", { min: 0, max: 1, low: 0.35, high: 0.65, optimum: 1, value: each.score }), ` ${(each.score * 100).toFixed(0)} %`), h("td", { class: each.direction }, `${{ rising: "↗", falling: "↘", steady: "→" }[each.direction]} ${(each.trend * 100).toFixed(0)}`), h("td", { class: "soft" }, count(each.outcomes, "outcome"))))) : nothing("No outcome was recorded.")),
       services(model, status)));
 }
 
 // ---- the light, and why
 
-function judged(status) {
-  const limit = limits();
+function judged(status, limit) {
   const share = (100 * status.chunks) / status.cap;
   const lacking = status.embedding.embedder && status.embedding.texts ? (100 * status.embedding.missing) / status.embedding.texts : 0;
   const worst = Math.max(0, ...status.ticks.map((each) => each.failures));
@@ -36,11 +34,13 @@ function judged(status) {
   return red.length ? ["red", red] : amber.length ? ["amber", amber] : ["violet", [`${share.toFixed(share < 10 ? 1 : 0)} % of ${status.cap.toLocaleString("en")} chunks, nothing failed`]];
 }
 
-function light(model, status) {
-  const [colour, why] = judged(status);
+function light(model, status, limits) {
+  const [colour, why] = judged(status, limits);
+  const failed = h("p", { role: "alert", class: "soft" });
+  const keep = (name, value) => model.call("page.set_settings", { [name]: Number(value) }, { at: false, write: true }).then(() => model.tell("change"), (error) => (failed.textContent = error.message));
   const names = { amber: "amber from % full", red: "red from % full", failures: "red from failures", missing: "amber from % without vector" };
   return h("div", { class: "light" }, h("span", { class: `led ${colour}`, role: "img", "aria-label": { violet: "healthy", amber: "high", red: "critical" }[colour] }), h("b", null, { violet: "Healthy", amber: "High", red: "Critical" }[colour]), h("span", null, why.join("; ")),
-    h("details", null, h("summary", null, "thresholds"), h("div", { class: "fields" }, Object.entries(limits()).map(([name, value]) => field(names[name], h("input", { type: "number", min: 0, name: `limit-${name}`, value, onchange: (event) => (localStorage.setItem("graphstore-limits", JSON.stringify({ ...limits(), [name]: Number(event.target.value) })), model.tell("change")) }))))));
+    h("details", null, h("summary", null, "thresholds"), h("div", { class: "fields" }, Object.entries(names).map(([name, label]) => field(label, model.rights === "write" ? h("input", { type: "number", min: 0, name: `limit-${name}`, value: limits[name], onchange: (event) => keep(name, event.target.value) }) : h("b", null, limits[name])))), failed));
 }
 
 function pipeline(status) {
@@ -51,13 +51,13 @@ function pipeline(status) {
     SIGNS.map(([name, key], place) => s("g", { transform: `translate(${place * 202},4)`, class: says[key][1] ? "failed" : "" }, s("rect", { width: 180, height: 64, rx: 10 }), s("text", { x: 14, y: 27, class: "name" }, name), s("text", { x: 14, y: 50, class: "soft" }, says[key][0] + (says[key][1] ? ` · ${says[key][1]} failed` : "")), place < 4 ? s("path", { d: "M183,32h14m-5,-4l5,4l-5,4" }) : null)));
 }
 
-function card(model, each, status) {
+function card(model, each, status, past) {
   const name = each.layer ?? "of no layer";
   const due = status.due[each.layer] ?? 0;
   const chosen = model.get("layer") === each.layer;
   const box = h("button", { type: "button", class: `layer ${chosen ? "chosen" : ""}`, name: `layer-${name}`, "aria-pressed": String(chosen), onclick: () => model.go({ layer: chosen ? "" : each.layer, skip: "" }) },
     h("b", null, line(name, 40)), h("span", { class: "big" }, each.chunks.toLocaleString("en")), h("span", { class: "soft" }, `${bytes(each.bytes)}${each.oldest ? `, oldest ${when(each.oldest).slice(0, 10)}` : ""}`),
-    h("span", { class: "soft" }, [due && `${due} due`, each.expiring && `${each.expiring} due within a day`].filter(Boolean).join(", ") || "nothing due"), h("span", { class: "share", title: `${((100 * each.chunks) / status.cap).toFixed(2)} % of the cap` }));
+    h("span", { class: "soft" }, past ? "" : [due && `${due} due`, each.expiring && `${each.expiring} due within a day`].filter(Boolean).join(", ") || "nothing due"), h("span", { class: "share", title: `${((100 * each.chunks) / status.cap).toFixed(2)} % of the cap` }));
   box.style.setProperty("--share", `${Math.min(100, (100 * each.chunks) / status.cap)}%`);
   box.style.setProperty("--hue", { soul: 280, conversation: 205, tool: 95, group: 35, er1: 330, observation: 165 }[name] ?? hue(name));
   return box;
@@ -95,14 +95,14 @@ async function pad(model, user, thread) {
     rows.length > 1 ? h("details", null, h("summary", null, `${rows.length - 1} earlier`), h("ol", { class: "steps", reversed: true }, rows.slice(0, -1).reverse().slice(0, 30).map((each) => h("li", null, time(each.valid_from), " ", line(each.text, 200))))) : null);
 }
 
-function seen(model, observations, status) {
+function seen(model, observations, total) {
   const days = new Map();
-  for (const each of observations.slice(0, 120)) {
+  for (const each of [...observations].sort((one, other) => other.valid_from.slice(0, 10).localeCompare(one.valid_from.slice(0, 10))).slice(0, 120)) {
     const day = when(each.valid_from).slice(0, 10);
     days.set(day, [...(days.get(day) ?? []), each]);
   }
   const priority = (each) => line(each.content?.metadata?.priority ?? each.tags?.find((tag) => /high|medium|low/i.test(tag)) ?? "", 12).toLowerCase();
-  return block(`Observations (${status.observations.toLocaleString("en")})`, days.size ? [...days].slice(0, 14).map(([day, all], place) => h("details", { open: place < 2 }, h("summary", null, `${day} · ${all.length}`), h("ul", { class: "rows" }, all.map((each) => h("li", { class: "row" }, h("span", { class: `kind ${priority(each)}` }, priority(each) || "noticed"), thingLink(model, each.id, line(each.text, 160)), standing(each.standing)))))) : nothing("Nothing was noticed yet."));
+  return block(`Observations (${total.toLocaleString("en")})`, days.size ? [...days].slice(0, 14).map(([day, all], place) => h("details", { open: place < 2 }, h("summary", null, `${day} · ${all.length}`), h("ul", { class: "rows" }, all.map((each) => h("li", { class: "row" }, h("span", { class: `kind priority-${priority(each)}` }, priority(each) || "noticed"), thingLink(model, each.id, line(each.text, 160)), standing(each.standing), foundations(model, each.id)))))) : nothing("Nothing was noticed yet."));
 }
 
 function services(model, status) {

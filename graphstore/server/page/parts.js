@@ -63,8 +63,11 @@ export const period = (from, to) => h("span", { class: "period" }, time(from), "
 /** A mark for how something stands. */
 export const standing = (word) => h("span", { class: `standing ${/^[a-z_]+$/.test(word) ? word : ""}` }, word);
 
+/** The fields of a content, in one line. */
+export const fields = (content) => Object.entries(content ?? {}).map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
+
 /** What a thing says, in one line. */
-export const words = (thing, most) => line(thing.text || thing.description || JSON.stringify(thing.content ?? {}), most) || thing.id;
+export const words = (thing, most) => line(thing.text || thing.description || fields(thing.content), most) || thing.id;
 
 /** A link to a thing on its tab. */
 export function thingLink(model, id, label) {
@@ -131,4 +134,80 @@ export function hue(word) {
   let sum = 7;
   for (const letter of String(word)) sum = (sum * 31 + letter.codePointAt(0)) % 3600;
   return (sum * 137) % 360;
+}
+
+/** What a thing rests on, looked for when it is opened. */
+export function foundations(model, id) {
+  const look = async ({ target: details }) => {
+    if (!details.open || details.querySelector("ul")) return;
+    const list = details.appendChild(h("ul", { class: "rows" }));
+    const [links, backs] = await Promise.all([model.call("links_from", { id, kinds: ["derived_from", "caused_by"] }, { brief: 200 }), model.call("backlinks_to", { id, kinds: ["supports"] }, { brief: 200 })].map((each) => each.catch(() => [])));
+    const all = [...links.map((each) => [each.kind, each.target, each.target_standing]), ...backs.map((each) => ["supported by", each.source, each.source_standing])].slice(0, 30);
+    const names = all.length ? await model.call("page.named", { ids: all.map(([, other]) => other) }, {}).catch(() => ({})) : {};
+    list.append(...(all.length ? all.map(([kind, other, stands]) => h("li", { class: "row" }, h("span", { class: "kind" }, line(kind, 30)), thingLink(model, other, names[other]?.text), standing(stands))) : [h("li", { class: "soft" }, "nothing")]));
+  };
+  return h("details", { class: "wide", ontoggle: look }, h("summary", null, "what it rests on"));
+}
+
+// ---- media
+
+const PIECE = 400_000; // bytes of one answer
+
+/** The audio or image of a message, fetched with the token when it is asked for or seen; `urls` takes what is to be given back. */
+export function medium(model, event, urls) {
+  const box = h("div", { class: "medium" });
+  if (!model.ask) return box; // in a notebook nothing is fetched
+  const url = async () => {
+    urls.push(URL.createObjectURL(await fetched(model, event.id, (done, all) => (box.dataset.progress = `${bytes(done)} of ${bytes(all)}`))));
+    return urls.at(-1);
+  };
+  const failed = (error) => box.replaceChildren(h("p", { class: "refused", role: "alert" }, line(error.message, 200)));
+  if (event.type === "IMAGE") {
+    const seen = new IntersectionObserver((entries) => {
+      if (!entries.some((each) => each.isIntersecting)) return;
+      seen.disconnect();
+      url().then((src) => box.replaceChildren(picture(src, line(event.description, 200) || "image")), failed);
+    }, { rootMargin: "300px" });
+    seen.observe(box);
+    return box;
+  }
+  const play = button("▶ listen", () => {
+    play.disabled = true;
+    url().then((src) => {
+      const audio = h("audio", { src, controls: true, "aria-label": "Voice note" });
+      box.replaceChildren(audio);
+      audio.focus();
+      audio.play().catch(() => {});
+    }, failed);
+  }, { name: `listen-${event.id}` });
+  box.append(play);
+  return box;
+}
+
+/** An image as a thumbnail that opens. */
+function picture(src, alt) {
+  const open = () => {
+    const dialog = h("dialog", { class: "image", "aria-label": "Image", onclick: () => dialog.close(), onclose: () => dialog.remove() }, h("img", { src, alt }));
+    document.body.append(dialog);
+    dialog.showModal();
+  };
+  return button(h("img", { src, alt }), open, { class: "quiet", title: "Open" });
+}
+
+/** A medium, piece by piece: no answer is large. */
+async function fetched(model, id, progress) {
+  const coordinate = new URLSearchParams(["valid", "tx", "branch"].flatMap((name) => (model.get(name) ? [[name, model.get(name)]] : [])));
+  const parts = [];
+  let [at, all, kind] = [0, 1, ""];
+  while (at < all) {
+    const answer = await model.ask(`/media/${encodeURIComponent(id)}?${coordinate}`, { headers: { range: `bytes=${at}-${at + PIECE - 1}` } });
+    const part = await answer.arrayBuffer();
+    all = Number(answer.headers.get("content-range")?.split("/")[1] ?? part.byteLength);
+    kind = answer.headers.get("content-type");
+    parts.push(part);
+    at += part.byteLength;
+    progress(at, all);
+    if (!part.byteLength) break;
+  }
+  return new Blob(parts, { type: kind });
 }

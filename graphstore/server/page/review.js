@@ -1,6 +1,6 @@
 // Review: what a person should look at. What may be written is there with the token for writing alone.
 
-import { block, button, bytes, count, h, line, nothing, rested, standing, thingLink, time, words } from "./parts.js";
+import { block, button, bytes, count, foundations, h, line, nothing, rested, standing, thingLink, time, words } from "./parts.js";
 
 const MOST = 200;
 
@@ -10,12 +10,13 @@ export async function render({ model, el }) {
     model.get("tx") ? [] : model.call("page.recent", { limit: 25 }, { at: false, brief: 200 }),
   ]);
   const may = model.rights === "write" && model.isNow;
+  const names = await named(model, [...changes.map((each) => each.subject), ...shaky.flatMap((each) => [...each.links].map((link) => link.target))]);
   const disputed = h("div", { class: "disputed" });
   el.append(
     model.rights === "write" && !model.isNow ? h("p", { class: "soft" }, "The cursors are in the past: what is decided is decided now. ", button("Go to now", () => model.go({ valid: "", tx: "" }))) : "",
-    block(`Shaky (${shaky.length})`, shaky.length ? h("ul", { class: "rows" }, shaky.map((each) => shakyRow(model, each, may))) : nothing("All that stands rests on what stands.")),
+    block(`Shaky (${shaky.length})`, shaky.length ? h("ul", { class: "rows" }, shaky.map((each) => shakyRow(model, each, names, may))) : nothing("All that stands rests on what stands.")),
     disputed,
-    block("Written last", changes.length ? h("ul", { class: "rows" }, changes.map((each) => h("li", { class: "row" }, h("span", { class: "kind" }, line(each.verb, 30)), thingLink(model, each.subject, each.subject), h("span", { class: "soft" }, line(each.author ?? "", 40), each.reason ? ` – ${line(each.reason, 120)}` : ""), time(each.tx), may ? act(model, "undo", (reason) => model.call("undo", { tx: each.tx, reason }, { at: false, write: true })) : null))) : nothing("Nothing was.")));
+    block("Written last", changes.length ? h("ul", { class: "rows" }, transactions(changes).map((all) => transaction(model, all, names, may))) : nothing("Nothing was.")));
   return disputes(model, disputed, may);
 }
 
@@ -30,10 +31,29 @@ function disputes(model, el, may) {
   });
 }
 
-function shakyRow(model, each, may) {
+/** What things and links that were written say, by their ids. */
+const named = (model, ids) => (ids.length ? model.call("page.named", { ids: [...new Set(ids)].slice(0, 500) }, { at: false, brief: 200 }).catch(() => ({})) : {});
+
+/** Changes by their transaction, in the order they come. */
+const transactions = (changes) => [...Map.groupBy(changes, (each) => each.tx).values()];
+
+/** A transaction: what it did, and the way to take it back, which takes back all of it. */
+function transaction(model, all, names, may) {
+  const [{ tx, author, reason, branch }] = all;
+  return h("li", { class: "row" }, h("div", { class: "thing" }, all.slice(0, 12).map((each) => subject(model, each, names)), all.length > 12 ? h("div", { class: "soft" }, `and ${all.length - 12} more`) : null),
+    h("span", { class: "soft" }, [author && line(author, 40), branch && `on ${line(branch, 40)}`, reason && line(reason, 120)].filter(Boolean).join(" – ")), time(tx), may ? act(model, "undo", (why) => model.call("undo", { tx, reason: why }, { at: false, write: true })) : null);
+}
+
+/** What was done, and to what: its words, which lead to it; a link leads to its source. What has neither is named. */
+function subject(model, each, names) {
+  const about = names[each.subject];
+  return h("div", { class: "subject" }, h("span", { class: "kind" }, line(each.verb.replaceAll("_", " "), 30)), " ", about ? thingLink(model, about.id, about.text) : h("span", { "data-id": each.subject, title: line(each.subject, 200) }, line(each.subject, 60)));
+}
+
+function shakyRow(model, each, names, may) {
   const id = each.node.id;
   return h("li", { class: "row" }, thingLink(model, id, words(each.node)), standing("shaky"),
-    h("span", { class: "soft wide" }, [...each.links].map((link) => [" rests on ", thingLink(model, link.target)]), " ", standing(each.root.standing), each.why ? `: ${line(each.why, 200)}` : ""),
+    h("span", { class: "soft wide" }, [...each.links].map((link) => [" rests on ", thingLink(model, link.target, names[link.target]?.text)]), " ", standing(each.root.standing), each.why ? `: ${line(each.why, 200)}` : ""),
     may ? h("span", { class: "actions" },
       act(model, "confirm", (reason) => model.call("confirm", { id, reason }, { at: false, write: true })),
       each.node.occurred_at ? null : act(model, "retract", (reason) => model.call("retract", { id, reason }, { at: false, write: true }))) : null);
@@ -45,16 +65,8 @@ function contradiction(model, each, may) {
       const whole = await model.call("contradiction", { one: each.source.id, other: each.target.id }, { brief: 0 });
       await model.call("resolve", { contradiction: whole, keep: thing.id, reason }, { at: false, write: true });
     }) : null,
-    h("details", { ontoggle: (event) => event.target.open && rests(model, thing.id, event.target) }, h("summary", null, "what it rests on")));
+    foundations(model, thing.id));
   return h("li", { class: "row" }, h("div", { class: "sides wide" }, side(each.source), side(each.target)), h("span", { class: "soft wide" }, each.link ? line(each.link.reason ?? "said to contradict", 200) : `about ${line(each.about ?? "the same", 80)}`));
-}
-
-async function rests(model, id, details) {
-  if (details.querySelector("ul")) return;
-  const links = await model.call("links_from", { id, kinds: ["derived_from", "caused_by"] }, { brief: 200 }).catch(() => []);
-  const backs = await model.call("backlinks_to", { id, kinds: ["supports"] }, { brief: 200 }).catch(() => []);
-  const all = [...links.map((each) => [each.kind, each.target, each.target_standing]), ...backs.map((each) => ["supported by", each.source, each.source_standing])];
-  details.append(h("ul", { class: "rows" }, all.length ? all.slice(0, 30).map(([kind, other, stands]) => h("li", { class: "row" }, h("span", { class: "kind" }, line(kind, 30)), thingLink(model, other), standing(stands))) : h("li", { class: "soft" }, "nothing")));
 }
 
 /** A button that asks for the reason before it does anything, and says what came of it. */
@@ -89,13 +101,16 @@ export async function live({ model, el }) {
     model.call("page.recent", { limit: 60 }, { at: false, brief: 200 }),
     model.call("stats", {}, { at: false }), model.call("branches", {}, { at: false, part: 200 }), model.call("snapshots", {}, { at: false, part: -40 }),
   ]);
-  const list = h("ul", { class: "rows feed", role: "log", "aria-label": "What was written" }, recent.map((each) => change(model, each)));
+  const names = await named(model, recent.map((each) => each.subject));
+  const list = h("ul", { class: "rows feed", role: "log", "aria-label": "What was written" }, recent.map((each) => change(model, each, names)));
   const state = h("span", { class: "soft" }, "listening");
   let paused = false;
   let held = [];
-  const show = (changes) => {
-    list.prepend(...[...changes].reverse().map((each) => change(model, each, true)));
+  const show = async (changes) => {
+    const said = await named(model, changes.map((each) => each.subject));
+    list.prepend(...[...changes].reverse().map((each) => change(model, each, said, true)));
     while (list.children.length > MOST) list.lastChild.remove();
+    look();
   };
   const pause = button("pause", () => {
     paused = !paused;
@@ -144,8 +159,8 @@ function following(found) {
   return [h("ul", { class: "rows" }, rows), h("p", { class: "soft" }, `${count(found.connections, "open connection")}. A process that reads the folder by itself is not seen from here.`)];
 }
 
-function change(model, each, fresh) {
-  return h("li", { class: `row ${fresh ? "fresh" : ""}`, "data-tx": each.tx }, h("span", { class: "kind" }, line(each.verb, 30)), h("span", { class: "door soft" }), thingLink(model, each.subject, each.subject), h("span", { class: "soft", dir: "auto" }, [each.author && `by ${line(each.author, 40)}`, each.branch && `on ${line(each.branch, 40)}`, each.reason && line(each.reason, 160)].filter(Boolean).join(" · ")), time(each.tx));
+function change(model, each, names, fresh) {
+  return h("li", { class: `row ${fresh ? "fresh" : ""}`, "data-tx": each.tx, "data-subject": each.subject }, subject(model, each, names), h("span", { class: "door soft" }), h("span", { class: "soft", dir: "auto" }, [each.author && `by ${line(each.author, 40)}`, each.branch && `on ${line(each.branch, 40)}`, each.reason && line(each.reason, 160)].filter(Boolean).join(" · ")), time(each.tx));
 }
 
 function branch(model, each) {

@@ -1,6 +1,8 @@
 // A thing: what it says and how it stands, its plane of both clocks, its links, what superseded it, what it rests on; and the search for one.
 
-import { block, bytes, button, count, field, follow, h, json, line, nothing, period, prose, s, standing, thingLink, thingRow, time, when, words } from "./parts.js";
+import { block, button, count, field, fields, follow, h, json, line, medium, nothing, period, prose, s, standing, thingLink, thingRow, time, when, words } from "./parts.js";
+
+const RESTS = ["derived_from", "caused_by"]; // and `supports`, the other way round
 
 export async function render({ model, el }) {
   const id = model.get("id");
@@ -17,13 +19,17 @@ export async function render({ model, el }) {
     found = await model.call("page.glimpse", { id, limit: Number(model.get("links")) || 50 });
   } catch (error) {
     if (error.status !== 404) throw error;
-    el.append(h("p", { class: "refused", role: "alert" }, error.message), await plane(model, id).catch(() => null) ?? "");
+    el.append(h("p", { class: "refused", role: "alert" }, error.message), ...(await history(model, id).catch(() => [])).filter(Boolean));
     return;
   }
   const thing = found.thing;
+  const urls = [];
   const compared = await both(model, thing).catch(() => null);
-  el.append(head(model, found), thing.occurred_at ? "" : await plane(model, thing.id), h("div", { class: "columns" },
+  const [drawn, written] = thing.occurred_at ? [] : await history(model, thing.id);
+  el.append(head(model, found), drawn ?? "", written || "", h("div", { class: "columns" },
     block("What it says", json(thing.content ?? thing.metadata ?? {})),
+    thing.media_path || thing.media_hash ? block("Its medium", medium(model, thing, urls)) : "",
+    rests(model, found),
     provenance(thing, found),
     succession(model, found),
     shaky(model, found.shaky),
@@ -31,6 +37,7 @@ export async function render({ model, el }) {
     links(model, "Links to it", found.backlinks, found.backlinks_total, found.names, "source"),
     compared,
     await differences(model, thing)));
+  return () => urls.forEach((each) => URL.revokeObjectURL(each));
 }
 
 function search(model) {
@@ -60,54 +67,89 @@ function head(model, found) {
 
 // ---- the plane
 
-/** The plane: valid time to the right, transaction time up; a rectangle for each row, both cursors across. A click puts them there. */
-async function plane(model, id) {
-  const rows = (await model.call("versions", { id }, { at: false, brief: 100, part: -400, fields: "number,valid_from,valid_to,tx_from,tx_to,text,author,content" }));
-  if (!rows.length) return null;
-  const [width, height, left, low] = [900, 280, 10, 22];
-  const axis = (from, to, here) => {
-    const times = rows.flatMap((row) => [row[from], row[to]]).concat(here || [], new Date().toISOString()).filter(Boolean).map(Date.parse);
-    const sorted = [...new Set(times)].sort((a, b) => a - b);
-    const [first, last] = [sorted[0], sorted.at(-1)];
-    const gap = (last - first) * 0.08 || 1000;
-    // Half of the length is time, half is order: a burst of changes in a minute stays legible beside a year of rest.
-    const place = (ms) => {
-      const at = sorted.findIndex((each) => each >= ms);
-      const [a, b] = [sorted[Math.max(0, at - 1)], sorted[at < 0 ? sorted.length - 1 : at]];
-      const rank = at < 0 ? sorted.length : at === 0 ? 0 : at - 1 + (ms - a) / (b - a || 1);
-      return 0.5 * Math.min(1, (ms - first + gap / 2) / (last - first + gap)) + 0.5 * (rank / Math.max(1, sorted.length));
-    };
-    const back = (share) => {
-      let [a, b] = [first - gap, last + gap];
-      for (let step = 0; step < 50; step++) place((a + b) / 2) < share ? (a = (a + b) / 2) : (b = (a + b) / 2);
-      return a;
-    };
-    return { place, back };
+const SHOWN = 400; // rows at most, those recorded last
+const [HEIGHT, LEFT, LOW] = [300, 72, 34];
+
+/** Its rows over both clocks, and as a list that says who wrote each and why. */
+async function history(model, id) {
+  const rows = await model.call("versions", { id }, { at: false, brief: 100, part: -SHOWN, fields: "number,valid_from,valid_to,tx_from,tx_to,text,author,recorded_at,content" });
+  if (!rows.length) return [];
+  const gone = await model.call("what_superseded", { id: `${id}-v1` }, { at: false, brief: 300, fields: "chain,why,recorded_at" }).catch(() => ({ chain: [] }));
+  const why = new Map(gone.chain.filter((each) => each.why).map((each) => [each.recorded_at, each.why]));
+  const much = rows.length > 12;
+  const table = h("table", { class: "history" },
+    h("tr", null, ["version", "it says", "true", "believed", "by", "why"].map((name) => h("th", null, name))),
+    [...rows].reverse().map((row) => h("tr", { class: row.tx_to ? "unsaid" : "" },
+      h("td", null, button(`v${row.number}`, () => model.go({ valid: row.valid_from, tx: row.tx_from }), { class: "quiet", name: `row-${row.tx_from}-${row.valid_from}`, title: "Put both cursors where this begins" })),
+      h("td", { dir: "auto" }, line(row.text || fields(row.content), 80)), h("td", null, period(row.valid_from, row.valid_to)), h("td", null, period(row.tx_from, row.tx_to)),
+      h("td", null, line(row.author ?? "", 40)), h("td", { dir: "auto" }, line(why.get(row.recorded_at) ?? "", 160)))));
+  return [plane(model, rows), rows.length > 1 && block(`Its history (${rows.length})`, much ? h("details", null, h("summary", null, "every row, recorded last first"), table) : table)];
+}
+
+/** A clock of the plane. Half of its length is time, half is order: a burst of changes in a minute stays legible beside a year of rest. */
+function clock(instants) {
+  const sorted = [...new Set(instants.filter(Boolean).map(Date.parse))].sort((a, b) => a - b);
+  const [first, last] = [sorted[0], sorted.at(-1)];
+  const gap = (last - first) * 0.08 || 1000;
+  const place = (ms) => {
+    const at = sorted.findIndex((each) => each >= ms);
+    const [a, b] = [sorted[Math.max(0, at - 1)], sorted[at < 0 ? sorted.length - 1 : at]];
+    const rank = at < 0 ? sorted.length : at === 0 ? 0 : at - 1 + (ms - a) / (b - a || 1);
+    return 0.5 * Math.min(1, (ms - first + gap / 2) / (last - first + gap)) + 0.5 * (rank / Math.max(1, sorted.length));
   };
-  const [valid, tx] = [axis("valid_from", "valid_to", model.get("valid")), axis("tx_from", "tx_to", model.get("tx"))];
-  const x = (iso) => left + (width - left) * (iso ? valid.place(Date.parse(iso)) : 1);
-  const y = (iso) => (height - low) * (1 - (iso ? tx.place(Date.parse(iso)) : 1));
+  const back = (share) => {
+    let [a, b] = [first - gap, last + gap];
+    for (let step = 0; step < 50; step++) place((a + b) / 2) < share ? (a = (a + b) / 2) : (b = (a + b) / 2);
+    return a;
+  };
+  return { place, back };
+}
+
+/** Instants that can be written along a clock without touching, those given first before the others: [place, text]. */
+function ticks(instants, at, room) {
+  const found = [];
+  for (const iso of instants.filter(Boolean)) {
+    const place = at(iso);
+    if (found.every(([other]) => Math.abs(other - place) >= room)) found.push([place, iso]);
+  }
+  let day = "";
+  return found.sort((a, b) => Date.parse(a[1]) - Date.parse(b[1])).map(([place, iso]) => {
+    const [date, time = ""] = when(iso).split(" ");
+    const text = date === day && time ? time : date;
+    day = date;
+    return [place, text];
+  });
+}
+
+/** The plane: valid time to the right, transaction time up; a rectangle for each row, both cursors across. A click puts them there. */
+function plane(model, rows) {
+  const width = Math.max(300, Math.min(1240, (document.getElementById("main")?.clientWidth ?? 934) - 74));
+  const now = new Date().toISOString();
+  const [here, known] = [model.get("valid") || now, model.get("tx") || now];
+  const [validEnds, txEnds] = [["valid_from", "valid_to"], ["tx_from", "tx_to"]].map((ends) => rows.flatMap((row) => ends.map((end) => row[end])));
+  const [valid, tx] = [clock([...validEnds, here, now]), clock([...txEnds, known, now])];
+  const x = (iso) => LEFT + (width - LEFT) * (iso ? valid.place(Date.parse(iso)) : 1);
+  const y = (iso) => (HEIGHT - LOW) * (1 - (iso ? tx.place(Date.parse(iso)) : 1));
+  const labels = [];
   const rectangles = rows.map((row) => {
     const [a, b, c, d] = [x(row.valid_from), x(row.valid_to), y(row.tx_to), y(row.tx_from)];
-    const label = `${row.number} · ${line(row.text || JSON.stringify(row.content ?? ""), 60)}`;
+    const label = line(`${row.number} · ${row.text || fields(row.content)}`, 60);
+    if (b - a > 26 && d - c > 14) labels.push(s("text", { x: a + 5, y: c + 14, class: row.tx_to ? "soft" : "" }, line(label, Math.floor((b - a - 8) / 6.4))));
     const about = `version ${row.number}: ${when(row.valid_from)} – ${when(row.valid_to)}, believed ${when(row.tx_from)} – ${row.tx_to ? when(row.tx_to) : "now"}${row.author ? `, by ${line(row.author, 40)}` : ""}`;
-    return s("g", { class: `row ${row.tx_to ? "unsaid" : ""}` }, s("title", null, about),
-      s("rect", { x: a, y: c, width: Math.max(1.5, b - a), height: Math.max(1.5, d - c), class: `c${row.number % 6}` }),
-      b - a > 26 && d - c > 12 ? s("text", { x: a + 4, y: c + 12 }, label.slice(0, Math.floor((b - a - 8) / 6.4))) : null);
+    return s("g", { class: `row ${row.tx_to ? "unsaid" : ""}` }, s("title", null, about), s("rect", { x: a, y: c, width: Math.max(1.5, b - a), height: Math.max(1.5, d - c), class: `c${row.number % 6}` }));
   });
-  const [nowX, nowY] = [x(model.get("valid") || new Date().toISOString()), y(model.get("tx") || new Date().toISOString())];
   const put = (event) => {
     const box = drawing.getBoundingClientRect();
-    const [right, up] = [(event.clientX - box.left) / box.width, 1 - ((event.clientY - box.top) / box.height) * (height / (height - low))];
+    const [right, up] = [((event.clientX - box.left) / box.width) * width, 1 - ((event.clientY - box.top) / box.height) * (HEIGHT / (HEIGHT - LOW))];
     const ms = tx.back(up);
-    model.go({ valid: new Date(valid.back((right * width - left) / (width - left))).toISOString(), tx: ms >= Date.now() ? "" : new Date(ms).toISOString() });
+    model.go({ valid: new Date(valid.back((right - LEFT) / (width - LEFT))).toISOString(), tx: ms >= Date.now() ? "" : new Date(ms).toISOString() });
   };
-  const drawing = s("svg", { class: "plane", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${count(rows.length, "row")} over both clocks. Valid time to the right, transaction time up.`, onclick: put },
-    s("rect", { class: "back", x: left, width: width - left, height: height - low }), rectangles,
-    s("path", { class: "mark valid", d: `M${nowX},0V${height - low}` }), s("path", { class: "mark tx", d: `M${left},${nowY}H${width}` }),
-    s("text", { class: "soft", x: left, y: height - 6 }, when(rows.reduce((least, row) => (row.valid_from < least ? row.valid_from : least), rows[0].valid_from))),
-    s("text", { class: "soft", x: width - 2, y: height - 6, "text-anchor": "end" }, "true in the world →"),
-    s("text", { class: "soft", x: left + 4, y: height - low - 6 }, "↑ recorded"));
+  const drawing = s("svg", { class: "plane", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": `${count(rows.length, "row")} over both clocks, valid time to the right, transaction time up. The list below says the same.`, onclick: put },
+    s("rect", { class: "back", x: LEFT, width: width - LEFT, height: HEIGHT - LOW }), rectangles,
+    s("path", { class: "mark valid", d: `M${x(here)},0V${HEIGHT - LOW}` }), s("path", { class: "mark tx", d: `M${LEFT},${y(known)}H${width}` }), labels,
+    ticks([model.get("valid"), ...validEnds], x, 76).map(([at, text]) => s("text", { class: "soft", x: Math.min(at, width - 30), y: HEIGHT - LOW + 14, "text-anchor": at < LEFT + 30 ? "start" : "middle" }, text)),
+    ticks([model.get("tx"), ...txEnds], y, 13).map(([at, text]) => s("text", { class: "soft", x: LEFT - 5, y: Math.min(HEIGHT - LOW, Math.max(10, at + 4)), "text-anchor": "end" }, text)),
+    s("text", { class: "soft", x: 0, y: HEIGHT - 4 }, "↑ recorded"), s("text", { class: "soft", x: width - 2, y: HEIGHT - 4, "text-anchor": "end" }, "true in the world →"));
   return block("Its plane", drawing, h("p", { class: "soft" }, `${count(rows.length, "row")}. A click puts both cursors there; pale rows are no longer believed.`));
 }
 
@@ -126,6 +168,14 @@ function succession(model, found) {
 function shaky(model, found) {
   return found && block("Why it is shaky", h("p", null, "It rests on ", thingLink(model, found.root.id, words(found.root, 100)), " ", standing(found.root.standing), found.why ? `: ${line(found.why, 200)}` : ""),
     h("ol", { class: "steps" }, [...found.links].map((link) => h("li", null, thingLink(model, link.source), ` ${link.kind} `, thingLink(model, link.target), link.reason ? ` – ${line(link.reason, 160)}` : ""))));
+}
+
+/** What it rests on, and what rests on it: the links that carry a fall. */
+function rests(model, found) {
+  const one = (link, end) => h("li", { class: "row" }, thingLink(model, link[end], found.names[link[end]] || link[end]), standing(link[`${end}_standing`]));
+  const below = [...found.links.filter((each) => RESTS.includes(each.kind)).map((each) => one(each, "target")), ...found.backlinks.filter((each) => each.kind === "supports").map((each) => one(each, "source"))];
+  const above = [...found.backlinks.filter((each) => RESTS.includes(each.kind)).map((each) => one(each, "source")), ...found.links.filter((each) => each.kind === "supports").map((each) => one(each, "target"))];
+  return below.length || above.length ? block("Rests", ...[["It rests on", below], ["On it rests", above]].map(([label, all]) => [h("p", { class: "soft" }, all.length ? label : `${label} nothing.`), h("ul", { class: "rows" }, all)])) : null;
 }
 
 function links(model, title, found, total, names, end) {

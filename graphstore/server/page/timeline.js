@@ -1,32 +1,32 @@
 // The timeline: messages as cards, agents left and people right; older ones by scrolling, new ones as they come; media, focus on a person, and traces.
 
-import { block, button, bytes, count, field, follow, h, hue, json, length, line, nothing, prose, rested, s, standing, thingLink, time, when } from "./parts.js";
+import { block, button, count, field, follow, h, hue, json, length, line, medium, nothing, prose, rested, s, standing, thingLink, time, when } from "./parts.js";
 
 const FILTERS = ["sender", "thread", "type", "classification", "text", "authorized"];
-const [PAGE, PIECE] = [40, 400_000]; // messages, bytes
+const PAGE = 40; // messages
 const [NAMES, WIDTH, ROW] = [250, 1000, 24];
 
 export async function render({ model, el }) {
   if (model.get("trace")) return trace({ model, el });
   const filters = Object.fromEntries(FILTERS.filter((name) => model.get(name)).map((name) => [name, name === "authorized" ? model.get(name) === "yes" : model.get(name)]));
-  const page = await model.call("timeline.messages", { ...filters, limit: PAGE });
-  const view = new Stream(model, filters);
+  const [page, { agents }] = await Promise.all([model.call("timeline.messages", { ...filters, limit: PAGE }), model.call("page.settings", {}, { at: false })]);
+  const view = new Stream(model, filters, agents);
   const [top, side] = [h("div", null), h("aside", null)];
   el.append(top, h("div", { class: "with-side" }, view.element(page), side));
-  around(model, top, side, ...known);
+  around(model, top, side, agents, ...known);
   const left = view.begin();
   const off = rested(() => Promise.all([
     model.call("timeline.senders", { limit: 60 }, { brief: 200 }), model.call("timeline.threads", { limit: 100 }, { brief: 200 }), model.call("timeline.traces", { limit: 15 }, { brief: 200 }),
-  ]).then((found) => (known = found) && !top.contains(document.activeElement) && around(model, top, side, ...found), () => {}));
+  ]).then((found) => (known = found) && !top.contains(document.activeElement) && around(model, top, side, agents, ...found), () => {}));
   return () => (off(), left());
 }
 
 /** What is around the messages, as it was known last until it is known here. */
 let known = [[], [], []];
 
-function around(model, top, side, senders, threads, traces) {
+function around(model, top, side, agents, senders, threads, traces) {
   top.replaceChildren(bar(model, senders, threads));
-  side.replaceChildren(people(model, senders), block("Traces", traces.length ? h("ul", { class: "rows" }, traces.map((each) => h("li", { class: "row" }, h("a", { class: "thing", href: model.address({ trace: each.trace_id }), onclick: (event) => follow(event, model, { trace: each.trace_id }) }, line(each.name, 60)), each.errors ? h("span", { class: "standing retracted" }, count(each.errors, "error")) : null, h("span", { class: "soft" }, `${count(each.events, "event")}, ${length((Date.parse(each.end) - Date.parse(each.start)) / 1000)}, ${when(each.start)}`)))) : nothing("No trace has happened yet.")), settings(model));
+  side.replaceChildren(people(model, senders), block("Traces", traces.length ? h("ul", { class: "rows" }, traces.map((each) => h("li", { class: "row" }, h("a", { class: "thing", href: model.address({ trace: each.trace_id }), onclick: (event) => follow(event, model, { trace: each.trace_id }) }, line(each.name, 60)), each.errors ? h("span", { class: "standing retracted" }, count(each.errors, "error")) : null, h("span", { class: "soft" }, `${count(each.events, "event")}, ${length((Date.parse(each.end) - Date.parse(each.start)) / 1000)}, ${when(each.start)}`)))) : nothing("No trace has happened yet.")), settings(model, agents));
 }
 
 function bar(model, senders, threads) {
@@ -49,11 +49,12 @@ const dot = (id) => {
   return mark;
 };
 
-const agents = () => (localStorage.getItem("graphstore-agents") ?? "agent, assistant, bot").split(",").map((each) => each.trim()).filter(Boolean);
-
-function settings(model) {
-  const input = h("input", { name: "agents", value: agents().join(", "), onchange: () => (localStorage.setItem("graphstore-agents", input.value), model.tell("change")) });
-  return h("details", { class: "block" }, h("summary", null, "Which senders are agents"), h("p", { class: "soft" }, "For messages that have no role: ids, with commas."), input);
+/** Who is an agent where a message says no role. Kept in the store: a colleague sees the same. */
+function settings(model, agents) {
+  const failed = h("p", { role: "alert", class: "soft" });
+  const keep = () => model.call("page.set_settings", { agents: input.value.split(",").map((each) => each.trim()).filter(Boolean) }, { at: false, write: true }).then(() => model.tell("change"), (error) => (failed.textContent = error.message));
+  const input = h("input", { name: "agents", value: agents.join(", "), onchange: keep });
+  return h("details", { class: "block" }, h("summary", null, "Which senders are agents"), h("p", { class: "soft" }, "For messages that have no role: ids, with commas."), model.rights === "write" ? input : h("p", null, agents.join(", ")), failed);
 }
 
 class Stream {
@@ -62,9 +63,10 @@ class Stream {
   #loading = false;
   #tx = "";
   #urls = [];
+  #added = new Map(); // how much was added to a message when its card was drawn
 
-  constructor(model, filters) {
-    Object.assign(this, { model, filters });
+  constructor(model, filters, agents) {
+    Object.assign(this, { model, filters, agents });
   }
 
   element(page) {
@@ -85,7 +87,7 @@ class Stream {
   #take(page) {
     const fresh = page.events.filter((each) => !this.#seen.has(each.id));
     this.#see(fresh);
-    this.list.append(...fresh.map((each) => this.#card(each)));
+    this.list.append(...fresh.map((each) => this.#card(each, page.added[each.id])));
     this.#cursor = page.cursor;
     this.end.textContent = page.cursor ? "…" : this.list.children.length ? "That is the first one." : "";
   }
@@ -129,85 +131,40 @@ class Stream {
 
   async #newer() {
     if (!this.model.isNow) return;
-    const page = await this.model.call("timeline.messages", { ...this.filters, limit: 200, ...(this.#tx && { recorded_since: this.#tx }) });
+    const [page, first] = await Promise.all([
+      this.model.call("timeline.messages", { ...this.filters, limit: 200, ...(this.#tx && { recorded_since: this.#tx }) }),
+      this.model.call("timeline.messages", { ...this.filters, limit: PAGE }),
+    ]);
+    for (const each of first.events) {
+      const card = this.#seen.has(each.id) && first.added[each.id]?.length > (this.#added.get(each.id) ?? 0) && [...this.list.children].find((one) => one.dataset.id === each.id);
+      if (card) card.replaceWith(this.#card(each, first.added[each.id], true));
+    }
     const last = this.#cursor ? this.list.lastElementChild.dataset.at : "";
     const fresh = page.events.filter((each) => !this.#seen.has(each.id) && each.occurred_at >= last); // what is older comes by scrolling
     if (!fresh.length) return;
     const before = document.documentElement.scrollHeight;
     this.#see(fresh);
-    for (const each of fresh) this.list.insertBefore(this.#card(each, true), [...this.list.children].find((card) => card.dataset.at <= each.occurred_at) ?? null);
+    for (const each of fresh) this.list.insertBefore(this.#card(each, page.added[each.id], true), [...this.list.children].find((card) => card.dataset.at <= each.occurred_at) ?? null);
     if (scrollY <= 200) return;
     scrollBy(0, document.documentElement.scrollHeight - before);
     this.news.textContent = `${count(this.list.querySelectorAll(".fresh").length, "new message")} ↑`;
     this.news.hidden = false;
   }
 
-  #card(event, fresh) {
+  #card(event, added = [], fresh = false) {
     const [model, sender] = [this.model, event.sender ?? ""];
-    const role = event.metadata?.role ?? (agents().includes(sender) || (!sender && event.origin === "agent") ? "agent" : event.type === "SYSTEM" ? "system" : "user");
+    const role = event.metadata?.role ?? (this.agents.includes(sender) || (!sender && event.origin === "agent") ? "agent" : event.type === "SYSTEM" ? "system" : "user");
     const focus = model.get("focus");
-    return h("li", { class: `card ${role === "agent" ? "left" : role === "system" ? "middle" : "right"} ${fresh ? "fresh" : ""} ${focus && focus !== sender ? "pale" : ""}`, "data-sender": sender, "data-at": event.occurred_at },
+    const [said, kind] = ["message_transcript", "message_classification"].map((type) => added.find((each) => each.type === type)?.description);
+    this.#added.set(event.id, added.length);
+    return h("li", { class: `card ${role === "agent" ? "left" : role === "system" ? "middle" : "right"} ${fresh ? "fresh" : ""} ${focus && focus !== sender ? "pale" : ""}`, "data-sender": sender, "data-at": event.occurred_at, "data-id": event.id },
       h("header", null, button([dot(sender), line(event.sender_name ?? event.sender ?? event.type, 40)], () => model.go({ focus: focus === sender ? "" : sender }), { class: "quiet", title: "Focus" }), time(event.occurred_at),
-        event.type === "TEXT" ? null : h("span", { class: "kind" }, line(event.type, 20).toLowerCase()), event.classification ? h("span", { class: "kind" }, line(event.classification, 30)) : null,
+        event.type === "TEXT" ? null : h("span", { class: "kind" }, line(event.type, 20).toLowerCase()), (kind ?? event.classification) ? h("span", { class: "kind" }, line(kind ?? event.classification, 30)) : null,
         event.authorized === false ? h("span", { class: "standing retracted" }, "not authorized") : null, event.standing === "stands" ? null : standing(event.standing)),
-      event.description ? prose(event.description, 1500) : null, event.media_path || event.media_hash ? this.#medium(event) : null,
+      event.description ? prose(event.description, 1500) : null, event.media_path || event.media_hash ? medium(model, event, this.#urls) : null,
+      said ? h("div", { class: "transcript" }, h("span", { class: "soft" }, "transcript"), prose(said, 1500)) : null,
       h("footer", null, event.thread ? h("span", { class: "soft" }, line(event.thread, 40)) : null, event.trace_id ? h("a", { href: model.address({ trace: event.trace_id }), onclick: (each) => follow(each, model, { trace: event.trace_id }) }, "trace") : null, thingLink(model, event.id, "details")));
   }
-
-  /** Audio and images are fetched with the token, in pieces, when they are asked for or seen. */
-  #medium(event) {
-    const box = h("div", { class: "medium" });
-    const url = async () => {
-      this.#urls.push(URL.createObjectURL(await fetched(this.model, event.id, (done, all) => (box.dataset.progress = `${bytes(done)} of ${bytes(all)}`))));
-      return this.#urls.at(-1);
-    };
-    const failed = (error) => box.replaceChildren(h("p", { class: "refused", role: "alert" }, line(error.message, 200)));
-    if (event.type === "IMAGE") {
-      const seen = new IntersectionObserver((entries) => {
-        if (!entries.some((each) => each.isIntersecting)) return;
-        seen.disconnect();
-        url().then((src) => {
-          const image = h("img", { src, alt: line(event.description, 200) || "image", loading: "lazy" });
-          const open = button(image, () => {
-            const dialog = h("dialog", { class: "image", "aria-label": "Image", onclick: () => dialog.close(), onclose: () => dialog.remove() }, h("img", { src, alt: image.alt }));
-            document.body.append(dialog);
-            dialog.showModal();
-          }, { class: "quiet", title: "Open" });
-          box.replaceChildren(open);
-        }, failed);
-      }, { rootMargin: "300px" });
-      seen.observe(box);
-    } else {
-      const play = button("▶ listen", () => {
-        play.disabled = true;
-        url().then((src) => {
-          const audio = h("audio", { src, controls: true, "aria-label": "Voice note" });
-          box.replaceChildren(audio);
-          audio.play().catch(() => {});
-        }, failed);
-      }, { name: `listen-${event.id}` });
-      box.append(play);
-    }
-    return box;
-  }
-}
-
-/** A medium, piece by piece: no answer is large. */
-async function fetched(model, id, progress) {
-  const coordinate = new URLSearchParams(["valid", "tx", "branch"].flatMap((name) => (model.get(name) ? [[name, model.get(name)]] : [])));
-  const parts = [];
-  let [at, all, kind] = [0, 1, ""];
-  while (at < all) {
-    const answer = await model.ask(`/media/${encodeURIComponent(id)}?${coordinate}`, { headers: { range: `bytes=${at}-${at + PIECE - 1}` } });
-    const part = await answer.arrayBuffer();
-    all = Number(answer.headers.get("content-range")?.split("/")[1] ?? part.byteLength);
-    kind = answer.headers.get("content-type");
-    parts.push(part);
-    at += part.byteLength;
-    progress(at, all);
-    if (!part.byteLength) break;
-  }
-  return new Blob(parts, { type: kind });
 }
 
 /** A trace: a waterfall of its spans, with what each says; missing spans, clocks that differ and errors are marked. */
