@@ -87,7 +87,7 @@ def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool
     if at is not None and tx != (None, None):
         raise InvalidError("tx and tx_from, tx_to are two ways to say it. Give one.")
     if tx == (None, None):
-        known = store._coordinate()[1] if at is None else store._time(at, "tx", "tx")
+        known = store._coordinate()[1] if at is None else store._known_by(at)
         recorded = (known, known + 1)
     else:
         recorded = _span(store, tx, "tx")

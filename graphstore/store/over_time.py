@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from graphstore.core.tables.guard import pieces
 from graphstore.errors import InvalidError, QueryError
+from graphstore.values.inputs import names
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Over:
         """The rows of a text at each instant, those of one after those of the other. Raises QueryError as `View.query` does."""
         import pyarrow as pa
 
-        from graphstore.core.tables.result import Result
+        from graphstore.core.tables.result import Result, distinct
 
         warnings: dict[str, None] = {}
         tables, without = [], []
@@ -105,7 +106,8 @@ class Over:
         if nowhere:
             raise without[0][min(nowhere)]
         fewest = min(range(len(tables)), key=lambda each: len(without[each]))
-        tables = [each.rename_columns(tables[fewest].column_names) for each in tables]
+        columns = distinct(tables[fewest].column_names)
+        tables = [each.rename_columns(columns) for each in tables]
         return Result.of_arrow(pa.concat_tables(_alike(tables)), list(warnings))
 
     def _answer(self, view: View, cypher: str, params: Any) -> tuple[Result, dict[str, QueryError]]:
@@ -155,7 +157,7 @@ class Over:
         from graphstore.core.tables.result import Result
 
         table, _, _ = self._rows(kind, None)
-        columns = [by] if isinstance(by, str) else list(by)
+        columns = names("by", by)
         steps = Result.of_arrow(table).steps(aggregate, by=columns, axis=self._axis)
         found = steps.to_arrow()
         taken: list[tuple[Instant, int]] = []

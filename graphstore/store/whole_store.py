@@ -55,7 +55,7 @@ class WholeStore(Writer):
     def history_table(
         self,
         kind: str | None = None,
-        fields: Iterable[str] | None = None,
+        fields: str | Iterable[str] | None = None,
         *,
         tx: TimeLike | Sequence[TimeLike | None] | None = None,
         valid: Sequence[TimeLike | None] | None = None,
@@ -72,15 +72,11 @@ class WholeStore(Writer):
         return histories.history(
             self,
             kind,
-            None if fields is None else list(fields),
+            None if fields is None else inputs.names("fields", fields),
             *histories.ends(valid, "valid"),
             **_tx(tx),
             clip=clip,
-            coalesce_on=[coalesce_on]
-            if isinstance(coalesce_on, str)
-            else None
-            if coalesce_on is None
-            else list(coalesce_on),
+            coalesce_on=None if coalesce_on is None else inputs.names("coalesce_on", coalesce_on),
         )
 
     def links_table(
@@ -105,7 +101,7 @@ class WholeStore(Writer):
         """The graph at many instants: `valid=("2024-01-01", "2025-01-01", "1 month")` is each first of a month of 2024, as known at `tx` (default: now); or
         so over `tx`: how belief grew. It has `query`, `nodes`, `count`, `total` and `compare`, each one table with a column `at`.
 
-        Raises InvalidError when not exactly one of them is (from, to, step), and for a step that is none.
+        Raises InvalidError when not exactly one of them is (from, to, step), for a step that is none, and for a tx that has not come yet.
         """
         ranges = [axis for axis, given in (("valid", valid), ("tx", tx)) if isinstance(given, tuple | list)]
         if len(ranges) != 1:
@@ -114,16 +110,17 @@ class WholeStore(Writer):
             )
         axis: over_time.TimeAxis = "valid" if ranges == ["valid"] else "tx"
         every, other = (valid, tx) if axis == "valid" else (tx, valid)
-        assert isinstance(every, tuple | list)
+        assert isinstance(every, tuple | list) and not isinstance(other, tuple | list)
         if len(every) != 3:
             raise InvalidError(f"{axis} has {len(every)} values. Give (from, to, step).")
         begin, end = (self._time(each, axis, axis) for each in every[:2])
-        at = self.as_of().at
-        fixed: Any = other if other is not None else at.tx if axis == "valid" else at.valid
-        fixed_axis: over_time.TimeAxis = "tx" if axis == "valid" else "valid"
-        return over_time.Over(
-            self, axis, over_time.instants_of(begin, end, every[2]), self._time(fixed, fixed_axis, fixed_axis)
-        )
+        instants = over_time.instants_of(begin, end, every[2])
+        if axis == "valid":
+            fixed = self._known_by("now" if other is None else other)
+        else:
+            self._known_by(moment(instants[-1]))
+            fixed = self._time("now" if other is None else other, "valid", "valid")
+        return over_time.Over(self, axis, instants, fixed)
 
     def recipe(
         self, name: str, *, valid: TimeLike | None = None, tx: TimeLike | None = None, **params: Any

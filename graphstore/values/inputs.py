@@ -219,6 +219,14 @@ def ids(what: str, value: str | Thing | Iterable[str | Thing]) -> list[str]:
     return list(dict.fromkeys(text_of(what, id_of(each)) for each in value))
 
 
+def names(what: str, value: str | Iterable[str]) -> list[str]:
+    """One name of a column or many, as a list without repeats."""
+    several = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else None
+    if several is None or not all(isinstance(each, str) for each in several):
+        raise InvalidError(f"{what} {value!r} is no name of a column. Give a name, or a list of names.")
+    return list(dict.fromkeys(several))
+
+
 def id_of(value: str | Thing) -> str:
     """The id of a node or event; what is none of these is itself."""
     return value.id if isinstance(value, (Node, Event)) else value

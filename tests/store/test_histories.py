@@ -243,6 +243,9 @@ def test_a_branch_has_a_history_of_its_own(accounts: GraphStore) -> None:
         ({"valid": "2025-01-01"}, "Give a pair"),
         ({"valid": ("2025-02-01", "2025-01-01")}, "Give the earlier one first"),
         ({"coalesce_on": "nothing"}, "column to coalesce on 'nothing'"),
+        ({"coalesce_on": ["tx_from"]}, "column to coalesce on 'tx_from'"),
+        ({"fields": [3]}, "is no name of a column"),
+        ({"tx": "2100-01-01"}, "has not come yet"),
     ],
 )
 def test_what_is_no_span_is_refused(accounts: GraphStore, asked: dict[str, Any], says: str) -> None:

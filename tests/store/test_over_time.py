@@ -143,11 +143,21 @@ def test_steps_of_the_calendar(begin: str, end: str, step: Any, expected: list[s
         ({"valid": ("2025-01-01", "2026-01-01", "0 days")}, "is none"),
         ({"valid": ("2025-01-01", "2026-01-01", "1 second")}, "Give a longer step"),
         ({"valid": ("2026-01-01", "2025-01-01", "1 day")}, "Give the earlier one first"),
+        ({"valid": YEAR, "tx": "2100-01-01"}, "has not come yet"),
+        ({"tx": ("2026-01-01", "2100-01-01", "1 year")}, "has not come yet"),
     ],
 )
 def test_what_is_no_span_of_instants_is_refused(orders: GraphStore, spans: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidError, match=says):
         orders.over(**spans)
+
+
+def test_a_column_of_the_text_may_be_called_at(orders: GraphStore) -> None:
+    over, text = orders.over(valid=YEAR), "MATCH (n:Node) RETURN n.id AS {} ORDER BY {}"
+    found = over.query(text.format("at", "at"))
+
+    assert found.columns == ["at", "at_2"]
+    assert found.tuples() == over.query(text.format("id", "id")).tuples()
 
 
 # ---------------------------------------------------------------- one graph of all instants

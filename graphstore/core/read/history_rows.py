@@ -50,7 +50,12 @@ class Asked:
         gone = np.where(gone > sight.tx, OPEN, gone)  # closed by what is not committed yet
         (since, until), (first, last) = self.valid, self.tx
         chosen = np.flatnonzero(
-            (begin < until) & (end > since) & (known < last) & (gone > first) & (known < gone)
+            (begin < until)
+            & (end > since)
+            & (known < last)
+            & (known <= sight.tx)
+            & (gone > first)
+            & (known < gone)
         )
         found = {
             "valid_from": begin[chosen],
@@ -130,10 +135,11 @@ def coalesced(table: pa.Table, on: Sequence[str], *, at_one_tx: bool) -> pa.Tabl
     apart, unless all are believed at the one tx that is asked for. Raises InvalidError for an unknown column."""
     import numpy as np
 
-    for name in on:
-        if name not in table.column_names:
-            raise InvalidError.choice("column to coalesce on", name, table.column_names)
     periods = ("valid_from", "valid_to", "tx_from", "tx_to")
+    columns = [name for name in table.column_names if name not in periods]
+    for name in on:
+        if name not in columns:
+            raise InvalidError.choice("column to coalesce on", name, columns)
     keys = list(dict.fromkeys(["id", *on]))
     apart = keys if at_one_tx else [*keys, "tx_from", "tx_to"]
     table = table.select([*keys, *periods])

@@ -166,6 +166,13 @@ class Reader(Painted):
             return instant(value, what)
         return resolve(value, what, instant(self.at.valid), self._names, axis=axis)
 
+    def _known_by(self, tx: TimeLike) -> Instant:
+        """The instant of a tx that these answers know of. Raises InvalidError for a later one."""
+        at, known = self._time(tx, "tx", "tx"), self._coordinate()[1]
+        if at > known:
+            raise InvalidError(f"tx {exactly(at)} is later than {exactly(known)}, that of these answers.")
+        return at
+
     def _names(self) -> list[Snapshot]:
         """The snapshots whose names may stand for a time."""
         return snapshots.known(self._core.index, self._coordinate()[1])

@@ -16,6 +16,7 @@ from uuid import UUID
 import orjson
 
 from graphstore.errors import NotFoundError, QueryError
+from graphstore.values.inputs import names
 from graphstore.values.painter import painter
 from graphstore.values.period import OPEN, instant, iso, when
 
@@ -311,7 +312,7 @@ class Result:
         types: Sequence[str] | None = None,
         warnings: Sequence[str] = (),
     ) -> None:
-        self.columns = _distinct(columns)
+        self.columns = distinct(columns)
         """The names of the columns, in order; of two alike the second has `_2` behind it."""
         self.warnings = list(warnings)
         """What the reader should know about these rows, in sentences."""
@@ -382,8 +383,7 @@ class Result:
         """
         from graphstore.core.tables import step_functions
 
-        columns = [by] if isinstance(by, str) else list(by)
-        return Steps.of_arrow(step_functions.steps(self.to_arrow(), aggregate, columns, axis))
+        return Steps.of_arrow(step_functions.steps(self.to_arrow(), aggregate, names("by", by), axis))
 
     def to_arrow(self) -> pyarrow.Table:
         """A pyarrow Table: nodes and relationships as structs, instants aware, open ends null."""
@@ -479,7 +479,7 @@ class Steps(Result):
         return painter().steps_html(self.columns[-1], lines, super()._repr_html_())
 
 
-def _distinct(columns: Sequence[str]) -> list[str]:
+def distinct(columns: Sequence[str]) -> list[str]:
     """The names, each once: a row as a dict would lose a column whose name another has."""
     if len(set(columns)) == len(columns):
         return list(columns)

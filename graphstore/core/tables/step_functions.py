@@ -16,6 +16,8 @@ from graphstore.values.period import OPEN
 TimeAxis = Literal["valid", "tx"]
 _AGGREGATE = re.compile(r"\s*(count|sum|avg|min|max)\s*\(\s*(.*?)\s*\)\s*\Z", re.IGNORECASE)
 _INSTANT = pa.timestamp("us", tz="UTC")
+_MOST = float(1 << 62)
+_BITS, _DIGIT = 30, (1 << 30) - 1
 
 
 def steps(table: pa.Table, aggregate: str, by: Sequence[str], axis: TimeAxis) -> pa.Table:
@@ -37,6 +39,8 @@ def steps(table: pa.Table, aggregate: str, by: Sequence[str], axis: TimeAxis) ->
     for each in wanted:
         if each not in table.column_names:
             raise InvalidError.choice("column", each, table.column_names)
+    if twice := {f"{axis}_from", f"{axis}_to"} & {*by}:
+        raise InvalidError(f"{min(twice)} is the axis of the steps, and no group. Leave it out of by.")
     table = table.select(list(dict.fromkeys(wanted)))
     begin, end = whole(table[wanted[0]]), whole(table[wanted[1]])
     lasting = begin < end
@@ -102,19 +106,15 @@ def _times(instants: Any) -> pa.Array:
     return pa.array(instants, pa.int64(), mask=instants >= OPEN).cast(pa.timestamp("us")).cast(_INSTANT)
 
 
-def _numbers(values: pa.ChunkedArray) -> tuple[Any, Any]:
-    """Values as numbers, wide enough to be added exactly, and which there are."""
-    import numpy as np
-
+def _numbers(values: pa.ChunkedArray) -> Any:
+    """Values as numbers, 0 where there is none."""
     kind = values.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         raise InvalidError(
             f"a sum is of numbers, and the column holds {kind}. Count it, or ask for its min or max."
         )
-    there = pc.is_valid(values).to_numpy().astype(np.int64)
-    wide = np.int64 if pa.types.is_integer(kind) else np.longdouble
-    filled = pc.fill_null(values.cast(pa.int64() if wide is np.int64 else pa.float64()), 0)
-    return filled.to_numpy().astype(wide), there
+    wide = pa.float64() if pa.types.is_floating(kind) or kind == pa.uint64() else pa.int64()
+    return pc.fill_null(values.cast(wide, safe=False), 0).to_numpy()
 
 
 class _Cells(NamedTuple):
@@ -163,25 +163,59 @@ def _sums(begin: Any, end: Any, groups: Any, values: pa.ChunkedArray | None, nam
 
     rows = np.ones(len(begin), np.int64)
     there = rows if values is None else pc.is_valid(values).to_numpy().astype(np.int64)
-    added = there if name == "count" or values is None else _numbers(values)[0]
+    added = there if name == "count" or values is None else _numbers(values)
     cells = _cells(begin, end, groups)
     held = cells.run(rows)
     counted = held if there is rows else cells.run(there)
-    total = counted if added is there else cells.run(added)
-    if total.dtype != np.int64:  # what is left of one group, where nothing holds, is no part of the next
-        held_before = np.concatenate([[0], held[:-1]])
-        rest = np.where(held_before == 0, np.concatenate([[0], total[:-1]]), 0)
-        starts = np.maximum.accumulate(np.where(held_before == 0, np.arange(len(total)), 0))
-        total = total - rest[starts]
+    if added is there:
+        total = counted
+    elif added.dtype == np.int64 and np.abs(added.astype(np.float64)).sum() < _MOST:
+        total = cells.run(added)
+    elif added.dtype == np.int64 and name == "sum":
+        raise InvalidError("the sum may be larger than 64 bits hold. Ask for avg, or for smaller numbers.")
+    else:
+        total = _exact(cells, added.astype(np.float64))
     keep = held > 0
     mask = (counted[keep] == 0) & (name != "count")
     if name == "avg":
-        found = pa.array((total[keep] / np.maximum(counted[keep], 1)).astype(np.float64), mask=mask)
-    elif total.dtype == np.int64:
-        found = pa.array(total[keep], mask=mask)
+        found = pa.array(total[keep].astype(np.float64) / np.maximum(counted[keep], 1), mask=mask)
     else:
-        found = pa.array(total[keep].astype(np.float64), mask=mask)
+        found = pa.array(total[keep], mask=mask)
     return cells.group[keep], cells.since[keep], cells.until[keep], found
+
+
+def _exact(cells: _Cells, values: Any) -> Any:
+    """The sums of fractions in each cell, rounded once: a large value that ends leaves the small ones as they were. Each value is written in digits of
+    thirty bits; the sums of each digit are whole numbers, and what is over goes to the next one."""
+    import numpy as np
+
+    finite = np.isfinite(values)
+    fractions, exponents = np.frexp(np.where(finite, values, 0.0))
+    whole_numbers = (fractions * (1 << 53)).astype(np.int64)
+    least = int(exponents[whole_numbers != 0].min(initial=0))
+    place, shift = np.divmod(np.where(whole_numbers != 0, exponents - least, 0), _BITS)
+    low, high = (whole_numbers & _DIGIT) << shift, (whole_numbers >> _BITS) << shift
+    parts = (low & _DIGIT, (low >> _BITS) + (high & _DIGIT), high >> _BITS)
+    digits, over = [], np.zeros(len(cells.group), np.int64)
+    for number in range(int(place.max(initial=0)) + 3):
+        digit = over + cells.run(
+            sum(np.where(place == number - behind, part, 0) for behind, part in enumerate(parts))
+        )
+        digits.append(digit & _DIGIT)
+        over = digit >> _BITS
+    negative = over < 0  # then each digit counts from the other end
+    total = np.where(negative, -1 - over, over).astype(np.longdouble)
+    for digit in reversed(digits):
+        total = total * (1 << _BITS) + np.where(negative, _DIGIT - digit, digit)
+    with np.errstate(over="ignore"):  # infinite then, as a sum of fractions is
+        total = np.ldexp(np.where(negative, -1 - total, total), least - 53).astype(np.float64)
+    if not finite.all():
+        up, down, none = (
+            cells.run(which.astype(np.int64)) > 0
+            for which in (values == np.inf, values == -np.inf, np.isnan(values))
+        )
+        total = np.select([none | (up & down), up, down], [np.nan, np.inf, -np.inf], total)
+    return total
 
 
 def _extremes(begin: Any, end: Any, groups: Any, values: Any, largest: bool) -> Any:

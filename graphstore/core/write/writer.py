@@ -347,6 +347,9 @@ class Writer(Reader):
                 raise
             return self.as_of(valid=valid)
 
+    def _known_by(self, tx: TimeLike) -> Instant:
+        return instant(self._read_once(None, tx).at.tx)
+
     # ------------------------------------------------------------------ transactions
 
     @contextlib.contextmanager
