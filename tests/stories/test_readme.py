@@ -35,6 +35,8 @@ TYPED = (
 )
 PAGES = (
     *TYPED,
+    "docs/README.md",
+    "docs/scale.md",
     "docs/server.md",
     "docs/reliability.md",
     "docs/threat-model.md",
@@ -184,6 +186,14 @@ def test_the_shell_says_what_is_shown(here: Path) -> None:
     assert [] == [
         line for line in answers if line.rstrip() not in map(str.rstrip, result.output.splitlines())
     ]
+
+
+def test_the_index_of_docs_names_every_page_and_semantics_those_below_it() -> None:
+    for index in (ROOT / "docs" / "README.md", ROOT / "docs" / "semantics" / "README.md"):
+        text = index.read_text(encoding="utf-8")
+        assert [] == [
+            page.name for page in index.parent.glob("*.md") if f"({page.name})" not in text and page != index
+        ]
 
 
 @pytest.mark.parametrize("page", PAGES)
