@@ -14,7 +14,7 @@ import graphstore
 from graphstore import GraphStore
 from graphstore.values.period import OPEN
 from tests.change.oracle import END, Oracle, Refused, Undecided, believed
-from tests.change.programs import DAYS, WORLDS, Hours, instants, period
+from tests.change.programs import DAYS, QUICK, WORLDS, Hours, instants, period
 
 pytestmark = pytest.mark.in_process("the oracle is asked after each step")
 
@@ -174,7 +174,10 @@ def _by_id(rows: list[dict[str, Any]]) -> set[frozenset[datetime]]:
     return {frozenset(starts) for starts in found.values()}
 
 
-@pytest.mark.parametrize("seed", range(WORLDS // 2))
+@pytest.mark.parametrize(
+    "seed",
+    [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(QUICK, WORLDS // 2))],
+)
 def test_links_are_as_the_oracle_says(seed: int) -> None:
     both = Both(seed)
     with both.store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import subprocess
@@ -29,12 +30,9 @@ _DRAWN = re.compile(rb'["\'][0-9a-f]{16}["\']|evt_[0-9]+_[0-9a-f]{8}')
 Pair = tuple[Wire, Wire, Any, Any]
 
 
-@pytest.fixture
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """A token of team a that may write: where there is more, and where there is not; and the two stores."""
-    both, alone = (
-        _served(tmp_path_factory.mktemp(name), others=name == "both") for name in ("both", "alone")
-    )
+@contextlib.contextmanager
+def _pair(folders: pytest.TempPathFactory) -> Iterator[Pair]:
+    both, alone = (_served(folders.mktemp(name), others=name == "both") for name in ("both", "alone"))
     with both, alone:
         wires = [
             Wire(each.url, access_tokens.add(each.store.path, "w", scopes=("team/a",), rights="write"))
@@ -42,6 +40,20 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         ]
         yield wires[0], wires[1], both, alone
         assert both.store.verify().ok and alone.store.verify().ok
+
+
+@pytest.fixture
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """A token of team a that may write: where there is more, and where there is not; and the two stores."""
+    with _pair(tmp_path_factory) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def lasting_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """A pair for many calls, one after another: what one wrote is there for the next, in both stores alike."""
+    with _pair(tmp_path_factory) as made:
+        yield made
 
 
 def same(pair: Pair, name: str, args: dict[str, Any], path: str = "") -> tuple[int, Any]:
@@ -107,8 +119,8 @@ def test_everyday_writes_are_answered_as_where_nothing_else_is(pair: Pair) -> No
 @pytest.mark.parametrize(
     "name", sorted(name for name, call in contract.CALLS.items() if call.scope == "write")
 )
-def test_no_call_that_writes_tells_of_what_is_outside(pair: Pair, name: str) -> None:
-    both, alone, served, _ = pair
+def test_no_call_that_writes_tells_of_what_is_outside(lasting_pair: Pair, name: str) -> None:
+    both, alone, served, _ = lasting_pair
     before = {node.id: node for node in served.store.nodes() if MARK in node.id}
     for args in _asked(name):
         status, body, _ = _plain(both, name, args)
