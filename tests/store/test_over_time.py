@@ -272,17 +272,16 @@ def test_random_histories_are_answered_as_each_view_does(
 
 
 @pytest.mark.in_process("looks at how a text is asked")
-@pytest.mark.parametrize("text", [*ONE_GRAPH, *MANY_GRAPHS])
-def test_one_graph_answers_what_it_can(
-    orders: GraphStore, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_one_graph_answers_what_it_can(orders: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[int] = []
     build = view_graph.build
     monkeypatch.setattr(view_graph, "build", lambda *args, **more: built.append(1) or build(*args, **more))
     _random_fields(orders)
-    orders.over(valid=YEAR).query(text, **({"least": 3} if "$least" in text else {}))
+    for text in [*ONE_GRAPH, *MANY_GRAPHS]:
+        built.clear()
+        orders.over(valid=YEAR).query(text, **({"least": 3} if "$least" in text else {}))
 
-    assert bool(built) == (text in MANY_GRAPHS)
+        assert bool(built) == (text in MANY_GRAPHS), text
 
 
 def _random_fields(store: GraphStore) -> None:
