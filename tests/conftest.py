@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 import graphstore
 from graphstore import GraphStore, events
@@ -25,6 +26,8 @@ if (
 ):  # a job in the background: what tests start is to hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["COLUMNS"] = "120"  # what commands print is folded alike at every terminal
+settings.register_profile("unhurried", settings.default, deadline=None)  # a busy machine makes no test fail
+settings.load_profile("unhurried")
 pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task that fails says what it got
 
 IN_POSTGRES = os.environ.get("GRAPHSTORE_HOME") == "postgres"

@@ -75,6 +75,7 @@ def test_no_bug_is_there_twice_and_resolutions_are_credited_to_their_deploy(stor
     assert any(len(made.fixed.get(error, ())) > 1 for error in AGAIN) or seed != 0
 
 
+@pytest.mark.rest
 def test_stopped_and_opened_again_in_the_middle_it_makes_the_same(tmp_path, clock):
     clock.move(days=60)
     made = stream(3, 900)

@@ -338,7 +338,7 @@ def linked(store, clock, chance: Random) -> None:
         pass
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_recall_that_has_followed_is_recall_made_anew(seed):
     clock, chance, views = Clock(), Random(seed), []

@@ -107,12 +107,13 @@ LINK_FIELDS = (
 
 LINK_PERIODS = ("id", "source", "kind", "target", "reason", "valid_from", "valid_to", "tx_from", "tx_to")
 
-settings.register_profile("ci", max_examples=500, stateful_step_count=50)
-settings.register_profile("fuzz", max_examples=5_000, stateful_step_count=80)
-settings.register_profile("quick", max_examples=50, stateful_step_count=25)
+# how many histories, of how many steps; no profiles of hypothesis, or every other test that draws would draw as many
+SIZES = {"ci": (500, 50), "fuzz": (5_000, 80), "quick": (50, 25)}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+HOW_MANY, HOW_LONG = SIZES.get(PROFILE, SIZES["ci"])
 OURS = settings(
-    settings.get_profile(PROFILE if PROFILE in ("ci", "fuzz", "quick") else "ci"),
+    max_examples=HOW_MANY,
+    stateful_step_count=HOW_LONG,
     deadline=None,
     derandomize=PROFILE == "ci",
     print_blob=True,

@@ -754,21 +754,21 @@ def test_a_text_without_words_has_no_sentences():
 
 
 LONG = {
-    "blank lines": "\n" * 1_000_000,
-    "wrappers that never end": "<file>" * 150_000,
-    "a wrapper in each": "<file>x</file>" * 70_000,
-    "one word": "a" * 1_000_000,
-    "one word of slashes": "a/" * 500_000,
-    "headings": "## Key Decisions\n" * 60_000,
-    "list marks": "- " * 500_000,
-    "interruptions": "[Request interrupted by user" * 35_000,
-    "fences": "```\n" * 250_000,
-    "capitals": "AError" * 160_000,
+    "blank lines": "\n" * 250_000,
+    "wrappers that never end": "<file>" * 40_000,
+    "a wrapper in each": "<file>x</file>" * 18_000,
+    "one word": "a" * 250_000,
+    "one word of slashes": "a/" * 125_000,
+    "headings": "## Key Decisions\n" * 15_000,
+    "list marks": "- " * 125_000,
+    "interruptions": "[Request interrupted by user" * 9_000,
+    "fences": "```\n" * 60_000,
+    "capitals": "AError" * 40_000,
 }
 
 
 @pytest.mark.parametrize("words", LONG.values(), ids=LONG.keys())
-def test_a_megabyte_of_anything_is_read_in_a_moment(session, words):
+def test_a_quarter_megabyte_of_anything_is_read_in_a_moment(session, words):
     session.user(words).call("bash", words, failed=True, command=words).add("compaction", summary=words)
     [work] = works(session.assistant(words).write())[:1]
     began = time.process_time()
@@ -776,7 +776,7 @@ def test_a_megabyte_of_anything_is_read_in_a_moment(session, words):
     builtin(work)
     builtin(works(session.path)[-1])
 
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 2
 
 
 def test_many_errors_and_successes_are_read_in_a_moment():

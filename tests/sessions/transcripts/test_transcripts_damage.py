@@ -439,7 +439,7 @@ def files(draw: st.DrawFn) -> bytes:
     return first + b"\n" + b"".join(part + end for part, end in parts)
 
 
-@settings(deadline=2000, max_examples=200)
+@settings(max_examples=200)
 @given(data=files())
 def test_any_mix_of_lines_ends_and_is_cut_into_segments(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("fuzz") / "session.jsonl"
@@ -448,7 +448,7 @@ def test_any_mix_of_lines_ends_and_is_cut_into_segments(tmp_path_factory, data):
     check(transcripts.read(path))
 
 
-@settings(deadline=2000, max_examples=60)
+@settings(max_examples=60)
 @given(data=files(), more=objects())
 def test_a_grown_file_keeps_its_ids_and_where_its_segments_begin(tmp_path_factory, data, more):
     path = tmp_path_factory.mktemp("fuzz") / "session.jsonl"
