@@ -21,9 +21,9 @@ TOLD = FIRST + timedelta(days=60)
 NODES = tuple(f"node-{number}" for number in range(6))
 EVENTS = ("evt-a", "evt-b")
 THINGS = NODES + EVENTS
-QUICK = 20
-HOW_MANY = {"quick": QUICK, "ci": 200, "fuzz": 10_000}
-WORLDS = HOW_MANY.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), 200)
+QUICK = 10
+HOW_MANY = {"quick": QUICK, "ci": 100, "fuzz": 10_000}
+WORLDS = HOW_MANY.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), HOW_MANY["ci"])
 
 
 class Step(NamedTuple):

@@ -1,7 +1,7 @@
 """The rules of change, tried on random worlds: grouping, undo and merging change no word (I13, I14).
 
-Each world is a program of `programs.py`: verbs that the oracle takes, with every time said. The first 20 are quick; `HYPOTHESIS_PROFILE` says how many
-are tried in all: quick 20, ci 200, fuzz 10,000.
+Each world is a program of `programs.py`: verbs that the oracle takes, with every time said. The first 10 are quick; `HYPOTHESIS_PROFILE` says how many
+are tried in all: quick 10, ci 100, fuzz 10,000.
 """
 
 from __future__ import annotations

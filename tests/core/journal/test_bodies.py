@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,26 @@ def harm(path: Path, word: bytes) -> int:
     raise AssertionError(f"{word!r} is nowhere")
 
 
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory) -> Path:
+    """Where each kind of store is made once."""
+    return tmp_path_factory.mktemp("templates")
+
+
 @pytest.fixture(params=["small", "mapped", "segments"])
-def path(request, tmp_path, monkeypatch) -> Path:
+def path(request, tmp_path, monkeypatch, templates) -> Path:
     """A store with lines of one body, of a few and of many, with short and long contents."""
     if request.param == "segments":
         monkeypatch.setattr(journals, "SEGMENT_BYTES", 4_000)
-    path = tmp_path / "memory.gs"
+    template = templates / request.param
+    if not template.exists():
+        _filled(template, mapped=request.param == "mapped")
+    return Path(shutil.copytree(template, tmp_path / "memory.gs"))
+
+
+def _filled(path: Path, *, mapped: bool) -> None:
     with graphstore.open(path) as store:
-        if request.param == "mapped":
+        if mapped:
             store.add_node("fact", {"text": "x" * (3 << 20)}, id="big")
         store.add_node("fact", {"says": "Marzipan"}, id="one", reason="Nougat")
         store.add_node("fact", {"says": "Zwieback " + "x" * 9_000}, id="long")
@@ -45,7 +58,6 @@ def path(request, tmp_path, monkeypatch) -> Path:
                 {"node_id": f"many-{n:04}", "content": {"says": f"Stollen-{n:04}"}} for n in range(3_000)
             ]
         )
-    return path
 
 
 WORDS = {
