@@ -1,6 +1,7 @@
-"""How long the page takes, in a real browser, beside 10,000 nodes in 100,000 versions and 50,000 messages: the first page, each tab, a cursor moved on it.
+"""How long the page takes, in a real browser, beside 10,000 nodes in 100,000 versions and 50,000 messages: the first page, each tab, a cursor moved on it, and scrolling; and the largest answer of all.
 
-`make page-times` makes the store once, in `.page-times/`, and prints medians in milliseconds, with the slowest requests of each.
+`make page-times` makes the store once, in `.page-times/`, and prints medians in milliseconds, with the slowest requests of each. Where something else runs
+beside it, the first page is to be read beside the icon alone, which is loaded in the same run.
 """
 
 from __future__ import annotations
@@ -55,6 +56,22 @@ SLOWEST = """() => performance.getEntriesByType('resource').map((each) => [Math.
   .sort((a, b) => b[0] - a[0]).slice(0, 3).map((each) => each.join(' ms ')).join(', ')"""
 
 
+LARGEST = """() => performance.getEntriesByType('resource').map((each) => [each.decodedBodySize, new URL(each.name).pathname])
+  .sort((a, b) => b[0] - a[0])[0] ?? [0, '']"""
+# As fast as they come: cards that passed, and the seconds it took.
+SCROLLED = """(wanted) => new Promise((done) => {
+  const began = performance.now();
+  const cards = () => document.querySelectorAll('.card').length;
+  const first = cards();
+  const step = () => {
+    scrollBy(0, 600);
+    if (cards() - first >= wanted || performance.now() - began > 60000) done([cards() - first, (performance.now() - began) / 1000]);
+    else requestAnimationFrame(step);
+  };
+  step();
+})"""
+
+
 def made(place: Path) -> Path:
     """A store of that size; the one of an earlier run, where there is one."""
     if place.exists():
@@ -84,16 +101,21 @@ def made(place: Path) -> Path:
 
 def rows(browser: Any, url: str, token: str) -> Iterator[str]:
     """What each thing takes."""
-    firsts = []
-    for _ in range(5):
+    firsts, floors = [], []
+    for _ in range(9):
+        with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+            page = context.new_page()
+            page.goto(f"{url}/page/icon.svg")
+            floors.append(page.evaluate("performance.now()"))
         with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
             page = context.new_page()
             page.add_init_script(WATCH)
             page.goto(f"{url}/#token={token}")
             page.wait_for_selector("main:not([aria-busy]) .view")
             firsts.append(page.evaluate("window.drawn"))
-    yield f"first page: {firsts[0]:.0f} the first time, {median(firsts):.0f} ({', '.join(f'{each:.0f}' for each in firsts)})"
+    yield f"first page: {firsts[0]:.0f} the first time, {median(firsts):.0f} ({min(firsts):.0f} to {max(firsts):.0f}); the icon alone {median(floors):.0f}"
     page = browser.new_page(viewport={"width": 1280, "height": 900})
+    answers = []
     page.goto(f"{url}/#token={token}")
     for name, state in STATES.items():
         page.goto(f"{url}/?{state}")
@@ -104,8 +126,15 @@ def rows(browser: Any, url: str, token: str) -> Iterator[str]:
             for _ in range(TURNS):
                 took.append(page.evaluate(TURNED, [f".cursor.{axis} .strip", "ArrowLeft"]))
                 slow = page.evaluate(SLOWEST)
+                answers.append(page.evaluate(LARGEST))
                 page.wait_for_timeout(150)
             yield f"{name}, {axis} cursor moved: {median(took):.0f} ({min(took):.0f} to {max(took):.0f})  {slow}"
+    page.goto(f"{url}/?tab=timeline")
+    page.wait_for_selector("main:not([aria-busy]) .card")
+    cards, seconds = page.evaluate(SCROLLED, 600)
+    yield f"scrolling: {cards / seconds:.0f} cards a second ({cards} in {seconds:.1f} s)"
+    largest, path = max([*answers, page.evaluate(LARGEST)])
+    yield f"the largest answer: {largest / 1000:.0f} kB before it is packed, {path}"
     page.close()
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "causes",
     "clocks",
     "glimpse",
+    "graph",
     "latest",
     "named",
     "next_change",
@@ -325,22 +326,47 @@ def causes(
     links = {
         link.id: link for each in chains for link in each.links if {link.source, link.target} <= shown.keys()
     }
-    kept = list(links.values())[: 4 * most]
-    root = chains[0].root
     chain = Chain(
-        root=root,
-        nodes=tuple(thing for id, thing in shown.items() if id != root.id),
-        links=tuple(kept),
+        root=chains[0].root,
+        nodes=tuple(thing for id, thing in shown.items() if id != chains[0].root.id),
+        links=tuple(list(links.values())[: 4 * most]),
         truncated=any(each.truncated for each in chains),
     )
+    return _laid(chain, len(things) - len(shown))
+
+
+def _laid(chain: Chain, left_out: int) -> Causes:
     starts = {
-        id: instant(thing.occurred_at if isinstance(thing, Event) else thing.valid_from)
-        for id, thing in shown.items()
+        each.id: instant(each.occurred_at if isinstance(each, Event) else each.valid_from)
+        for each in (chain.root, *chain.nodes)
     }
-    laid = layout(starts, [(link.source, link.target) for link in kept])
-    return Causes(
-        chain=chain,
-        places=tuple(laid.places),
-        lanes=tuple(laid.lanes),
-        left_out=len(things) - len(shown),
-    )
+    laid = layout(starts, [(link.source, link.target) for link in chain.links])
+    return Causes(chain=chain, places=tuple(laid.places), lanes=tuple(laid.lanes), left_out=left_out)
+
+
+@registry.read("page")
+def graph(view: Reader, ids: Iterable[str] | str, links: Iterable[str] = ()) -> Causes:
+    """Things and links by their ids, such as an answer has, laid out as causes are: links between these things alone. Of more than 500 the rest is counted.
+
+    Ids that are unknown here are left out. Raises NotFoundError where none is known, InvalidError for no ids.
+    """
+    asked, between = id_list("ids", ids), id_list("links", links)
+    if not asked:
+        raise InvalidError("ids is empty. Give the id of a thing, or several.")
+
+    def look(sight: Sight) -> Causes:
+        known = [ent for id in asked if (ent := sight.entity(id)) >= 0]
+        if not known:
+            raise NotFoundError(f"none of the {len(asked):,} ids is known here. Ask for some that are.")
+        things = {thing.id: thing for thing in map(sight.thing, known[:_IDS])}
+        found = [
+            link_fate.inspected(sight, link).link
+            for id in between[: 4 * _IDS]
+            if (link := link_fate.named(sight, id)) >= 0
+        ]
+        root, *others = things.values()
+        kept = tuple(link for link in found if {link.source, link.target} <= things.keys())
+        chain = Chain(root=root, nodes=tuple(others), links=kept, truncated=False)
+        return _laid(chain, len(known) - len(things))
+
+    return view._looked(look)

@@ -46,11 +46,12 @@ def estimate(text: str) -> int:
 
 
 class Section(Value):
-    """One section: its text with the heading ("" when it is empty), and the ids of what it holds."""
+    """One section: its text with the heading ("" when it is empty), the ids of what it holds, and its tokens."""
 
     name: Name
     text: str
     ids: tuple[str, ...]
+    tokens: int
 
 
 class LeftOut(Value):
@@ -126,11 +127,15 @@ def _composed(
 ) -> Context:
     """The context of the parts that are kept. Where there is no room for the line that says what is not, it is left out too."""
     gone = budget.missing(parts, kept)
+    texts = ((name, mine, budget.section_text(name, mine)) for name, mine in budget.parts_of(kept))
     sections = tuple(
         Section(
-            name=name, text=budget.section_text(name, mine), ids=tuple(part.id for part in mine if part.id)
+            name=name,
+            text=text,
+            ids=tuple(part.id for part in mine if part.id),
+            tokens=tokens(text) if text else 0,
         )
-        for name, mine in budget.parts_of(kept)
+        for name, mine, text in texts
     )
     text = budget.text_of(kept, {name: len(some) for name, some in gone.items()})
     if most is not None and tokens(text) > most:

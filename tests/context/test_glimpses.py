@@ -161,3 +161,17 @@ def test_what_pages_show_by_is_kept_in_the_store(store):
     before = len(store.changes())
     glimpses.set_settings(store, red=90)
     assert before == len(store.changes())
+
+
+def test_things_and_links_of_an_answer_are_laid_out(auth):
+    link = auth.links_from("tokens", "caused_by")[0].id
+    auth.add_node("fact", {}, id="apart")
+
+    found = glimpses.graph(auth, ["tokens", "apart", "sessions", "nobody"], [link, "lnk_unknown"])
+    assert {"tokens", "apart", "sessions"} == {place.id for place in found.places}
+    assert [link] == [each.id for each in found.chain.links] and 0 == found.left_out
+    assert [] == list(glimpses.graph(auth, ["tokens", "apart"], [link]).chain.links)
+    with pytest.raises(NotFoundError, match="none of the 1 ids"):
+        glimpses.graph(auth, ["nobody"])
+    with pytest.raises(InvalidError, match="ids is empty"):
+        glimpses.graph(auth, [])

@@ -99,6 +99,7 @@ fixing the login
     assert (() == found.left_out, estimate(found.text)) == (True, found.tokens)
     assert "full-text only: there is no embedder" in found.note
     assert "".join(each.text for each in found.sections[:4]) == found.stable_prefix
+    assert [estimate(each.text) for each in found.sections] == [each.tokens for each in found.sections]
     assert found.text.startswith(found.stable_prefix)
 
 

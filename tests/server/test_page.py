@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 import graphstore
-from graphstore import GraphStore
+from graphstore import GraphStore, sessions
 from graphstore.cli import made_up_team
 from graphstore.context import glimpses
 from graphstore.core.folder import access_tokens
@@ -24,11 +24,15 @@ from graphstore.memory import Memory
 from graphstore.server.page_files import NAMES
 from tests.support.browser import chromium
 from tests.support.served import TOKENS, Wire, serve_in_process, serve_in_thread
+from tests.support.session_files import header, said, write
 
 pytestmark = [pytest.mark.in_process("has a server of its own"), pytest.mark.rest]
 
 TABS = ("thing", "causes", "timeline", "memory", "ask", "review", "live")
-SEEN = 10_000  # milliseconds within which something has to show
+SEEN = 30_000  # milliseconds within which something has to show, also where much else runs
+
+
+LARGEST = "Math.max(0, ...performance.getEntriesByType('resource').map((each) => each.decodedBodySize))"
 
 
 class Window:
@@ -39,7 +43,6 @@ class Window:
         self.page = browser.new_page(**{"viewport": {"width": 1280, "height": 900}, **more})
         self.page.set_default_timeout(SEEN)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("response", self._came)
         self.page.add_init_script(
             "addEventListener('securitypolicyviolation', (event) => console.error('CSP ' + event.violatedDirective + ' ' + event.blockedURI))"
         )
@@ -49,14 +52,11 @@ class Window:
         self.page.goto(f"{url}/#token={token}")
         self.page.wait_for_selector(".view")
 
-    def _came(self, answer: Any) -> None:
-        length = answer.headers.get("content-length")
-        self.largest = max(self.largest, int(length or 0))
-
     def at(self, **state: str) -> Any:
         """Turn to a state by its address; the page once it is drawn."""
         self.page.goto(f"{self.url}/?{urlencode(state)}")
         self.page.wait_for_selector(f"main:not([aria-busy]) .view.{state.get('tab', 'thing')}")
+        self.largest = max(self.largest, self.page.evaluate(LARGEST))
         return self.page
 
     def state(self) -> dict[str, str]:
@@ -499,23 +499,42 @@ def test_a_recipe_and_a_text_of_ones_own_lead_to_a_thing(window: Window, team: t
     page = window.at(tab="ask")
     page.fill("textarea", "MATCH (n:Node) WHERE n.id = 'limit' RETURN n")
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector(".circle .box[data-id=limit]")
+    page.wait_for_selector(".graph .box[data-id=limit]")
     page = window.at(tab="ask", run="1", cypher="MATCH (a:Node)<-[l]-(b:Node) RETURN l, a, b LIMIT 20")
-    page.wait_for_selector(".circle .arrow .head")
-    drawn = page.locator(".circle .arrow").first
+    page.wait_for_selector(".graph .arrow .head")
+    drawn = page.locator(".graph .arrow").first
     pair = (drawn.get_attribute("data-source"), drawn.get_attribute("data-target"))
     assert pair in {
         (link.source, link.target) for thing in team[0].nodes() for link in team[0].links_from(thing.id)
     }
     page = window.at(tab="ask", run="1", cypher="MATCH (n:Node) WHERE n.id = 'limit' RETURN n")
-    page.wait_for_selector(".circle .box[data-id=limit]")
+    page.wait_for_selector(".graph .box[data-id=limit]")
     page.click("table a.thing")
     page.wait_for_selector(".thing-head")
     page = window.at(tab="ask")
     page.fill("textarea", "")
+    page.locator("textarea").press_sequentially("MATCH (n) RETURN n.obser")
+    page.keyboard.press("Tab")
+    assert page.input_value("textarea").endswith("n.observed")  # a field of this store's own
+    page.fill("textarea", "")
     page.locator("textarea").press_sequentially("MAT")
     page.keyboard.press("Tab")
     assert "MATCH" == page.input_value("textarea")
+
+
+def test_the_graph_of_an_answer_folds_and_leads_to_causes(window: Window):
+    text = "MATCH (a:Node {id: 'sessions'})-[l]->(b) RETURN a, l, b UNION ALL MATCH (a:Node {id: 'tokens'})-[l]->(b) RETURN a, l, b"
+    page = window.at(tab="ask", run="1", cypher=text)
+    boxes = "document.querySelectorAll('.graph .box').length"
+    many = page.evaluate(boxes)
+    assert many >= 4
+    page.locator(".graph .box[data-id=tokens]").dispatch_event("click")
+    page.click(".about [name=fold]")
+    page.wait_for_selector("main:not([aria-busy]) .graph .box.folded[data-id=tokens]")
+    assert page.evaluate(boxes) < many
+    page.locator(".graph .box[data-id=sessions]").dispatch_event("click")
+    page.click(".about [name=here]")
+    page.wait_for_selector("main:not([aria-busy]) .view.causes .graph .box.root[data-id=sessions]")
 
 
 def test_with_the_token_for_reading_nothing_that_writes_is_there(browser: Any, team: tuple[GraphStore, str]):
@@ -562,6 +581,42 @@ def test_what_is_shaky_is_confirmed_with_a_reason_and_undone(browser: Any, tmp_p
         page.keyboard.press("Enter")
         page.wait_for_selector(".standing.shaky")
         page.close()
+
+
+class Unsure:
+    """An analyser that is in doubt of one of two decisions."""
+
+    version = "unsure"
+
+    def __call__(self, work: sessions.Work) -> Any:
+        found = sessions.builtin(work).json_object()
+        sure = {
+            "timestamp": found["metadata"]["analyzedAt"],
+            "decision": "Kept",
+            "reasoning": "it was said",
+        }
+        guess = {**sure, "decision": "A guess", "reasoning": "no ground", "needsReview": True}
+        return {**found, "daemonMeta": {**found["daemonMeta"], "decisions": [sure, guess]}}
+
+
+def test_a_doubt_of_an_analyser_says_its_decision_and_is_settled_with_a_reason(browser: Any, tmp_path: Path):
+    file = write(tmp_path / "one.jsonl", header("one"), said("a", None, 1), said("b", "a", 2, "assistant"))
+    with graphstore.open(tmp_path / "d.gs") as store, serve_in_thread(store) as url:
+        sessions.ingest(store, file, analyze=Unsure())
+        (doubt,) = sessions.doubts(store)
+        window = Window(browser, url)
+        page = window.at(tab="review")
+        page.wait_for_selector("section:has(h2:text('Doubts of analysers (1)')) :text('no ground')")
+        page.click(".act[name='it holds']")
+        page.fill("dialog input", "asked them")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=No analyser is in doubt.")
+        decisions = store.node(doubt.id).content["daemonMeta"]["decisions"]
+        assert [("Kept", None), ("A guess", False)] == [
+            (each["decision"], each.get("needsReview")) for each in decisions
+        ]
+        assert ("revise", "asked them") == (store.changes()[-1].verb, store.changes()[-1].reason)
+        window.page.close()
 
 
 def test_a_lost_server_is_named_and_its_return_noticed(browser: Any, tmp_path: Path):
@@ -663,6 +718,18 @@ def test_ten_thousand_links_on_one_node_stay_small(browser: Any, tmp_path: Path)
         assert 200 == page.locator(".graph .box").count()
         assert window.largest < 500_000
         page.close()
+
+
+def test_a_branch_is_named_on_every_tab_and_left_by_a_click(window: Window):
+    page = window.at(tab="thing", id="limit", branch="what-if")
+    assert "800 requests" in page.locator(".thing-head h2").inner_text()
+    page.keyboard.press("3")
+    page.wait_for_selector("main:not([aria-busy]) .view.timeline")
+    assert "on branch what-if" in page.locator("#branch").inner_text()
+    page = window.at(tab="thing", id="limit", branch="what-if")
+    page.click("#branch")
+    page.wait_for_selector(".thing-head h2:has-text('400 requests')")
+    assert page.locator("#branch").is_hidden()
 
 
 def test_the_first_page_says_what_it_may_load(team: tuple[GraphStore, str], window: Window):

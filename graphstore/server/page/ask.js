@@ -1,18 +1,20 @@
 // Ask: Cypher with completion, as of the cursors; the recipes of the package with their parameters as fields; the answer as a table, or as a graph.
 
 import { block, button, count, field, h, hue, line, nothing, prose, s, thingLink, when } from "./parts.js";
+import { draw } from "./causes.js";
 
 const KEYWORDS = "MATCH OPTIONAL WHERE RETURN ORDER BY LIMIT SKIP WITH UNWIND AS DISTINCT AND OR NOT IN CONTAINS STARTS ENDS IS NULL CASE WHEN THEN ELSE END DESC count( collect( sum( min( max( avg( labels( label( AS_OF( BELIEVED( HOLDS(".split(" ");
 const FIRST = "MATCH (a:Node)-[l]->(b:Node) RETURN a, l, b LIMIT 25";
 const AXES = ["valid", "tx"];
+const DRAWN = 200; // things
 
 export async function render({ model, el }) {
-  const [recipes, kinds] = await Promise.all([model.call("recipes", {}, { at: false }), model.call("vocabulary", {})]);
+  const [recipes, kinds, latest] = await Promise.all([model.call("recipes", {}, { at: false }), model.call("vocabulary", {}, { at: false }), model.call("page.latest", { limit: 50 }, { at: false, brief: 100 }).catch(() => [])]);
   const chosen = recipes.find((each) => each.name === model.get("recipe"));
   const area = h("textarea", { name: "cypher", rows: Math.min(14, Math.max(4, (chosen?.text ?? model.get("cypher")).split("\n").length + 1)), spellcheck: "false", "aria-label": "Cypher", autocomplete: "off" });
   area.value = model.get("cypher") || chosen?.text || FIRST;
   const menu = h("ul", { class: "menu", role: "listbox", hidden: true });
-  const names = [...KEYWORDS, ...kinds.map((each) => each.name.toUpperCase()), ..."Node Event Version Link id kind text tags valid_from valid_to tx_from tx_to author reason content number ref type description occurred_at".split(" ")];
+  const names = [...KEYWORDS, ...kinds.map((each) => each.name.toUpperCase()), ..."Node Event Version Link id kind text tags valid_from valid_to tx_from tx_to author reason content number ref type description occurred_at standing".split(" "), ...latest.flatMap((each) => Object.keys(each.content ?? {}).filter((name) => /^\w+$/.test(name)))];
   complete(area, menu, names);
   const pick = h("select", { name: "recipe", onchange: () => model.go({ recipe: pick.value, cypher: "", run: "" }) }, h("option", { value: "" }, "a text of one's own"), recipes.map((each) => h("option", { value: each.name, selected: each === chosen }, each.name.replaceAll("_", " "))));
   const whole = h("input", { type: "checkbox", name: "whole", checked: chosen ? chosen.tables : model.get("over") === "tables" });
@@ -28,13 +30,17 @@ export async function render({ model, el }) {
   el.append(h("form", { class: "ask block", onsubmit: (event) => (event.preventDefault(), run()) },
     h("div", { class: "fields" }, field("recipe", pick), inputs.map(([name, input]) => field(name, input)), h("label", null, whole, " over the whole history"), button("Ask", null, { type: "submit", class: "main", title: "Ctrl+Enter" })),
     chosen ? h("p", { class: "soft" }, chosen.doc) : null, h("div", { class: "area" }, area, menu)));
-  if (!model.get("run")) return;
+  if (!model.get("run")) return undefined;
   const parameters = Object.fromEntries(inputs.filter(([, input]) => input.value).map(([name, input]) => [name, valueOf(input.value)]));
   const began = performance.now();
   try {
-    el.append(answer(model, await ask(model, area.value === chosen?.text ? chosen : null, area.value, parameters, whole.checked, wanted), performance.now() - began));
+    const found = await ask(model, area.value === chosen?.text ? chosen : null, area.value, parameters, whole.checked, wanted);
+    const shown = answer(model, found, performance.now() - began);
+    el.append(shown);
+    return await drawn(model, shown, found.rows.slice(0, 500));
   } catch (error) {
     el.append(h("p", { class: "refused", role: "alert" }, error.message));
+    return undefined;
   }
 }
 
@@ -98,10 +104,8 @@ function answer(model, found, took) {
   const said = `${count(found.rows.length, "row")} in ${took.toFixed(0)} ms`;
   if (!found.rows.length) return block(said, nothing("No rows."), found.warnings.map((each) => h("p", { class: "soft" }, each)));
   const shown = found.rows.slice(0, 500);
-  const values = shown.flatMap((row) => Object.values(row));
-  const graph = values.some(isNode) ? drawn(model, shown.map((row) => found.columns.map((name) => row[name]))) : null;
   const over = stretches(found.columns, shown);
-  return h("div", null, graph && block("As a graph", graph), over && block("Over time", over), block(said, h("div", { class: "scroll" }, h("table", null, h("thead", null, h("tr", null, found.columns.map((name) => h("th", null, line(name, 60))))), h("tbody", null, shown.map((row) => h("tr", null, found.columns.map((name) => row[name]).map((value, place) => h("td", null, cell(model, value, found.columns[place])))))))),
+  return h("div", null, over && block("Over time", over), block(said, h("div", { class: "scroll" }, h("table", null, h("thead", null, h("tr", null, found.columns.map((name) => h("th", null, line(name, 60))))), h("tbody", null, shown.map((row) => h("tr", null, found.columns.map((name) => row[name]).map((value, place) => h("td", null, cell(model, value, found.columns[place])))))))),
     found.rows.length > shown.length ? h("p", { class: "soft" }, `${found.rows.length - shown.length} more. Write LIMIT.`) : null, found.warnings.map((each) => h("p", { class: "soft" }, each))));
 }
 
@@ -134,29 +138,30 @@ function stretches(columns, rows) {
     [...lines].map(([name, all]) => s("path", { fill: "none", stroke: lines.size > 1 ? `hsl(${hue(name)} 60% 50%)` : "currentColor", "stroke-width": 2, d: all.map((row, place) => `${place && all[place - 1][to] === row[from] ? "V" + y(row[value]) : `M${x(row[from])},${y(row[value])}`}H${x(row[to])}`).join("") }, s("title", null, `${name || value}: ${all.slice(0, 20).map((row) => row[value].toLocaleString("en")).join(", ")}`))));
 }
 
-/** The nodes and links of an answer on a circle: few enough to see each. A link says its ends where both are in the answer. */
-function drawn(model, rows) {
-  const nodes = new Map();
-  const between = new Map();
+/** The nodes and links of an answer as a graph, from left to right in time, above the table. Gives what ends it. */
+async function drawn(model, el, rows) {
+  const [nodes, links] = [new Set(), new Set()];
   const take = (value) => {
     if (Array.isArray(value)) value.forEach(take);
-    else if (isNode(value)) nodes.size < 60 && nodes.set(value.id, value);
-    else if (isLink(value)) value._source && between.set(value.id, [value._source, value._target, value]);
+    else if (isNode(value)) nodes.add(value.id);
+    else if (isLink(value)) links.add(value.id);
     else if (value && typeof value === "object") Object.values(value).forEach(take);
   };
-  rows.forEach(take);
-  const links = [...between.values()].filter(([one, other]) => nodes.has(one) && nodes.has(other));
-  const [radius, all] = [90 + nodes.size * 7, [...nodes.keys()]];
-  const at = new Map(all.map((id, place) => [id, [radius * 1.5 * Math.cos((place / all.length) * 2 * Math.PI - 1.57), radius * Math.sin((place / all.length) * 2 * Math.PI - 1.57)]]));
-  return s("svg", { class: "circle", viewBox: `${-radius * 1.5 - 150} ${-radius - 40} ${radius * 3 + 300} ${radius * 2 + 80}`, role: "group", "aria-label": `${count(nodes.size, "thing")} and ${count(links.length, "link")}` },
-    links.map(([one, other, link]) => {
-      const [[x, y], [u, v]] = [at.get(one), at.get(other)];
-      const [mx, my] = [(x + u) / 2.6, (y + v) / 2.6];
-      const turn = (Math.atan2(v - my, u - mx) * 180) / Math.PI;
-      return s("g", { class: "arrow", "data-source": one, "data-target": other }, s("title", null, line(`${one} ${link.kind ?? link._label} ${other} ${link.reason ?? ""}`, 200)), s("path", { d: `M${x},${y}Q${mx},${my} ${u},${v}` }), s("path", { class: "head", d: "M-8,0l-9,-4.5v9z", transform: `translate(${u},${v})rotate(${turn})` }), nodes.size < 14 ? s("text", { class: "soft", x: (x + u) / 2.3, y: (y + v) / 2.3, "text-anchor": "middle" }, line(link.kind ?? link._label, 24)) : null);
-    }),
-    all.map((id) => {
-      const thing = nodes.get(id);
-      return s("g", { class: "box node", transform: `translate(${at.get(id)})`, role: "link", tabindex: 0, "data-id": thing.id, onclick: () => model.go({ tab: "thing", id: thing.id }), onkeydown: (event) => event.key === "Enter" && model.go({ tab: "thing", id: thing.id }) }, s("circle", { r: 7 }), s("text", { y: -11, "text-anchor": "middle" }, line(thing.text || thing.description || thing.id, 26)));
-    }));
+  rows.forEach((row) => Object.values(row).forEach(take));
+  if (!nodes.size) return undefined;
+  const found = await model.call("page.graph", { ids: [...nodes].slice(0, DRAWN), links: [...links].slice(0, 4 * DRAWN) }, { brief: 160 }).catch(() => null);
+  if (!found) return undefined;
+  const things = new Map([found.chain.root, ...found.chain.nodes].map((each) => [each.id, each]));
+  const left = nodes.size - things.size;
+  // A graph of causes goes on from a thing; what begins at a thing of an answer is on that tab.
+  const own = {
+    get: (name) => (name === "fold" ? model.get("fold") : ""),
+    go: (changes) => model.go(changes.id ? { tab: changes.tab ?? "causes", id: changes.id } : changes),
+    address: (changes) => model.address(changes),
+    on: (event, heard) => model.on(event, heard),
+    off: (event, heard) => model.off(event, heard),
+  };
+  const graph = h("section", { class: "block" }, h("h2", null, "As a graph"), h("p", { class: "soft" }, `${count(things.size, "thing")}, ${count(found.chain.links.length, "link")}${left > 0 ? `, ${left.toLocaleString("en")} more left out` : ""}`));
+  el.prepend(graph);
+  return draw(own, graph, "", things, found);
 }

@@ -79,14 +79,23 @@ class Graph {
     return () => this.model.off("drawn", begin);
   }
 
-  /** What hangs on folded things alone. */
+  /** What hangs on folded things alone. Of what is not joined to the root, the first is where one comes from. */
   #hidden(links) {
     if (!this.folded.size) return new Set();
     const next = new Map();
     for (const link of links) for (const [a, b] of [[link.source, link.target], [link.target, link.source]]) next.set(a, [...(next.get(a) ?? []), b]);
-    const seen = new Set([this.root]);
-    for (const id of seen) if (!this.folded.has(id)) for (const each of next.get(id) ?? []) seen.add(each);
-    return new Set([...this.things.keys()].filter((id) => !seen.has(id)));
+    const reached = (from, folded) => {
+      const seen = new Set([from]);
+      for (const id of seen) if (!folded.has(id)) for (const each of next.get(id) ?? []) seen.add(each);
+      return seen;
+    };
+    const [known, hidden] = [new Set(), new Set(this.things.keys())];
+    for (const from of [this.root, ...this.things.keys()]) {
+      if (known.has(from)) continue;
+      for (const id of reached(from, new Set())) known.add(id);
+      for (const id of reached(from, this.folded)) hidden.delete(id);
+    }
+    return hidden;
   }
 
   #dates() {
@@ -119,9 +128,11 @@ class Graph {
     });
     const manner = link.manner ?? (/supersedes|transition|corrects/.test(link.kind) ? "succession" : /cause|resolved|led/.test(link.kind) ? "cause" : "other");
     const shaky = [link.source, link.target].some((id) => this.things.get(id).standing === "shaky");
-    const [u, v] = stops.at(-1);
-    return s("g", { class: `arrow ${manner} ${shaky ? "shaky" : ""} ${link.confidence === "inferred" ? "inferred" : ""}` }, s("title", null, line(`${link.source} ${link.kind} ${link.target}${link.reason ? `: ${link.reason}` : ""}`, 300)),
-      s("path", { d: `M${stops[0]}${path.join("")}` }), s("path", { class: "head", d: `M${u + 7},${v}l-9,-4v8Z` }), this.#label(link.reason || link.kind.replaceAll("_", " "), stops));
+    // Any other link is read as a sentence: its head is at its target, which may be the earlier of the two.
+    const back = manner === "other" && this.at.get(link.target) === from;
+    const head = back ? `M${stops[0]}l9,-4v8Z` : `M${stops.at(-1)[0] + 7},${stops.at(-1)[1]}l-9,-4v8Z`;
+    return s("g", { class: `arrow ${manner} ${shaky ? "shaky" : ""} ${link.confidence === "inferred" ? "inferred" : ""}`, "data-source": link.source, "data-target": link.target }, s("title", null, line(`${link.source} ${link.kind} ${link.target}${link.reason ? `: ${link.reason}` : ""}`, 300)),
+      s("path", { d: `M${stops[0]}${path.join("")}` }), s("path", { class: "head", d: head }), this.#label(link.reason || link.kind.replaceAll("_", " "), stops));
   }
 
   /** What is written on an arrow: where it runs level if it does, else where it begins or ends, and nowhere that is taken. */

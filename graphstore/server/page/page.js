@@ -23,6 +23,7 @@ const model = new Model();
 const main = document.getElementById("main");
 const tabs = document.getElementById("tabs");
 const state = document.getElementById("state");
+const branch = document.getElementById("branch");
 let turn = 0;
 let leave = null;
 
@@ -39,6 +40,8 @@ async function draw() {
     each.setAttribute("aria-selected", String(each.dataset.tab === name));
     if (each.dataset.tab === name) tabs.scrollLeft = each.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - each.clientWidth) / 2;
   }
+  branch.hidden = !model.get("branch");
+  branch.textContent = `on branch ${line(model.get("branch"), 30)} ×`;
   main.setAttribute("aria-busy", "true");
   const el = h("div", { class: `view ${name}` });
   let left = null;
@@ -193,5 +196,6 @@ for (const [number, [name, label]] of TABS.entries()) {
   } }, label));
 }
 document.getElementById("theme").addEventListener("click", turnTheme);
+branch.addEventListener("click", () => model.go({ branch: "" }));
 theme();
 begin();

@@ -108,9 +108,13 @@ export function block(title, ...children) {
 /** Words where there is nothing. */
 export const nothing = (text) => h("p", { class: "nothing" }, text);
 
-/** Do what is not urgent, or slow, once a cursor that is dragged rests. Gives what calls it off. */
-export function rested(work) {
-  const waiting = setTimeout(work, 400);
+let stood = null;
+
+/** Do what is slow: at once where no cursor was moved, else when it rests. Gives what calls it off. */
+export function rested(model, work) {
+  const here = `${model.get("valid")} ${model.get("tx")}`;
+  const waiting = setTimeout(work, stood === null || stood === here ? 0 : 400);
+  stood = here;
   return () => clearTimeout(waiting);
 }
 

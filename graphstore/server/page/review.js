@@ -4,31 +4,32 @@ import { block, button, bytes, count, foundations, h, line, nothing, rested, sta
 
 const MOST = 200;
 
+/** What every statement is read for, as it was known last: it stays, pale, until it is known here. */
+let judged = null;
+
 export async function render({ model, el }) {
-  const [shaky, changes] = await Promise.all([
-    model.call("shaky", { limit: 50 }, { brief: 400 }),
-    model.get("tx") ? [] : model.call("page.recent", { limit: 25 }, { at: false, brief: 200 }),
-  ]);
+  const changes = model.get("tx") ? [] : await model.call("page.recent", { limit: 25 }, { at: false, brief: 200 });
   const may = model.rights === "write" && model.isNow;
-  const names = await named(model, [...changes.map((each) => each.subject), ...shaky.flatMap((each) => [...each.links].map((link) => link.target))]);
-  const disputed = h("div", { class: "disputed" });
+  const names = await named(model, changes.map((each) => each.subject));
+  const place = h("div", { "aria-busy": "true" }, judged ?? [block("Shaky", nothing("Looking …")), block("Contradictions", nothing("Looking …"))]);
   el.append(
     model.rights === "write" && !model.isNow ? h("p", { class: "soft" }, "The cursors are in the past: what is decided is decided now. ", button("Go to now", () => model.go({ valid: "", tx: "" }))) : "",
-    block(`Shaky (${shaky.length})`, shaky.length ? h("ul", { class: "rows" }, shaky.map((each) => shakyRow(model, each, names, may))) : nothing("All that stands rests on what stands.")),
-    disputed,
+    place,
     block("Written last", changes.length ? h("ul", { class: "rows" }, transactions(changes).map((all) => transaction(model, all, names, may))) : nothing("Nothing was.")));
-  return disputes(model, disputed, may);
+  return rested(model, () => judge(model, place, may).catch((error) => place.replaceChildren(h("p", { class: "refused", role: "alert" }, error.message))));
 }
 
-/** What every statement is read for comes when the cursors rest. Gives what calls it off. */
-function disputes(model, el, may) {
-  el.append(block("Contradictions", nothing("Looking …")));
-  return rested(async () => {
-    const [sides, doubts] = await Promise.all([model.call("contradictions", { limit: 30 }, { brief: 400 }), model.call("sessions.doubts", { limit: 50 }, { brief: 400 }).catch(() => [])]);
-    el.replaceChildren(
-      block(`Contradictions (${sides.length})`, sides.length ? h("ul", { class: "rows" }, sides.map((each) => contradiction(model, each, may))) : nothing("Nothing contradicts anything.")),
-      block(`Doubts of analysers (${doubts.length})`, doubts.length ? h("ul", { class: "rows" }, doubts.map((each) => h("li", { class: "row" }, h("span", { class: "kind" }, line(each.what ?? each.kind ?? "doubt", 40)), each.id || each.node ? thingLink(model, each.id ?? each.node?.id ?? each.node, line(each.says ?? each.text ?? each.reason ?? JSON.stringify(each), 160)) : line(JSON.stringify(each), 200)))) : nothing("No analyser is in doubt.")));
-  });
+async function judge(model, place, may) {
+  const [shaky, sides, doubts] = await Promise.all([
+    model.call("shaky", { limit: 50 }, { brief: 400 }), model.call("contradictions", { limit: 30 }, { brief: 400 }), model.call("sessions.doubts", { limit: 50 }, { brief: 400 }).catch(() => []),
+  ]);
+  const names = await named(model, shaky.flatMap((each) => [...each.links].map((link) => link.target)));
+  const found = h("div", null,
+    block(`Shaky (${shaky.length})`, shaky.length ? h("ul", { class: "rows" }, shaky.map((each) => shakyRow(model, each, names, may))) : nothing("All that stands rests on what stands.")),
+    block(`Contradictions (${sides.length})`, sides.length ? h("ul", { class: "rows" }, sides.map((each) => contradiction(model, each, may))) : nothing("Nothing contradicts anything.")),
+    block(`Doubts of analysers (${doubts.length})`, doubts.length ? h("ul", { class: "rows" }, doubts.map((each) => doubt(model, each, may))) : nothing("No analyser is in doubt.")));
+  place.replaceChildren((judged = found));
+  place.removeAttribute("aria-busy");
 }
 
 /** What things and links that were written say, by their ids. */
@@ -67,6 +68,18 @@ function contradiction(model, each, may) {
     }) : null,
     foundations(model, thing.id));
   return h("li", { class: "row" }, h("div", { class: "sides wide" }, side(each.source), side(each.target)), h("span", { class: "soft wide" }, each.link ? line(each.link.reason ?? "said to contradict", 200) : `about ${line(each.about ?? "the same", 80)}`));
+}
+
+/** What an analyser decided and asks a person to look at; that it was looked at is a correction of what it said. */
+function doubt(model, each, may) {
+  const looked = async (reason) => {
+    const { content } = await model.call("node", { id: each.id }, { at: false, brief: 0 });
+    const decisions = content.daemonMeta.decisions.map((one) => (one.decision === each.decision && one.reasoning === each.reasoning ? { ...one, needsReview: false } : one));
+    await model.call("sessions.correct", { id: each.id, changes: { daemonMeta: { decisions } }, reason }, { at: false, write: true });
+  };
+  return h("li", { class: "row" }, thingLink(model, each.id, each.decision || each.text || each.ref), h("span", { class: "soft" }, each.at ? time(each.at) : ""),
+    h("span", { class: "soft wide", dir: "auto" }, [each.reasoning, each.text && `of: ${each.text}`].filter(Boolean).map((text) => line(text, 200)).join(" – ")),
+    may ? h("span", { class: "actions" }, act(model, "it holds", looked)) : null);
 }
 
 /** A button that asks for the reason before it does anything, and says what came of it. */

@@ -83,7 +83,7 @@ async function history(model, id) {
       h("td", null, button(`v${row.number}`, () => model.go({ valid: row.valid_from, tx: row.tx_from }), { class: "quiet", name: `row-${row.tx_from}-${row.valid_from}`, title: "Put both cursors where this begins" })),
       h("td", { dir: "auto" }, line(row.text || fields(row.content), 80)), h("td", null, period(row.valid_from, row.valid_to)), h("td", null, period(row.tx_from, row.tx_to)),
       h("td", null, line(row.author ?? "", 40)), h("td", { dir: "auto" }, line(why.get(row.recorded_at) ?? "", 160)))));
-  return [plane(model, rows), rows.length > 1 && block(`Its history (${rows.length})`, much ? h("details", null, h("summary", null, "every row, recorded last first"), table) : table)];
+  return [plane(model, rows), rows.length > 1 && block(`Its history (${rows.length < SHOWN ? rows.length : `the last ${SHOWN} rows`})`, much ? h("details", null, h("summary", null, "every row, recorded last first"), table) : table)];
 }
 
 /** A clock of the plane. Half of its length is time, half is order: a burst of changes in a minute stays legible beside a year of rest. */
@@ -133,8 +133,9 @@ function plane(model, rows) {
   const labels = [];
   const rectangles = rows.map((row) => {
     const [a, b, c, d] = [x(row.valid_from), x(row.valid_to), y(row.tx_to), y(row.tx_from)];
-    const label = line(`${row.number} · ${row.text || fields(row.content)}`, 60);
-    if (b - a > 26 && d - c > 14) labels.push(s("text", { x: a + 5, y: c + 14, class: row.tx_to ? "soft" : "" }, line(label, Math.floor((b - a - 8) / 6.4))));
+    const room = Math.floor((b - a - 8) / 6.4); // letters
+    const label = room < 9 ? String(row.number) : line(`${row.number} · ${row.text || fields(row.content)}`, Math.min(60, room));
+    if (label.length <= room && d - c > 14) labels.push(s("text", { x: a + 5, y: c + 14, class: row.tx_to ? "soft" : "" }, label));
     const about = `version ${row.number}: ${when(row.valid_from)} – ${when(row.valid_to)}, believed ${when(row.tx_from)} – ${row.tx_to ? when(row.tx_to) : "now"}${row.author ? `, by ${line(row.author, 40)}` : ""}`;
     return s("g", { class: `row ${row.tx_to ? "unsaid" : ""}` }, s("title", null, about), s("rect", { x: a, y: c, width: Math.max(1.5, b - a), height: Math.max(1.5, d - c), class: `c${row.number % 6}` }));
   });
@@ -147,10 +148,10 @@ function plane(model, rows) {
   const drawing = s("svg", { class: "plane", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": `${count(rows.length, "row")} over both clocks, valid time to the right, transaction time up. The list below says the same.`, onclick: put },
     s("rect", { class: "back", x: LEFT, width: width - LEFT, height: HEIGHT - LOW }), rectangles,
     s("path", { class: "mark valid", d: `M${x(here)},0V${HEIGHT - LOW}` }), s("path", { class: "mark tx", d: `M${LEFT},${y(known)}H${width}` }), labels,
-    ticks([model.get("valid"), ...validEnds], x, 76).map(([at, text]) => s("text", { class: "soft", x: Math.min(at, width - 30), y: HEIGHT - LOW + 14, "text-anchor": at < LEFT + 30 ? "start" : "middle" }, text)),
+    ticks([model.get("valid"), ...validEnds], (iso) => Math.max(LEFT + 30, Math.min(width - 32, x(iso))), 76).map(([at, text]) => s("text", { class: "soft", x: at, y: HEIGHT - LOW + 14, "text-anchor": "middle" }, text)),
     ticks([model.get("tx"), ...txEnds], y, 13).map(([at, text]) => s("text", { class: "soft", x: LEFT - 5, y: Math.min(HEIGHT - LOW, Math.max(10, at + 4)), "text-anchor": "end" }, text)),
     s("text", { class: "soft", x: 0, y: HEIGHT - 4 }, "↑ recorded"), s("text", { class: "soft", x: width - 2, y: HEIGHT - 4, "text-anchor": "end" }, "true in the world →"));
-  return block("Its plane", drawing, h("p", { class: "soft" }, `${count(rows.length, "row")}. A click puts both cursors there; pale rows are no longer believed.`));
+  return block("Its plane", drawing, h("p", { class: "soft" }, `${rows.length < SHOWN ? count(rows.length, "row") : `The last ${SHOWN} rows`}. A click puts both cursors there; pale rows are no longer believed.`));
 }
 
 // ---- what is around it

@@ -15,7 +15,7 @@ export async function render({ model, el }) {
   el.append(top, h("div", { class: "with-side" }, view.element(page), side));
   around(model, top, side, agents, ...known);
   const left = view.begin();
-  const off = rested(() => Promise.all([
+  const off = rested(model, () => Promise.all([
     model.call("timeline.senders", { limit: 60 }, { brief: 200 }), model.call("timeline.threads", { limit: 100 }, { brief: 200 }), model.call("timeline.traces", { limit: 15 }, { brief: 200 }),
   ]).then((found) => (known = found) && !top.contains(document.activeElement) && around(model, top, side, agents, ...found), () => {}));
   return () => (off(), left());
