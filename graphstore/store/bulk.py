@@ -4,46 +4,50 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import repeat
 from typing import Any
 
+from graphstore.core.index import libraries
 from graphstore.core.index.births import Birth, Run
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.write import verbs
 from graphstore.core.write.act import Act
-from graphstore.core.write.linking import Claim, Ends
-from graphstore.core.write.new_links import NewLinks
+from graphstore.core.write.new_links import Attributes, NewLinks
 from graphstore.core.write.recording import Recording, Report, may_repeat
 from graphstore.core.write.slots import Filling, Slot
 from graphstore.core.write.transaction import refuse_taken_slot
 from graphstore.core.write.trust import TRUST
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.store.load_columns import Row, Table, check_columns, listed, object_of, table_of, told
+from graphstore.store.load_columns import Row, Table, check_columns, linked, listed, object_of, table_of, told
+from graphstore.store.version_numbers import NEW, Tail, numbered
 from graphstore.values.content_diff import same
 from graphstore.values.event_fields import ENDED_AT, EVENT_TEXTS
 from graphstore.values.inputs import description, event_of, ids, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json
 from graphstore.values.period import BEGINNING, OPEN, Instant, Period, moment, period, without_all
-from graphstore.values.vocabulary import Kind, refuse_creator, strength_of
+from graphstore.values.vocabulary import refuse_creator
 
 DEFAULT_KIND = "fact"
 _KEPT = 100_000  # so many contents are kept from one transaction for the next
-_BLOCK = 8_192  # so many rows are laid out at once
+_BLOCK = 65_536  # so many rows are laid out at once, and read from their table
+_CHUNK = 4_096
 _FEW = 3  # versions that are sooner written one by one
+_MANY = 2_000  # versions in a load from which on their numbers are found by column, and so many rows that are sooner numbered so
+_WORTH = 1_024
 
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
 
 _Opened = dict[
     int, tuple[str, datetime]
 ]  # row number of a link that will be taken back -> its id, and when it begins
-_Tails = dict[int, tuple[int, Instant, Instant, int]]
-"""Node -> its last row, when that begins, where all that was said of the node ends, and the number of its version. The beginning is `_NEVER` where
-more was said than that row."""
+_Tails = dict[int, Tail]
+"""What was said last of a node. The beginning is `_NEVER` where more was said than that row."""
 _NEVER = BEGINNING - 1
 Step = tuple[
     int, str, Sequence[int], list[Period]
@@ -65,6 +69,8 @@ def load(
     )
     total, count = sum(map(len, tables.values())), 0
     memory = _Memory(tables, identities)
+    if len(tables["versions"]) >= _MANY:
+        libraries.load("numpy")
     with no_collecting(), store._together():
         before = store._core.index.mark()
         for at, steps in _steps(tables) if dated else _one_step(tables):
@@ -162,8 +168,8 @@ class _Memory:
         self.opened: _Opened = {}  # links that will be taken back
         self.tails: _Tails = {}  # of nodes without a key
         self.contents: dict[int, Json] = {}  # of versions
-        # name of a kind, confidence, maker of links -> see `_kind`
-        self.kinds: dict[Any, tuple[Kind, bool, bool] | None] = {}
+        # name of a kind, confidence, maker of links -> see `_alike`
+        self.kinds: dict[Any, Attributes | None] = {}
 
     def forget(self) -> None:
         """Forget what is known by the numbers of rows and versions."""
@@ -222,7 +228,24 @@ class _Loader:
     # ------------------------------------------------------------------ versions
 
     def versions(self, numbers: Sequence[int]) -> None:
-        """Write rows of versions, in order."""
+        """Write rows of versions, in order: by column as far as they only go on from what was said, and those that do more row by row."""
+        at, end = 0, len(numbers)
+        by_column = self.tailed and len(self.memory.tables["versions"]) >= _MANY
+        window, singly = end, _WORTH
+        while at < end:
+            if by_column and end - at >= _WORTH:
+                part = numbers[at : at + window]
+                done = self._by_column(part)
+                at += done
+                if done == len(part):
+                    window *= 2
+                    continue
+                window, singly = max(2 * done, _WORTH), _WORTH if done > _WORTH else 2 * singly
+            upto = min(at + singly, end) if by_column else end
+            self._row_by_row(numbers[at:upto])
+            at = upto
+
+    def _row_by_row(self, numbers: Sequence[int]) -> None:
         if len(numbers) < _FEW:
             for self.number in numbers:
                 self.version()
@@ -266,17 +289,129 @@ class _Loader:
             if self.tailed:
                 self.tails[ent] = run.first_row + at, start, end, number
 
-    def _new(self, name: str) -> int:
-        """The number of a new node; -1 when it has a key."""
-        identity = self.memory.identities.get(name)
-        if identity is None:
-            kind, scope = DEFAULT_KIND, ""
-        elif identity.get("key") is not None:
-            return -1
-        else:
+    def _by_column(self, numbers: Sequence[int]) -> int:
+        """Write the first of some rows of versions, as many as only go on from what was said of nodes without a key. Returns how many those are."""
+        self.bear()
+        table, index, work, run = self.memory.tables["versions"], self.index, self.work, self.run
+        run.begin()
+        none: list[Any] = [None] * len(numbers)
+        names, starts, stops, reasons = (
+            table.of(name, numbers) or none for name in ("node_id", "valid_from", "valid_to", "reason")
+        )
+        ents, born = self._entities(names)
+        if reasons is not none:
+            del ents[next((at for at, reason in enumerate(reasons) if not _is_plain(reason)), len(ents)) :]
+        contents, bodies = self._said(numbers[: len(ents)], {at for at, _ in born})
+        del ents[len(bodies) :]
+        if not ents:
+            return 0
+        starts = [work.tx if start is None else start for start in starts[: len(ents)]]
+        stops = [OPEN if stop is None else stop for stop in stops[: len(ents)]]
+        found = numbered(ents, starts, stops, self._tail, run.first_row, work.mark.rows)
+        if found is None:
+            return 0
+        count, first = len(found.numbers), run.first_row
+        del bodies[count:]
+        verbs = ["revise"] * count
+        for at, birth in born:
+            if at < count:
+                run.bear(birth)
+                verbs[at] = "add_node"
+        for at, row in found.closed.items():
+            fresh = row >= first
+            before = contents[row - first] if fresh else self.body(index.r_ver[row]).get("content")
+            if not same(before, contents[at]):
+                run.turned.append(
+                    (ents[at], starts[at], stops[row - first] if fresh else index.r_to[row], at)
+                )
+        run.closed = found.closed
+        whys = [work.why if reason is None else work.reason(reason) for reason in reasons[:count]]
+        place = -len(work.bodies) - 1
+        work.bodies += bodies
+        self.memory.contents.update(zip(range(run.first_ver, run.first_ver + count), contents, strict=False))
+        self.tails.update(found.tails)
+        run.add_columns(
+            work.tx,
+            work.author,
+            verbs,
+            names[:count],
+            [why for why, _ in whys],
+            [length for _, length in whys],
+            found.ents,
+            found.numbers,
+            found.starts,
+            found.stops,
+            range(place, place - count, -1),
+            list(map(len, bodies)),
+        )
+        return count
+
+    def _said(self, numbers: Sequence[int], first: set[int]) -> tuple[list[Any], list[bytes]]:
+        """The contents and the bodies of rows of versions, up to the first of which something is wrong; `first`: the places of first versions."""
+        table = self.memory.tables["versions"]
+        contents: list[Any] = []
+        bodies: list[bytes] = []
+        for at in range(0, len(numbers), _CHUNK):
+            chunk = numbers[at : at + _CHUNK]
+            said = told(table, chunk)
+            ends = [
+                begun if place in first else later
+                for place, begun, later in zip(
+                    range(at, at + len(chunk)), said.first, said.later, strict=True
+                )
+            ]
+            salted = zip(said.written, self.work.salts(len(chunk)), said.rests, ends, strict=True)
+            contents += said.contents
+            bodies += [b'{"content":%b,"salt":"%b"%b%b}' % parts for parts in salted]
+            if None in said.contents:
+                stop = contents.index(None, at)
+                return contents[:stop], bodies[:stop]
+        return contents, bodies
+
+    def _entities(self, names: Sequence[str]) -> tuple[list[int], list[tuple[int, Birth]]]:
+        """The nodes that rows describe, up to the first that is to be made by itself, and each new one with its first row."""
+        known = self.index.ids
+        ents = [known.get(name, -1) for name in names]
+        born: list[tuple[int, Birth]] = []
+        fresh: dict[str, int] = {}
+        at = -1
+        with suppress(ValueError):
+            while True:
+                at = ents.index(-1, at + 1)
+                ent = fresh.get(names[at])
+                if ent is None:
+                    birth = self._birth(names[at])
+                    if birth is None:
+                        break
+                    ent = fresh[birth.name] = self.run.first_ent + len(born)
+                    born.append((at, birth))
+                ents[at] = ent
+        return (ents[:at] if -1 in ents else ents), born
+
+    def _birth(self, name: str) -> Birth | None:
+        """What a new node is; None where it has a key, or something is wrong with it."""
+        identity = self.memory.identities.get(name, {})
+        if identity.get("key") is not None:
+            return None
+        try:
             kind = text_of("kind", identity.get("kind") or DEFAULT_KIND)
             scope = text_of("scope", identity.get("scope") or "", empty=True)
-        return self.run.bear(Birth(self.act.free_id(name), False, kind, scope))
+            return Birth(self.act.free_id(name), False, kind, scope)
+        except GraphStoreError:
+            return None
+
+    def _tail(self, ent: int) -> Tail | None:
+        """What a further version of a node goes on from; None where it does more."""
+        if ent >= self.run.first_ent:
+            return NEW
+        tail = self.tails.get(ent) or self._first_tail(ent)
+        now, rows = self.index.now_of[ent], self.index.rows_of[ent]
+        return tail if tail and now and now[-1] == tail[0] == rows[-1] else None
+
+    def _new(self, name: str) -> int:
+        """The number of a new node; -1 when it has a key, or something is wrong with it."""
+        birth = self._birth(name)
+        return -1 if birth is None else self.run.bear(birth)
 
     def _next(self, ent: int, start: Instant, end: Instant, content: Json) -> int:
         """The number of a version that takes nothing of what was said of a node, or the place of its last row; 0 where it does more."""
@@ -424,16 +559,15 @@ class _Loader:
             table.of(name, numbers) or none
             for name in ("source", "target", "valid_from", "valid_to", "tx_to")
         )
-        claims = self._claims(table, numbers)
-        for self.number, source, target, start, stop, ended, said in zip(
-            numbers, *columns, claims, strict=True
+        alikes = self._alike(table, numbers)
+        strengths, bodies, names = linked(table, numbers, self.work.salts)
+        for self.number, source, target, start, stop, ended, alike, strength, body, id in zip(
+            numbers, *columns, alikes, strengths, bodies, names, strict=True
         ):
             one, other = known.get(source, -1), known.get(target, -1)
             new = None
-            if said is not None and one >= 0 and other >= 0:
-                kind, turned, claim = said
-                ends = Ends(other, kind, one) if turned else Ends(one, kind, other)
-                new = fresh.say(ends, start, OPEN if stop is None else stop, claim)
+            if alike is not None and one >= 0 and other >= 0 and body is not None and strength >= 0:
+                new = fresh.say(one, alike, other, start, OPEN if stop is None else stop, strength, body, id)
             if new is None:
                 fresh.bear()
                 new = self.link()
@@ -442,43 +576,30 @@ class _Loader:
                 self.memory.opened[self.number] = name, moment(begun if start is None else start)
         fresh.bear()
 
-    def _claims(self, table: Table, numbers: Sequence[int]) -> Iterator[tuple[Kind, bool, Claim] | None]:
-        """Of each row the kind, whether it is turned round, and what it claims; None where that is wrong, or the kind does something to its ends."""
+    def _alike(self, table: Table, numbers: Sequence[int]) -> Iterator[Attributes | None]:
+        """Of each row what its kind, its confidence and its maker say; None where that is wrong, or the kind does something to its ends."""
         none: list[Any] = [None] * len(numbers)
-        columns = [
-            table.of(name, numbers) or none
-            for name in ("kind", "confidence", "created_by", "reason", "strength", "metadata", "id")
-        ]
+        kinds, confidences, makers = (
+            table.of(name, numbers) or none for name in ("kind", "confidence", "created_by")
+        )
         known = self.memory.kinds
-        for name, confidence, maker, reason, strength, metadata, id in zip(*columns, strict=True):
-            spoken = name, confidence, maker
+        for spoken in zip(kinds, confidences, makers, strict=True):
             try:
                 if spoken not in known:
-                    known[spoken] = self._kind(*spoken)
-                found = known[spoken]
-                if found is not None:
-                    claim = Claim(
-                        None if reason is None else text_of("reason", reason, empty=True),
-                        strength_of(strength),
-                        "user" if maker is None else maker,
-                        {} if metadata is None else object_of(metadata),
-                        found[2],
-                        None if id is None else text_of("link id", id),
-                    )
-                    yield found[0], found[1], claim
-                    continue
+                    known[spoken] = self._attributes(*spoken)
+                yield known[spoken]
             except (GraphStoreError, TypeError):  # the row by itself says what is wrong
-                pass
-            yield None
+                yield None
 
-    def _kind(self, name: Any, confidence: Any, maker: Any) -> tuple[Kind, bool, bool] | None:
-        """A kind of link that does nothing to its ends, whether a name of it turns the sentence round, and whether it is inferred; None for another."""
-        vocabulary = self.act.core.vocabulary
+    def _attributes(self, name: Any, confidence: Any, maker: Any) -> Attributes | None:
+        vocabulary, maker = self.act.core.vocabulary, "user" if maker is None else maker
         said = vocabulary.sentence("1", name, "2", "explicit" if confidence is None else confidence)
-        refuse_creator(said.kind, text_of("created_by", "user" if maker is None else maker))
-        if said.kind.name in ("supersedes", "corrects"):
+        kind = said.kind
+        refuse_creator(kind, text_of("created_by", maker))
+        if kind.name in ("supersedes", "corrects"):
             return None
-        return said.kind, said.source == "2", said.confidence == "inferred"
+        both = kind.symmetric or kind.causal
+        return Attributes(kind, kind.name, both, said.source == "2", said.confidence == "inferred", maker)
 
     def link(self) -> tuple[str, Instant]:
         """Write a row of a link by itself. Returns its id, and when it begins."""
@@ -497,6 +618,10 @@ class _Loader:
         stop = self.row("links").get("valid_to")
         link, begun = self.memory.opened.pop(self.number)
         verbs.unlink(self.act, link, begun, None if stop is None else moment(stop), None)
+
+
+def _is_plain(reason: Any) -> bool:
+    return reason is None or (type(reason) is str and reason.isascii())
 
 
 def _steps(tables: dict[str, Table]) -> Iterator[tuple[Instant, list[Step]]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, NamedTuple
 
 import orjson
@@ -13,7 +13,7 @@ import orjson
 from graphstore.core.journal.line import dumps
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.values.event_fields import EVENT_FIELDS
-from graphstore.values.inputs import event_fields, json_object, json_read, tags_of, text_of
+from graphstore.values.inputs import event_fields, json_object, json_read, printable, tags_of, text_of
 from graphstore.values.models import Json
 from graphstore.values.period import instant
 
@@ -68,7 +68,11 @@ class Table:
     def of(self, name: str, numbers: Sequence[int]) -> list[Any] | None:
         """The values of a column in these rows; None where it has none at all."""
         column = self.columns.get(name)
-        return None if column is None else [column[number] for number in numbers]
+        if column is None:
+            return None
+        if isinstance(numbers, range) and numbers.step == 1:
+            return column[numbers.start : numbers.stop]
+        return [column[number] for number in numbers]
 
 
 # ------------------------------------------------------------------ what a table is in
@@ -199,8 +203,8 @@ class Told(NamedTuple):
     contents: list[Json | None]
     written: list[bytes]
     rests: list[bytes]
-    first: Iterable[bytes]
-    later: Iterable[bytes]
+    first: Sequence[bytes]
+    later: Sequence[bytes]
 
 
 def told(table: Table, numbers: Sequence[int]) -> Told:
@@ -223,9 +227,9 @@ def told(table: Table, numbers: Sequence[int]) -> Told:
         ]
         rests = [rest + (field or b"") for rest, field in zip(rests, fields, strict=True)]
     triggers = table.of("trigger", numbers)
-    later: Iterable[bytes] = repeat(b',"trigger":"user_feedback"', len(numbers))
+    later = [b',"trigger":"user_feedback"'] * len(numbers)
     if triggers is None:
-        return Told(contents, written, rests, repeat(b"", len(numbers)), later)
+        return Told(contents, written, rests, [b""] * len(numbers), later)
     fields = _fields("trigger", triggers, _trigger)
     contents = [None if field is None else content for content, field in zip(contents, fields, strict=True)]
     first = [field or b"" for field in fields]
@@ -234,6 +238,35 @@ def told(table: Table, numbers: Sequence[int]) -> Told:
         for given, field, feedback in zip(triggers, first, later, strict=True)
     ]
     return Told(contents, written, rests, first, later)
+
+
+def linked(
+    table: Table, numbers: Sequence[int], salts: Callable[[int], list[bytes]]
+) -> tuple[list[int], list[bytes | None], list[str | None]]:
+    """What these rows of a table of links say beside their kind, ends and times: strengths, 0 for none; bodies as the journal has them, empty for nothing;
+    and ids. The strength is -1, or the body None, where a row is wrong."""
+    none: list[Any] = [None] * len(numbers)
+    strengths, metadata, reasons, names = (
+        table.of(name, numbers) or none for name in ("strength", "metadata", "reason", "id")
+    )
+    if strengths is not none:
+        strengths = [
+            0 if value is None else value if type(value) is int and 1 <= value <= 5 else -1
+            for value in strengths
+        ]
+    said = _fields("metadata", metadata, _metadata)
+    bodies = [
+        None if field is None or reason is None else field + reason
+        for field, reason in zip(said, _fields("reason", reasons, _text), strict=True)
+    ]
+    written = [
+        b'{%b,"salt":"%b"}' % (body[1:], salt) if body else body
+        for body, salt in zip(bodies, salts(len(bodies)), strict=True)
+    ]
+    if names is not none:
+        wrong = {at for at, name in enumerate(names) if not (name is None or _checked(_name, name))}
+        written = [None if at in wrong else body for at, body in enumerate(written)] if wrong else written
+    return ([0] * len(numbers) if strengths is none else strengths), written, names
 
 
 def _contents(values: list[Any]) -> list[Json | None]:
@@ -270,6 +303,14 @@ def _checked(check: Any, value: Any) -> Any:
 
 def _text(value: Any) -> Any:
     return _ABSENT if value is None else text_of("text", value, empty=True)
+
+
+def _metadata(value: Any) -> Any:
+    return (object_of(value) if value is not None else None) or _ABSENT
+
+
+def _name(value: Any) -> str:
+    return printable("link id", text_of("link id", value))
 
 
 def _tags(value: Any) -> Any:

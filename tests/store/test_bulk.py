@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from datetime import timedelta
 
@@ -10,7 +11,8 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, InvalidError
-from tests.conftest import day
+from graphstore.store import bulk
+from tests.conftest import Clock, day
 
 
 @pytest.fixture
@@ -239,6 +241,42 @@ def test_rows_that_cut_each_other_say_what_the_verbs_say(one, other, seed):
     for name in sorted({row["node_id"] for row in versions}):
         assert one.versions(name) == other.versions(name)
     assert told(one) == told(other)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_laid_out_by_column_is_what_rows_leave_one_by_one(seed, monkeypatch):
+    """The same journal to the last digest, in many transactions and in one, with texts, tags, reasons and slots, and where a row is wrong the same error."""
+    monkeypatch.setattr(os, "urandom", bytes)  # the same salts
+    versions, links = random_rows(seed)
+    chance = random.Random(seed)
+    for row in versions:
+        row |= {
+            name: chance.choice(values)
+            for name, values in (("text", ("said", "größer")), ("tags", (["b", "a"], [])), ("reason", ("so", "größer", None)), ("trigger", (None, "import")), ("source", ("ci", None)))
+            if chance.random() < 0.2
+        }  # fmt: skip
+    for number, row in enumerate(links):
+        row |= {"id": f"link-{number}"} | ({"reason": "so", "strength": 3} if chance.random() < 0.5 else {})
+    if chance.random() < 0.2:
+        chance.choice(versions)["content"] = "[]"
+    nodes = [{"id": "a", "kind": "rule", "key": "slot" if seed % 4 == 0 else None}]
+    if seed % 5 == 0:
+        versions = [{name: row[name] for name in row if name != "tx_from"} for row in versions]
+        links = [{name: row[name] for name in row if name != "tx_from"} for row in links]
+
+    def left():
+        with graphstore.open(":memory:", clock=Clock()) as store:
+            try:
+                told = store.bulk_load(nodes=nodes, versions=versions, links=links)
+            except graphstore.GraphStoreError as error:
+                told = str(error)
+            return told, store._core.journal.digest
+
+    row_by_row = left()
+    for worth, block, chunk in ((2, 64, 8), (5, 7, 3)):
+        for name, value in (("_MANY", 0), ("_WORTH", worth), ("_BLOCK", block), ("_CHUNK", chunk)):
+            monkeypatch.setattr(bulk, name, value)
+        assert row_by_row == left()
 
 
 def test_links_that_are_new_are_told_with_those_that_take_more(one, other):

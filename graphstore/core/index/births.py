@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphstore.core.index.columns import Columns
 from graphstore.values.period import OPEN, Instant
@@ -47,27 +48,39 @@ class Run:
 
     def add(self, tx: Instant, author: str | None) -> None:
         """Add all of it to the index. What leads to a row is set when all its columns are there."""
-        index, count = self.index, len(self.said)
-        verbs, subjects, whys, why_lengths, ents, numbers, starts, stops, places, lengths = zip(
-            *self.said, strict=True
-        )
+        self.add_columns(tx, author, *zip(*self.said, strict=True))
+
+    def add_columns(
+        self,
+        tx: Instant,
+        author: str | None,
+        verbs: Sequence[str],
+        subjects: Sequence[str],
+        whys: Sequence[int],
+        why_lengths: Sequence[int],
+        ents: Any,
+        numbers: Any,
+        starts: Any,
+        stops: Any,
+        places: Sequence[int],
+        lengths: Sequence[int],
+    ) -> None:
+        """Add operations by column, with the new things and all else that was noted of this run; columns of numpy are taken as they are."""
+        index, count = self.index, len(verbs)
         vers, ops = (range(len(column), len(column) + count) for column in (index.v_ent, index.o_tx))
-        same, none = [tx] * count, [-1] * count
         index.o_verb.extend(verbs)
         index.o_subject.extend(subjects)
         index.o_author.extend([author] * count)
-        index.o_pos.extend(whys)
-        index.o_len.extend(why_lengths)
-        index.o_tx.extend(same)
         self._add_born(tx)
         for column, values in (
+            (index.o_pos, whys), (index.o_len, why_lengths), (index.o_tx, tx),
             (index.v_num, numbers), (index.v_pos, places), (index.v_len, lengths), (index.v_op, ops),
             (index.v_ent, ents),
-            (index.r_ver, vers), (index.r_from, starts), (index.r_to, stops), (index.r_tx, same),
-            (index.r_end, [OPEN] * count), (index.r_op, ops), (index.r_close, none), (index.r_ent, ents),
+            (index.r_ver, vers), (index.r_from, starts), (index.r_to, stops), (index.r_tx, tx),
+            (index.r_end, OPEN), (index.r_op, ops), (index.r_close, -1), (index.r_ent, ents),
         ):  # fmt: skip
-            column.extend(values)
-        self._lead(tx, ents, starts, stops, vers, ops)
+            grow(column, values, count)
+        self._lead(tx, _plain(ents), _plain(starts), _plain(stops), vers, ops)
         for ent, start, stop, at in self.turned:
             index.add_turn(ent, (tx, start, stop, ops[at]))
         index.ids.update(self.fresh)
@@ -116,3 +129,16 @@ class Run:
             now_of[ent].append(first + at)
             if said and ent in said:
                 index.say(ent, ver, (start, stop))
+
+
+def grow(column: Any, values: Any, count: int) -> None:
+    """Add values to a column of numbers: a sequence, a column of numpy, or one number so many times."""
+    if isinstance(values, int):
+        values = array(column.typecode, (values,)) * count
+    elif hasattr(values, "astype"):
+        values = array(column.typecode, values.astype(column.typecode).tobytes())
+    column.extend(values)
+
+
+def _plain(column: Any) -> Sequence[int]:
+    return column.tolist() if hasattr(column, "astype") else column  # type: ignore[no-any-return]

@@ -323,6 +323,10 @@ class Columns:
             self.even.setdefault(source, []).append(link)
             self.even.setdefault(target, []).append(link)
 
+    def is_noted(self, kind: str) -> bool:
+        """Whether `note_link` or `rest` do anything for links of a kind."""
+        return kind in ("supersedes", "corrects") or kind in self.resting or kind in self.symmetric
+
     @property
     def resting(self) -> Mapping[str, frozenset[str]]:
         """The kinds of link by which one end rests on the other, each with the falls that shake it."""

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from graphstore.core.index.births import grow
 from graphstore.core.read.sight import Core, in_time
-from graphstore.core.write.linking import Claim, Ends, Linking
+from graphstore.core.write.linking import Ends, Linking
 from graphstore.core.write.transaction import Transaction
-from graphstore.values.inputs import printable
 from graphstore.values.period import OPEN, Instant
+from graphstore.values.vocabulary import Kind
 
 
-class _New(NamedTuple):
-    """A link that is not in the index yet: its ends as entities, its attributes, the place of its body, when it holds."""
+class Attributes(NamedTuple):
+    """What rows of links with the same name of a kind, confidence and maker have alike: the kind, which does nothing to its ends; whether its ends are
+    to be exchanged."""
 
+    kind: Kind
     name: str
-    source: int
-    kind: str
-    target: int
-    strength: int
-    inferred: int
+    both: bool  # whether it says the same, or the contrary, the other way round
+    turned: bool
+    inferred: bool
     by: str
-    pos: int
-    length: int
-    start: Instant
-    stop: Instant
 
 
 class NewLinks:
@@ -33,51 +30,68 @@ class NewLinks:
     def __init__(self, core: Core, work: Transaction) -> None:
         self.index, self.work = core.index, work
         self._linking = Linking(core, work)
-        self._waiting: list[_New] = []
+        # id, source, kind, target, strength, inferred, by, place and length of the body, when it holds
+        self._waiting: list[tuple[str, int, str, int, int, int, str, int, int, Instant, Instant]] = []
         self._names: set[str] = set()
         self._said: set[tuple[int, str, int]] = set()
         self._led_to: set[int] = set()  # targets of kinds that may close no cycle
 
     def say(
-        self, ends: Ends, since: Instant | None, until: Instant, claim: Claim
+        self,
+        source: int,
+        attributes: Attributes,
+        target: int,
+        since: Instant | None,
+        until: Instant,
+        strength: int,
+        body: bytes,
+        id: str | None,
     ) -> tuple[str, Instant] | None:
-        """Say a link of a kind that does nothing to its ends: its id, and when it begins. None, and nothing is done, where that takes more than adding it."""
-        source, kind, target = ends
-        start = self._linking.begins(ends) if since is None else since
-        if source == target or start >= until or not self._is_new(ends, since):
+        """Say a link between two entities: its id, and when it begins. None, and nothing is done, where that takes more than adding it.
+
+        `body` is what the journal is to have of it, empty for nothing; `id` is printable.
+        """
+        kind, name, both, turned, inferred, by = attributes
+        if turned:
+            source, target = target, source
+        if source == target or not self._is_new(source, kind, name, both, target, since):
             return None
-        if claim.id is None:
-            name = self._linking.new_link_id()
-        else:
-            name = printable("link id", claim.id)
-        if name in self._names or name in self.index.link_ids:
+        start = self._linking.begins(Ends(source, kind, target)) if since is None else since
+        if start >= until:
             return None
-        body = claim.body()
-        place = self.work.body(body) if body else (0, 0)
+        if id is None:
+            id = self._linking.new_link_id()
+        if id in self._names or id in self.index.link_ids:
+            return None
+        place = 0
+        if body:
+            bodies = self.work.bodies
+            bodies.append(body)
+            place = -len(bodies)
         self._waiting.append(
-            _New(
-                name, source, kind.name, target, claim.strength or 0, int(claim.inferred), claim.created_by,
-                *place, start, until,
-            )
-        )  # fmt: skip
-        self._names.add(name)
-        self._said.add((source, kind.name, target))
+            (id, source, name, target, strength, inferred, by, place, len(body), start, until)
+        )
+        self._names.add(id)
+        self._said.add((source, name, target))
         if kind.acyclic:
             self._led_to.add(target)
-        return name, start
+        return id, start
 
-    def _is_new(self, ends: Ends, since: Instant | None) -> bool:
+    def _is_new(
+        self, source: int, kind: Kind, name: str, both: bool, target: int, since: Instant | None
+    ) -> bool:
         """Whether nothing says such a link, or its contrary, and nothing forbids it."""
-        index, tx = self.index, self.work.tx
-        source, kind, target = ends
-        both = kind.symmetric or kind.causal
+        index, tx, said = self.index, self.work.tx, self._said
         if (
-            (source, kind.name, target) in self._said
-            or (both and (target, kind.name, source) in self._said)
+            (source, name, target) in said
+            or (both and (target, name, source) in said)
             or (kind.acyclic and source in self._led_to)
         ):
             self.bear()
-        if index.saying(source, kind.name, target) or (both and index.saying(target, kind.name, source)):
+        out, into = index.out, index.into
+        if source in out and target in into and index.saying(source, name, target):
+            return False
+        if both and target in out and source in into and index.saying(target, name, source):
             return False
         if kind.causal and not in_time(index, source, target, since, tx):
             return False
@@ -85,7 +99,7 @@ class NewLinks:
             first, second = index.start(source, tx), index.start(target, tx)
             if first is not None and second is not None and first > second:
                 return False
-        return not (kind.acyclic and self._linking.closes_cycle(ends, tx))
+        return not (kind.acyclic and self._linking.closes_cycle(Ends(source, kind, target), tx))
 
     def bear(self) -> None:
         """Add the links that wait. What leads to a link is set when all its columns are there."""
@@ -99,7 +113,6 @@ class NewLinks:
             range(len(column), len(column) + count)
             for column in (index.l_name, index.c_link, index.k_link, index.o_tx)
         )
-        same, first, none = [work.tx] * count, [1] * count, [-1] * count
         why, why_length = work.why
         texts: tuple[tuple[list[Any], Any], ...] = (
             (index.o_verb, ["link"] * count), (index.o_subject, names), (index.o_author, [work.author] * count),
@@ -108,24 +121,25 @@ class NewLinks:
         for texts_of, values in texts:
             texts_of.extend(values)
         for column, numbers in (
-            (index.o_pos, [why] * count if why_length else places),
-            (index.o_len, [why_length] * count if why_length else lengths), (index.o_tx, same),
+            (index.o_pos, why if why_length else places), (index.o_len, why_length or lengths), (index.o_tx, work.tx),
             (index.l_src, sources), (index.l_tgt, targets),
-            (index.c_op, ops), (index.c_num, first), (index.c_strength, strengths), (index.c_inferred, inferred),
+            (index.c_op, ops), (index.c_num, 1), (index.c_strength, strengths), (index.c_inferred, inferred),
             (index.c_pos, places), (index.c_len, lengths), (index.c_link, links),
-            (index.k_claim, claims), (index.k_from, starts), (index.k_to, stops), (index.k_tx, same),
-            (index.k_end, [OPEN] * count), (index.k_op, ops), (index.k_close, none), (index.k_link, links),
+            (index.k_claim, claims), (index.k_from, starts), (index.k_to, stops), (index.k_tx, work.tx),
+            (index.k_end, OPEN), (index.k_op, ops), (index.k_close, -1), (index.k_link, links),
         ):  # fmt: skip
-            column.extend(numbers)
+            grow(column, numbers, count)
         index.claims_of.extend([claim] for claim in claims)
         index.rows_of_link.extend([row] for row in rows)
         index.l_name.extend(names)
         out, into = index.out, index.into
+        noted = {kind for kind in set(kinds) if index.is_noted(kind)}
         for link, source, kind, target in zip(links, sources, kinds, targets, strict=True):
             out.setdefault(source, []).append(link)
             into.setdefault(target, []).append(link)
-            index.note_link(link, source, kind, target)
-            index.rest(link, work.tx)
+            if kind in noted:
+                index.note_link(link, source, kind, target)
+                index.rest(link, work.tx)
             if index._runs:
                 index.link_changed(link)
         index.link_ids.update(zip(names, links, strict=True))
