@@ -13,7 +13,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
 from graphstore.memory import recall
 from graphstore.values import sameness
-from graphstore.values.models import UPRIGHT, Event, Link, Node, Step, Supersession, words
+from graphstore.values.models import OUTSIDE, UPRIGHT, Event, Link, Node, Step, Supersession, words
 from graphstore.values.period import during, instant, moment, when
 from graphstore.values.text import given_text, line
 
@@ -161,6 +161,8 @@ def _alone(found: Supersession, versions: int) -> str:
             if now
             else f"{held} Nothing holds in its place."
         )
+    if found.standing == "superseded":
+        return f"is superseded by {OUTSIDE}."
     if found.standing == "not_yet" and isinstance(node, Node):
         return f"is still to come: it begins on {when(node.valid_from)}. Nothing superseded it."
     how = "stands" if found.standing == "stands" else f"is {found.standing.replace('_', ' ')}"

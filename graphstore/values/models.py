@@ -624,6 +624,8 @@ def _in_full(thing: Node | Event | Link | None) -> str:
 
 def _supersession_text(found: Supersession) -> str:
     subject = _name(found.subject)
+    if not found.chain and found.standing == "superseded":
+        return f"{subject} is superseded by {OUTSIDE}."
     if not found.chain:
         return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."
     parts = [" ".join(clauses(step, named=True)) for step in found.chain]

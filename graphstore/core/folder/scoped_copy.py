@@ -7,9 +7,11 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.folder.rewrite import Compacting
+from graphstore.core.folder.rewrite import Compacting, Head
+from graphstore.core.index.columns import UNDO
+from graphstore.core.index.occurrences import OWN
 from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, encode, header
+from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, encode, header
 from graphstore.core.journal.positions import Line
 from graphstore.values.period import Instant, instant
 
@@ -66,12 +68,15 @@ class ScopedCopy:
             return []
         for line in lines:
             self._look(line)
+        self._leaving_out.hidden = self._said_outside(lines)
         places = {id(line.head): line.places for line in lines}
         left = []
         for head, kept in self._leaving_out.transaction(heads):
             bodies = [places[id(head)][number] for number in kept]
             head["body"] = [head["body"][number] for number in kept]
             left.append((head, [self._journal.raw(*body) if body.length else FORGOTTEN for body in bodies]))
+        if left:
+            self._leaving_out.copied.add(instant(left[0][0]["tx"]))
         written = []
         for number, (head, raw) in enumerate(left, 1):
             head.pop("more", None)
@@ -90,7 +95,7 @@ class ScopedCopy:
             head.pop(name, None)
         bodies = {name: body for name, _, body in head.get("versions", ())}
         for name, *more in head.get("entities", ()):
-            scope = more[2] if len(more) > 1 else self._scope_of_event(line, bodies.get(name))
+            scope = more[2] if len(more) > 1 else _scope_in(self._body(line, bodies.get(name)))
             (outside.inside if within(scope, self._scopes) else outside.gone).add(name)
         self._leave_occurrences(line)
         kinds = [kind for kind in head.pop("kinds", ()) if "promoted" not in kind]
@@ -110,21 +115,50 @@ class ScopedCopy:
         seen = line.head.get("seen", ())
         for entry in seen:
             op = ops[entry[-1]]
-            body = op[2] if len(op) > 2 else line.head.get("why")
-            if body is not None and not within(self._scope_of_event(line, body), self._scopes):
+            own = self._body(line, op[2]).get(OWN, {}) if len(op) > 2 else {}
+            if "metadata" in own and not within(_scope_in(own), self._scopes):
                 op[1] = ""
         if seen:
             line.head["seen"] = [entry for entry in seen if ops[entry[-1]][1]]
 
-    def _scope_of_event(self, line: Line, body: int | None) -> Any:
+    def _said_outside(self, lines: list[Line]) -> set[str]:
+        """The hashes of the reasons that a transaction gives for something outside, and of those for something inside that say the same."""
+        inside: set[tuple[int, int]] = set()  # numbers of lines and of bodies
+        outside: set[tuple[int, int]] = set()
+        for number, line in enumerate(lines):
+            head = line.head
+            for verb, subject, *more in head.get("ops", ()):
+                body = more[0] if more else head.get("why")
+                if body is not None:
+                    (outside if self._leaving_out.is_gone(verb, subject) else inside).add((number, body))
+            for name, *_, body in head.get("claims", ()):
+                if body is not None and name not in self._leaving_out.inside_links:
+                    outside.add((number, body))
+        if not inside or not outside:
+            return set()
+        said = {self._reason(lines[line], body) for line, body in outside} - {None}
+        return {
+            lines[line].head["body"][body] for line, body in inside if self._reason(lines[line], body) in said
+        }
+
+    def _reason(self, line: Line, body: int) -> Any:
+        return self._body(line, body).get("reason")
+
+    def _body(self, line: Line, body: int | None) -> dict[str, Any]:
+        """A body; empty where there is none, or it was forgotten."""
         if body is None or not line.places[body].length:
-            return None
-        metadata = orjson.loads(self._journal.raw(*line.places[body])).get("metadata")
-        return metadata.get("scope") if isinstance(metadata, dict) else None
+            return {}
+        return orjson.loads(self._journal.raw(*line.places[body]))  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Close the files of the store."""
         self._journal.close()
+
+
+def _scope_in(body: dict[str, Any]) -> Any:
+    """The scope that the metadata of an event names."""
+    metadata = body.get("metadata")
+    return metadata.get("scope") if isinstance(metadata, dict) else None
 
 
 class _Outside(Compacting):
@@ -134,6 +168,26 @@ class _Outside(Compacting):
         super().__init__(set(), ())  # type: ignore[arg-type]  # no branches
         self.inside: set[str] = set()
         self.inside_links: set[str] = set()
+        self.copied: set[Instant] = set()
+        """The transactions of which something is left."""
+        self.hidden: set[str] = set()
+        """The hashes of reasons that one transaction gives for something outside as well."""
+
+    def _operations(self, heads: list[Head], firsts: list[int], used: set[int]) -> dict[int, int]:
+        """The same, without the reasons that are hidden."""
+        self._link_bodies |= self.hidden
+        for head in heads:
+            if "why" in head and head["body"][head["why"]] in self.hidden:
+                del head["why"]
+        return super()._operations(heads, firsts, used)
+
+    def is_gone(self, verb: str, subject: str) -> bool:
+        """Whether an operation is on something outside."""
+        return self._is_gone(verb, subject)
 
     def _is_gone(self, verb: str, subject: str) -> bool:
+        if verb == UNDO:
+            return instant(subject) not in self.copied
+        if verb in OF_THE_STORE:
+            return True
         return subject not in (self.inside_links if verb in OF_LINKS else self.inside)

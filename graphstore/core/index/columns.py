@@ -15,7 +15,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from graphstore.core.index.hulls import Blocks, Parts, Runs
 from graphstore.core.index.operations_by_id import Mentions
@@ -58,6 +58,16 @@ class Mark(NamedTuple):
     link_closings: int = 0
     ops: int = 0
     seen: int = 0
+
+
+class Beyond(Protocol):
+    """What a part of a store is told of the rest of it: how its own events stand by links to there."""
+
+    def is_superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Whether something beyond supersedes an event."""
+
+    def resolved(self, ent: int, valid: Instant, tx: Instant) -> list[Instant]:
+        """The instants at which something beyond resolved an event."""
 
 
 class Columns:
@@ -138,6 +148,7 @@ class Columns:
         self.turns: dict[int, list[Gap]] = {}
         self.turned = _small()  # the entities of all of them, in the order they were recorded
         self._shaken: Any = None  # what `shaky_spans.py` keeps
+        self._beyond: Beyond | None = None
         self.unread: set[int] = (
             set()
         )  # such operations of old journals, which may have changed other things only

@@ -125,6 +125,8 @@ class Happened:
             found.add(since)
             if index.is_event[target]:
                 found.update(at for at in self.instants(target) if at >= since)
+        if index._beyond is not None:
+            found.update(index._beyond.resolved(ent, self.valid, self.tx))
         return sorted(found)
 
     def can_be_open(self, ent: int, body: Json | None = None) -> bool:
@@ -152,9 +154,13 @@ class Happened:
         if index.superseded(ent, self.valid, self.tx):
             return "superseded"
         resolving = self._resolving(ent)
-        if not resolving:
+        if not resolving and index._beyond is None:
             return "active"
         _, last, _ = self.seen(ent)
+        if index._beyond is not None and any(
+            last <= at <= self.valid for at in index._beyond.resolved(ent, self.valid, self.tx)
+        ):
+            return "resolved"
         if any(since >= last for since, _ in resolving):
             return "resolved"
         again = [self.seen(target)[1] for _, target in resolving if index.is_event[target]]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from graphstore.core.index.foundations import Path, ShakyEntity
+from graphstore.core.index.occurrences import Happened
 from graphstore.core.index.shaky_spans import YES, Shaken
 from graphstore.core.read.sight import Core, Sight
 from graphstore.values.models import OUTSIDE, Link, Node, Shaky
@@ -19,6 +20,7 @@ class Outside:
         self._whole, self._part = whole, part
         self._index: Any = None
         self._known = 0
+        self._events: dict[int, int] = {}  # those with such a link -> what they are in the whole
 
     def follow(self, crossing: Collection[str]) -> None:
         """Have reads of the part ask. `crossing`: the ids inside that ever had a link to something outside."""
@@ -29,15 +31,28 @@ class Outside:
         with part.lock:
             ents = [index.ids[name] for name in crossing if name in index.ids]
             index.rests.update(ents)
-            index._taint(ents, BEGINNING)
+            index._taint(list(ents), BEGINNING)
             index._shaken = _Asking(self, index, part.raw)
             part.graphs.beside = self._whole.graphs
+            whole = self._whole.index
+            self._events = {ent: whole.ids[index.names[ent]] for ent in ents if index.is_event[ent]}
+            index._beyond = self if self._events else None
         self._index, self._known = index, len(crossing)
 
     def is_shaky(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Whether something of the part that has not fallen is shaky in the whole."""
         there = self._whole.index.ids.get(self._part.index.names[ent], -1)
         return there >= 0 and self._whole.sight(valid, tx).upright(there) == "shaky"
+
+    def is_superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Whether an event of the part is superseded in the whole."""
+        there = self._events.get(ent, -1)
+        return there >= 0 and self._whole.index.superseded(there, valid, tx)
+
+    def resolved(self, ent: int, valid: Instant, tx: Instant) -> list[Instant]:
+        """The instants at which an event of the part was resolved in the whole."""
+        there = self._events.get(ent, -1)
+        return [] if there < 0 else Happened(self._whole.index, self._whole.raw, valid, tx).resolutions(there)
 
     def shaky(self, sight: Sight) -> Iterator[Shaky]:
         """What is shaky in the part: the latest fall first, wherever that is."""

@@ -143,7 +143,9 @@ def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Insta
         shaky = {ent for ent in unknown if resting.is_shaky(ent)}
     return [
         "superseded"
-        if ent in index.successors and index.is_event[ent] and index.superseded(ent, valid, tx)
+        if index.is_event[ent]
+        and (ent in index.successors or index._beyond is not None)
+        and index.superseded(ent, valid, tx)
         else "shaky"
         if (answer := says.get(ent, NO)) > 0 or (answer < 0 and ent in shaky)
         else "stands"
