@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -891,18 +890,15 @@ def test_a_query_is_stopped_after_its_time(told):
 
 @pytest.mark.rest
 def test_a_slow_query_holds_up_no_other_tool(told):
-    with agent(door.server(told, query_seconds=2)) as one:
+    with agent(door.server(told, query_seconds=4)) as one:
         one.ask("cypher", query="MATCH (n:Node) RETURN count(*) AS n")
         slow = threading.Thread(target=one.refused, args=("cypher",), kwargs={"query": SLOW})
         slow.start()
-        began = time.monotonic()
         for _ in range(5):
             one.ask("what_superseded", id_or_text="sessions")
         one.ask("remember", statement="meanwhile")
-        took = time.monotonic() - began
-        assert slow.is_alive(), "the query was over before anything was asked beside it"
+        assert slow.is_alive(), "the others were answered after the query, not beside it"
         slow.join()
-    assert took < 2
 
 
 # ---------------------------------------------------------------- answers that do not mislead
