@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
 
@@ -172,6 +173,11 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "events related to", lambda _, view: view.events(related_to="one")),
     (crowd, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("c99")),
     (crowd, "node after a write", lambda store, _: (store.confirm("c99", reason="seen"), store.node("c99"))),
+    (crowd, "as it was known", lambda store, view: store.knowledge_at(view.at.tx).node("three")),
+    (crowd, "changes since a day", lambda store, view: store.changes(since=view.at.tx - timedelta(days=1))),
+    (crowd, "snapshots", lambda store, _: store.snapshots()),
+    (crowd, "branches", lambda store, _: store.branches()),
+    (crowd, "stats", lambda store, _: store.stats()),
     (deep, "node", lambda _, view: view.node("deep")),
     (deep, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("deep")),
     (deep, "node as was believed", lambda store, _: store.as_of(valid=after(9), tx=after(99)).node("deep")),
@@ -206,6 +212,9 @@ LINEAR_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "events", lambda _, view: view.events()),
     (crowd, "compare", lambda store, view: view.compare(store.as_of(valid="2026-01-11"))),
     (crowd, "contradictions", lambda _, view: view.contradictions()),
+    (crowd, "changes", lambda store, _: store.changes()),
+    (crowd, "to_arrow", lambda _, view: view.to_arrow()),
+    (crowd, "to_networkx", lambda _, view: view.to_networkx()),
     (deep, "history", lambda _, view: view.history("deep")),
     (deep, "versions", lambda _, view: view.versions("deep")),
     (deep, "inspect", lambda _, view: view.inspect("deep")),
