@@ -27,6 +27,7 @@ BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
     "copy": (file_commands.copy, FILES),
     "lake follow": (copy_commands.lake_follow, FILES),
     "lake sql": (copy_commands.lake_sql, FILES),
+    "project": (copy_commands.project, FILES),
     "verify": (file_commands.verify, FILES),
     "demo": (file_commands.demo, FILES),
     "serve": (serve_commands.serve, SERVE),

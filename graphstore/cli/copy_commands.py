@@ -1,16 +1,20 @@
-"""Commands that keep a copy of a store elsewhere up to date: Delta tables."""
+"""Commands that keep a copy of a store elsewhere up to date: Delta tables, the graph of a Bolt server."""
 
 import json
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphstore.cli import common
-from graphstore.cli.common import Json, Store, answer
+from graphstore.cli.common import Json, Store, Tx, Valid, answer
 from graphstore.cli.shown import echo
 
 if TYPE_CHECKING:
+    from graphstore.interchange.bolt import Shown
     from graphstore.interchange.lake import Taken
 
 Address = Annotated[
@@ -78,3 +82,65 @@ def lake_sql(
         answer(found.legible(), True)
     else:
         printing.result_table(found.columns, found.tuples())
+
+
+@contextmanager
+def _ended() -> Iterator[Callable[[], bool]]:
+    """Whether the command was asked to end (Ctrl-C, SIGTERM). The driver of a database is not to be interrupted; asked twice the command ends at once."""
+    asked: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        asked.append(number)
+        if len(asked) > 1:
+            raise SystemExit(128 + number)
+
+    before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def project(
+    store: Store,
+    uri: Annotated[
+        str,
+        typer.Argument(metavar="URI", help="The Bolt server, such as bolt://host:7687 or neo4j+s://host."),
+    ],
+    history: Annotated[
+        bool, typer.Option("--history", help="The whole history with both periods, and no coordinate.")
+    ] = False,
+    valid: Valid = None,
+    tx: Tx = None,
+    database: Annotated[
+        str | None, typer.Option("--database", metavar="NAME", help="Which database of the server.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Write what is new, and end.")] = False,
+    every: Every = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Keep the graph of a Bolt server, such as Neo4j, as the store has it, until interrupted: at a coordinate, or the whole history.
+
+    NEO4J_USERNAME and NEO4J_PASSWORD of the environment let in. Killed and started again it goes on: each row is there once.
+    """
+    from graphstore.interchange import bolt
+    from graphstore.store.change_feed import ChangeFeed
+
+    if history and (valid or tx):
+        raise typer.BadParameter("--history is of all coordinates; it takes no --valid and no --tx.")
+
+    def told(done: "Shown") -> None:
+        said = f"{done.changed:,} written and {done.removed:,} taken away, up to {done.tx}."
+        echo(json.dumps(done._asdict()) if as_json else said)
+        sys.stdout.flush()
+
+    with (
+        _ended() as ended,
+        common.open_here(store) as opened,
+        bolt.BoltGraph(uri, database=database) as graph,
+    ):
+        if once:
+            told(graph.take(ChangeFeed(opened)) if history else graph.show(opened, valid=valid, tx=tx))
+        else:
+            bolt.follow(opened, graph, told, history=history, valid=valid, tx=tx, every=every, ended=ended)

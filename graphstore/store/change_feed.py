@@ -17,6 +17,7 @@ from graphstore.core.index.occurrences import tombstone
 from graphstore.core.index.rollback import mark_at
 from graphstore.core.tables.arrow_tables import (
     event_columns,
+    event_table,
     instants,
     names_of,
     node_table,
@@ -49,6 +50,19 @@ class Position(NamedTuple):
     rows: int = 0
     closings: int = 0
     tx: Instant = 0
+
+
+class End(NamedTuple):
+    """A link: the label and id of its source, its kind, the label and id of its target."""
+
+    source_label: str
+    source: str
+    kind: str
+    target_label: str
+    target: str
+
+
+NODE, EVENT = "Node", "Event"
 
 
 class ChangeFeed:
@@ -102,18 +116,64 @@ class ChangeFeed:
                 "Name another place, or remove what is there."
             )
 
-    def parts(self, name: str, since: Position, upto: Position) -> Iterator[tuple[pa.Table, Position]]:
-        """The rows of a table from one position to another, then its closings, at most `PART` at once, each with the position after it.
+    def parts(
+        self, name: str, since: Position, upto: Position, part: int | None = None
+    ) -> Iterator[tuple[pa.Table, Position]]:
+        """The rows of a table from one position to another, then its closings, at most `part` (default `PART`) at once, each with the position after it.
 
         Rows have the columns of `cypher/schema.cypher`, `row` as a number, but no tx_to and no closed_by; an open end of valid time is null. Closings have
         `row`, `tx_to` and `closed_by`. Instants are in UTC.
         """
-        for low in range(since.rows, upto.rows, PART):
-            high = min(low + PART, upto.rows)
+        part = part or PART
+        for low in range(since.rows, upto.rows, part):
+            high = min(low + part, upto.rows)
             yield self._read(name, low, high), Position(high, since.closings, since.tx)
-        for low in range(since.closings, upto.closings, PART):
-            high = min(low + PART, upto.closings)
+        for low in range(since.closings, upto.closings, part):
+            high = min(low + part, upto.closings)
             yield self._closed(name, low, high), Position(upto.rows, high, since.tx)
+
+    def events(self, ids: list[str]) -> pa.Table:
+        """Events as the graph tables have them now, one row each, with both ends of the belief in them; of the ids that are nodes none."""
+
+        def look(sight: Sight) -> pa.Table:
+            index = sight.index
+            ents = [ent for ent in map(index.ids.__getitem__, ids) if index.is_event[ent]]
+            pending = set(index.closings[index.mark().closings :])
+            table = event_table(index, sight.core.journal.raw, ents, pending)
+            for at, column in enumerate(table.schema):
+                if pa.types.is_timestamp(column.type):
+                    table = table.set_column(at, column.name, table[at].cast(pa.timestamp("us", tz="UTC")))
+            return table
+
+        return self._store._looked(look)
+
+    def things(self, low: int, high: int) -> list[str]:
+        """The ids of the nodes and events from one number of rows of `nodes` to another."""
+        return self._store._looked(lambda sight: [sight.index.names[ent] for ent in range(low, high)])
+
+    def of_rows(self, rows: list[int]) -> list[str]:
+        """Of which event each row of `events` is."""
+
+        def look(sight: Sight) -> list[str]:
+            index = sight.index
+            return [index.names[index.r_ent[row]] for row in rows]
+
+        return self._store._looked(look)
+
+    def ends(self, rows: list[int]) -> list[End]:
+        """Where each row of `links` is."""
+
+        def look(sight: Sight) -> list[End]:
+            index = sight.index
+            found = []
+            for link in (index.k_link[row] for row in rows):
+                source, target = index.l_src[link], index.l_tgt[link]
+                label = [EVENT if index.is_event[end] else NODE for end in (source, target)]
+                names = index.names[source], index.names[target]
+                found.append(End(label[0], names[0], index.l_kind[link], label[1], names[1]))
+            return found
+
+        return self._store._looked(look)
 
     def forgotten(self, since: Position, upto: Position) -> dict[str, list[str]]:
         """What was evicted or erased by the operations between two positions, by the table that had its contents: ids of nodes and events, which lead to

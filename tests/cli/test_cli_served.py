@@ -49,7 +49,7 @@ WRITES: list[tuple[str, ...]] = [
     ("resolve", "green", "black", "--keep", "green", "--reason", "asked her"), ("consolidate", "--topic", "auth", "--apply"),
 ]  # fmt: skip
 LOCAL = {
-    "demo": "makes a store of its own", "init": "makes a store", "restore": "makes a store", "copy": "makes a store", "lake": "reads every row in its own process", "serve": "is the server", "page": "in a test of its own",
+    "demo": "makes a store of its own", "init": "makes a store", "restore": "makes a store", "copy": "makes a store", "lake": "reads every row in its own process", "project": "reads every row in its own process", "serve": "is the server", "page": "in a test of its own",
     "unlink": "in a test of its own", "undo": "in a test of its own", "reembed": "in a test of its own", "import": "in a test of its own", "export": "in a test of its own",
     "index": "in a test of its own", "memorize": "in a test of its own", "mcp": "is a server", "token": "is about the server", "shell": "in its own tests",
 }  # fmt: skip

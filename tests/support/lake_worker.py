@@ -5,23 +5,34 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import Any
 
 import graphstore
-from graphstore.interchange.lake import Lake
 from graphstore.store import change_feed
 
 if __name__ == "__main__":
     path, place, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
     change_feed.PART = 7
-    lake, appended = Lake(place), Lake._append
-
-    def append(*args):
-        global left
-        appended(lake, *args)
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    lake._append = append
     with graphstore.open(path, read_only=True) as store:
-        lake.take(change_feed.ChangeFeed(store))
+        if place.startswith("bolt:"):
+            from graphstore.interchange import bolt
+
+            bolt.PART = 7
+            address, _, database = place.rpartition("/")
+            copy: Any = bolt.BoltGraph(address, database=database)
+            name = "_write"
+        else:
+            from graphstore.interchange.lake import Lake
+
+            copy, name = Lake(place), "_append"
+        once = getattr(copy, name)
+
+        def then_killed(*args):
+            global left
+            once(*args)
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(copy, name, then_killed)
+        copy.take(change_feed.ChangeFeed(store))
