@@ -1,6 +1,9 @@
 """A history of many versions as Delta tables: written in bounded memory, asked by DuckDB and by Spark, and compared with what the store says.
 
-    python tools/lake_scale.py --versions 1000000 --folder /tmp/lake [--spark SPARK_PYTHON]
+    python tools/lake_scale.py --versions 1000000 --questions 1000000 --folder /tmp/lake [--spark SPARK_PYTHON]
+
+A question is a node, a valid time and a tx, drawn at random; its answer which description held, or that none did. Every system answers all of them, and
+each answer is compared; four questions over all nodes are asked beside. `--from STEP` begins with a later step, over what an earlier run has left.
 
 Spark is not among the pinned packages: name a Python that has `pyspark` (4.1 or newer), on a machine that has a Java it runs on. It reads the Parquet files
 that the log of the Delta tables names. Prints what was done, its seconds and its memory in MB, a line each.
@@ -16,18 +19,27 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 BORN = 1_767_225_600  # seconds: 2026-01-01
 EACH = 20  # versions of a node
-GROUP = 20_000  # verbs in a transaction
+GROUP = 50_000  # versions in a transaction
+YEAR = 365 * 86_400  # seconds from the first transaction to the last
+STEPS = ("fill", "write", "store", "duckdb", "spark")
+ASKED = """
+    SELECT q.q, v.number, v.content FROM questions q
+    LEFT JOIN versions v ON v.node_id = q.id AND v.valid_from <= q.valid AND (v.valid_to IS NULL OR q.valid < v.valid_to)
+        AND v.tx_from <= q.tx AND (v.tx_to IS NULL OR q.tx < v.tx_to)
+    ORDER BY q.q
+"""
 QUESTIONS = {
     "nodes that hold": "SELECT count(*), sum(hash_of) FROM (SELECT {hash} AS hash_of FROM node_as_of({at}))",
     "links that hold": "SELECT count(*), sum(hash_of) FROM (SELECT {link} AS hash_of FROM link_as_of({at}))",
     "difference": "SELECT change, count(*) FROM node_diff({at}, {later}) GROUP BY change ORDER BY change",
-    "a chain": "SELECT old, new, step FROM succession_as_of('n0', {at}) ORDER BY step",
+    "a chain": "SELECT old, new, step FROM succession_as_of('n1', {at}) ORDER BY step",
 }
 DIALECTS = {
     # the number in an id, weighted by the number of its description: the same sum in every system
@@ -49,27 +61,49 @@ def main() -> None:
     asked.add_argument("--versions", type=int, default=1_000_000)
     asked.add_argument("--folder", type=Path, required=True)
     asked.add_argument("--spark", metavar="PYTHON", help="a Python that has pyspark")
-    asked.add_argument("--step", choices=("fill", "write", "store", "duckdb", "spark"))
+    asked.add_argument("--questions", type=int, default=1_000_000)
+    asked.add_argument("--from", dest="since", choices=STEPS, default="fill")
+    asked.add_argument("--step", choices=STEPS)
     given = asked.parse_args()
     if given.step:
         print(json.dumps(_step(given)))
         return
-    shutil.rmtree(given.folder, ignore_errors=True)
-    given.folder.mkdir(parents=True)
+    if given.since == "fill":
+        shutil.rmtree(given.folder, ignore_errors=True)
+        given.folder.mkdir(parents=True)
     answers = {}
-    for step in ("fill", "write", "store", "duckdb", *(["spark"] if given.spark else [])):
-        python = given.spark if step == "spark" else sys.executable
+    for step in STEPS[STEPS.index(given.since) :]:
+        if step == "spark" and not given.spark:
+            continue
         said = subprocess.run(
-            [python, __file__, "--step", step, "--versions", str(given.versions), "--folder", given.folder],
+            [given.spark if step == "spark" else sys.executable, __file__, "--step", step, "--versions", str(given.versions),
+             "--questions", str(given.questions), "--folder", given.folder],
             check=True, stdout=subprocess.PIPE,
         ).stdout  # fmt: skip
         done = json.loads(said.splitlines()[-1])
         answers[step] = done.pop("answers", None)
         print(step, *(f"{name} {value:,}" for name, value in done.items()), sep="  ", flush=True)
-    for step in ("duckdb", *(["spark"] if given.spark else [])):
+    sys.exit(not compared(given.folder, {step: found for step, found in answers.items() if found}))
+
+
+def compared(folder: Path, answers: dict[str, Any]) -> bool:
+    """Whether every system said the same; prints how often."""
+    import pyarrow.parquet as pq
+
+    alike = True
+    expected = pq.read_table(folder / "answers-store")
+    for step in [name for name in answers if name != "store"]:
         for name, answer in answers["store"].items():
             print(f"{step}: {name}: {'equal' if answers[step][name] == answer else 'DIFFERS'}")
-    sys.exit(any(answers[step] != answers["store"] for step in answers if answers[step] is not None))
+            alike &= answers[step][name] == answer
+        found = pq.read_table(folder / f"answers-{step}").select(expected.column_names).cast(expected.schema)
+        equal = len(found) == len(expected) and found.sort_by("q").equals(expected)
+        none = expected["number"].null_count
+        print(
+            f"{step}: {len(expected):,} answers, {none:,} of them that nothing held: {'equal' if equal else 'DIFFER'}"
+        )
+        alike &= equal
+    return alike
 
 
 def _step(given: argparse.Namespace) -> dict[str, Any]:
@@ -77,37 +111,49 @@ def _step(given: argparse.Namespace) -> dict[str, Any]:
     steps: dict[str, Callable[[Path, int], dict[str, Any]]] = {
         "fill": fill, "write": write, "store": of_store, "duckdb": of_duckdb, "spark": of_spark,
     }  # fmt: skip
+    if given.step == "store":
+        draw(given.folder, given.versions, given.questions)
     done = steps[given.step](given.folder, given.versions)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return {**done, "seconds": round(time.monotonic() - begun, 1), "MB": peak}
 
 
 def fill(folder: Path, versions: int) -> dict[str, Any]:
-    """The store: nodes described anew again and again, each twentieth superseded by the next but one, in transactions of many verbs."""
+    """The store: nodes described anew again and again, now and then from a later day on only, each twentieth superseded by the next but one."""
+    import pyarrow as pa
+
     import graphstore
 
     nodes = max(1, versions // EACH)
-    clock = [BORN]
+    step = YEAR / (EACH * -(-nodes // GROUP))
+    clock = [float(BORN)]
     with graphstore.open(
         folder / "store.gs", clock=lambda: datetime.fromtimestamp(clock[0], UTC), durability="interval"
     ) as store:
-        for low in range(0, versions, GROUP):
-            clock[0] += 3600
-            with store.transaction():
-                for at in range(low, min(low + GROUP, versions)):
-                    turn, node = divmod(at, nodes)
-                    if turn == 0:
-                        store.add_node("fact", {"n": node, "turn": 0}, id=f"n{node}", valid_from="2026-01-01")
-                        if node % 20 == 1 and node > 20:
-                            store.link(
-                                f"n{node}",
-                                "supersedes",
-                                f"n{node - 20}",
-                                reason="newer",
-                                valid_from="2026-01-02",
-                            )
-                    else:
-                        store.revise(f"n{node}", {"n": node, "turn": turn}, reason="counted")
+        for turn in range(EACH):
+            day = datetime.fromtimestamp(BORN, UTC) + timedelta(days=15 * turn if turn % 4 == 3 else 0)
+            for low in range(0, nodes, GROUP):
+                numbers = range(low, min(low + GROUP, nodes))
+                ids = [f"n{number}" for number in numbers]
+                described = pa.table(
+                    {
+                        "node_id": ids,
+                        "content": [f'{{"n":{number},"turn":{turn}}}' for number in numbers],
+                        "valid_from": pa.array([day] * len(ids), pa.timestamp("us", tz="UTC")),
+                    }
+                )
+                clock[0] += step
+                if turn:
+                    store.bulk_load(versions=described)
+                else:
+                    links = [
+                        {"source": f"n{number}", "kind": "supersedes", "target": f"n{number - 20}", "reason": "newer", "valid_from": "2026-01-02"}
+                        for number in numbers
+                        if number % 20 == 1 and number % 1000 > 20
+                    ]  # fmt: skip
+                    store.bulk_load(
+                        nodes=[{"id": id, "kind": "fact"} for id in ids], versions=described, links=links
+                    )
         return {"rows": store.stats()["rows"]}
 
 
@@ -128,39 +174,78 @@ def write(folder: Path, _: int) -> dict[str, Any]:
     return {"rows": done.rows, "closings": done.closings, "MB_of_files": size >> 20, "MB_opened": opened}
 
 
-def coordinates(versions: int) -> tuple[tuple[str, str], tuple[str, str]]:
+def coordinates(_: int) -> tuple[tuple[str, str], tuple[str, str]]:
     """Two coordinates, known after a half and after three quarters of the transactions."""
-    hours = -(-versions // GROUP)
     known = (
-        time.strftime("%Y-%m-%d %H:%M:%S+00:00", time.gmtime(BORN + 3600 * (hours * part // 4) + 60))
-        for part in (2, 3)
+        time.strftime("%Y-%m-%d %H:%M:%S+00:00", time.gmtime(BORN + YEAR * part // 4 + 60)) for part in (2, 3)
     )
     first, second = (("2026-06-01 00:00:00+00:00", tx) for tx in known)
     return first, second
 
 
+def draw(folder: Path, versions: int, count: int) -> None:
+    """The questions, the same each time: one in fifty of a node that there is not, some before or after all that is known."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    chance, second = np.random.default_rng(7), 1_000_000
+    nodes = max(1, versions // EACH)
+    ids = chance.integers(0, nodes + nodes // 50 + 1, count)
+    valid = chance.integers((BORN - 20 * 86_400) * second, (BORN + YEAR) * second, count)
+    tx = chance.integers((BORN - 10 * 86_400) * second, (BORN + YEAR) * second, count)
+    at = pa.timestamp("us", tz="UTC")
+    table = pa.table({
+        "q": pa.array(range(count), pa.int64()), "id": [f"n{id}" for id in ids], "valid": pa.array(valid, at), "tx": pa.array(tx, at),
+    })  # fmt: skip
+    pq.write_table(table, folder / "questions.parquet")
+
+
 def of_store(folder: Path, versions: int) -> dict[str, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     import graphstore
 
     with graphstore.open(folder / "store.gs", read_only=True) as store:
         (valid, tx), (later_valid, later_tx) = coordinates(versions)
+        opened = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         asked = time.monotonic()
         view, later = store.as_of(valid=valid, tx=tx), store.as_of(valid=later_valid, tx=later_tx)
-        nodes = view.query("MATCH (n:Node) RETURN n.id AS id, n.number AS number").rows()
-        links = view.query("MATCH ()-[l:SUPERSEDES]->(b) RETURN b.id AS id").rows()
-        found = view.compare(later)
-        changes = {"added": len(found.added), "changed": len(found.changed), "removed": len(found.removed)}
-        chain = [("n0", *[step.node.id for step in view.what_superseded("n0").chain])]
+        before, after = ({row.id: row.number for row in each.scan(kind="fact")} for each in (view, later))
+        held = [link.target for id in before for link in view.links_from(id, kinds=["supersedes"])]
+        changes = {
+            "added": len(after.keys() - before.keys()),
+            "changed": sum(after.get(id, number) != number for id, number in before.items()),
+            "removed": len(before.keys() - after.keys()),
+        }
+        chain = ["n1", *[step.node.id for step in view.what_superseded("n1").chain]]
         answers = {
-            "nodes that hold": [[len(nodes), sum(int(one["id"][1:]) * one["number"] for one in nodes)]],
-            "links that hold": [[len(links), sum(int(one["id"][1:]) for one in links)]],
+            "nodes that hold": [[len(before), sum(int(id[1:]) * number for id, number in before.items())]],
+            "links that hold": [[len(held), sum(int(id[1:]) for id in held)]],
             "difference": [[name, count] for name, count in changes.items() if count],
             "a chain": [
-                [old, new, step]
-                for step, (old, new) in enumerate(zip(chain[0], chain[0][1:], strict=False), 1)
+                [old, new, step] for step, (old, new) in enumerate(pairwise(chain), 1)
             ],
         }
-        return {"asked_s": round(time.monotonic() - asked, 1), "answers": answers}
+        took = time.monotonic() - asked
+        numbers, contents = [], []
+        asked = time.monotonic()
+        for part in pq.ParquetFile(folder / "questions.parquet").iter_batches(50_000, columns=["id", "valid", "tx"]):
+            for one in part.to_pylist():
+                try:
+                    node = store.as_of(valid=one["valid"], tx=one["tx"]).node(one["id"])
+                except graphstore.NotFoundError:
+                    numbers.append(None)
+                    contents.append(None)
+                else:
+                    numbers.append(node.number)
+                    contents.append(json.dumps(node.content, separators=(",", ":"), sort_keys=True))
+        q = pa.array(range(len(numbers)), pa.int64())
+        found = pa.table({"q": q, "number": pa.array(numbers, pa.int64()), "content": contents})
+        pq.write_table(found, folder / "answers-store")
+        spent = round(time.monotonic() - asked, 1)
+        return {"asked_s": round(took, 1), "questions_s": spent, "MB_opened": opened, "answers": answers}
 
 
 def texts(versions: int, system: str) -> dict[str, str]:
@@ -171,6 +256,8 @@ def texts(versions: int, system: str) -> dict[str, str]:
 
 
 def of_duckdb(folder: Path, versions: int) -> dict[str, Any]:
+    import pyarrow.parquet as pq
+
     from graphstore.interchange import lake
 
     answers, took = {}, {}
@@ -180,6 +267,11 @@ def of_duckdb(folder: Path, versions: int) -> dict[str, Any]:
             [_plain(each) for each in row] for row in lake.ask(str(folder / "lake"), text).tuples()
         ]
         took[f"{name.replace(' ', '_')}_s"] = round(time.monotonic() - begun, 2)
+    begun = time.monotonic()
+    questions = f"read_parquet('{folder / 'questions.parquet'}')"
+    found = lake.ask(str(folder / "lake"), ASKED.replace("questions q", f"{questions} q"))
+    pq.write_table(found.to_arrow(), folder / "answers-duckdb")
+    took["questions_s"] = round(time.monotonic() - begun, 1)
     return {**took, "answers": answers}
 
 
@@ -207,6 +299,10 @@ def of_spark(folder: Path, versions: int) -> dict[str, Any]:
         begun = time.monotonic()
         answers[name] = [[_plain(each) for each in row] for row in spark.sql(text).collect()]
         took[f"{name.replace(' ', '_')}_s"] = round(time.monotonic() - begun, 2)
+    begun = time.monotonic()
+    spark.read.parquet(str(folder / "questions.parquet")).createOrReplaceTempView("questions")
+    spark.sql(ASKED).coalesce(1).write.mode("overwrite").parquet(str(folder / "answers-spark"))
+    took["questions_s"] = round(time.monotonic() - begun, 1)
     java = Path(f"/proc/{spark.sparkContext._gateway.proc.pid}/status").read_text()
     peak = next(int(line.split()[1]) // 1024 for line in java.splitlines() if line.startswith("VmHWM"))
     return {**took, "MB_of_Java": peak, "answers": answers}
