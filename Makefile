@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the five questions
 	@$(BIN)/graphstore demo --folder .demo
@@ -24,7 +24,7 @@ test-rest: $(VENV)/dev test-ladybug test-http  ## all others: random histories, 
 	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile tests/stories/test_api.py tests/stories/test_branches.py $(ARGS)
 
 test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
-	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m driver $(ARGS)
+	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile -m driver $(ARGS)
 
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile -m "served and not rest" $(ARGS)
@@ -33,7 +33,7 @@ test-postgres: $(VENV)/dev  ## the tests of the public methods over PostgreSQL, 
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m postgres $(ARGS)
 	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n logical --dist loadfile -m "served and not rest" $(ARGS)
 
-fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MINUTES= (480); prints what was told and compared
+fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MINUTES= (480); prints what it wrote and compared
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/change/test_change_properties.py
 	$(BIN)/python -m lab oracle --minutes $(or $(FUZZ_MINUTES),480) $(ARGS)
 

@@ -369,7 +369,7 @@ def test_without_it_all_reads_answer_as_with_it() -> None:
         ["-c", "from graphstore.core.read import kernel; print(kernel.node)"], {"GRAPHSTORE_PURE": "1"}
     )
     assert said.strip() == "None"
-    tests = ["tests/stories/test_api.py", "tests/stories/test_bad_input.py", "tests/core/read"]
+    tests = ["tests/stories/test_api.py", "tests/core/read"]
     _run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not rest", *tests], {"GRAPHSTORE_PURE": "1"})
 
 
