@@ -286,6 +286,7 @@ READS = [
     "history",
     "versions",
     "diff",
+    "changes_to",
     "compare",
     "links_from",
     "backlinks_to",

@@ -79,8 +79,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
         "history_table": "asks tables.history",
         "links_table": "asks tables.links",
         "changes_table": "asks tables.changes",
-        "over": "asks query, tables.history and compare",
-        "changes_to": "asks compare and operations",
+        "over": "asks query, tables.history and changes_to",
         "export": "a stream: GET /export",
         "close": "ends this end of the connection, not the store",
         "read_only": "of the one who asks",
@@ -95,7 +94,7 @@ EXCEPTIONS: Mapping[str, str] = MappingProxyType(
 """Public names of GraphStore, View and Branch that are no calls, each with the reason."""
 
 _READS = frozenset({
-    "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "links_from", "backlinks_to", "link_history", "supersedes", "what_superseded",
+    "node", "event", "history", "versions", "operations", "diff", "inspect", "nodes", "events", "compare", "changes_to", "links_from", "backlinks_to", "link_history", "supersedes", "what_superseded",
     "causes", "effects", "walk", "path", "paths", "shaky", "contradictions", "contradiction", "whole_id", "query", "to_arrow", "to_networkx", "at", "vocabulary",
 })  # fmt: skip
 _WHOLE_READS = frozenset({
@@ -706,6 +705,7 @@ def decode(call: Call, data: bytes) -> Any:
 
 _OF_FORM = {
     "query": "Result",
+    "changes_to": "Result",
     "query_tables": "Result",
     "recipe": "Result",
     "tables.changes": "Result",

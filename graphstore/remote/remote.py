@@ -187,11 +187,19 @@ class Remote(registry.Elsewhere):
 
     def compare(self, other: Any) -> ViewDiff:
         """What `other` has that this has not, and the other way round; see `View.compare`."""
-        if not isinstance(other, str):
-            if not isinstance(other, Remote) or other._line is not self._line:
-                raise InvalidError("compare wants another view of the same store.")
-            other = other._named_as()
-        return self._ask("compare", (other,), {})  # type: ignore[no-any-return]
+        return self._ask("compare", (self._place_of(other),), {})  # type: ignore[no-any-return]
+
+    def changes_to(self, other: Any) -> Any:
+        """What is otherwise at another coordinate, as a table; see `View.changes_to`."""
+        return self._ask("changes_to", (self._place_of(other),), {})
+
+    def _place_of(self, other: Any) -> Any:
+        """Another view of this store, or the name of a branch, as an argument."""
+        if isinstance(other, str):
+            return other
+        if not isinstance(other, Remote) or other._line is not self._line:
+            raise InvalidError("compare wants another view of the same store.")
+        return other._named_as()
 
     def _named_as(self) -> dict[str, Any]:
         """This, as an argument of a call."""

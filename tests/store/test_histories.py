@@ -190,6 +190,51 @@ def test_what_is_otherwise_there_as_a_table(accounts: GraphStore, clock: Clock) 
     }
 
 
+def test_who_took_it_away_is_told_whatever_was_done_since(store: GraphStore, clock: Clock) -> None:
+    def told(author: str) -> Any:
+        clock.move(days=1)
+        return store.transaction(author=author)
+
+    with told("ann"):
+        store.add_node("shop", {"open": True}, id="x", valid_from="2025-01-01", reason="first")
+    early = store.as_of(valid="2025-03-01")
+    with told("bob"):
+        store.end("x", at="2025-06-01", reason="closed shop")
+    with told("eve"):
+        store.retract("x", valid_from="2025-03-01", valid_to="2025-03-10", reason="not so")
+    with told("fay"):
+        store.amend("x", {"rent": 2}, valid_from="2025-01-05", valid_to="2025-01-06", reason="another time")
+    with told("gil"):
+        store.add_node(
+            "shop",
+            {"open": True},
+            id="y",
+            valid_from="2025-01-01",
+            valid_to="2025-04-01",
+            reason="for a while",
+        )
+
+    def said(before: Any, after: Any) -> list[tuple[Any, ...]]:
+        return [
+            (row["id"], row["change"], row["author"], row["reason"])
+            for row in before.changes_to(after).rows()
+        ]
+
+    at = {day: store.as_of(valid=day) for day in ("2025-03-01", "2025-07-01", "2025-01-05", "2025-02-01")}
+    assert said(early, at["2025-03-01"]) == [
+        ("y", "added", "gil", "for a while"),
+        ("x", "removed", "eve", "not so"),
+    ]
+    assert said(early, at["2025-07-01"]) == [("x", "removed", "bob", "closed shop")]
+    assert said(at["2025-02-01"], at["2025-07-01"]) == [
+        ("x", "removed", "bob", "closed shop"),
+        ("y", "removed", "gil", "for a while"),
+    ]
+    assert said(at["2025-02-01"], at["2025-01-05"]) == [("x", "changed", "fay", "another time")]
+    assert said(at["2025-02-01"], early) == [("y", "removed", "gil", "for a while")]  # not yet known there
+    assert said(early, store.as_of(tx="2026-01-01")) == [("x", "removed", "ann", "first")]
+
+
 def by_hand(rows: list[dict[str, Any]], at: datetime, region: Any, aggregate: str) -> Any:
     """The aggregate at one instant, of the rows that hold there; "none" where none does."""
     held = [

@@ -62,6 +62,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("languages", {}),
     ("refresh", {}),
     ("compare", {"other": "plan"}),
+    ("changes_to", {"other": "plan"}),
     ("to_networkx", {}),
     ("to_arrow", {}),
     ("recall.recall", {"text": "tokens for auth"}),

@@ -468,12 +468,22 @@ class Reader(Painted):
 
         `other` may be a view of a branch.
         """
+        here, there = self._both(other)
+        return here._compared(there)
+
+    def changes_to(self, other: Reader) -> Result:
+        """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
+        JSON text, the period of the description that is there (of what is removed: that was), and who said it, or took it away, and why."""
+        here, there = self._both(other)
+        return here._changed(there)
+
+    def _both(self, other: Reader) -> tuple[View, View]:
+        """This and another view of the same store. Raises InvalidError for something else."""
         if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
             raise InvalidError("compare wants another view of the same store.")
         two_stores = not (isinstance(self, View) or isinstance(other, View))
         with self._core.lock if two_stores else nullcontext():  # both at one now
-            here, there = self._fixed(), other._fixed()
-        return here._compared(there)
+            return self._fixed(), other._fixed()
 
     def _fixed(self) -> View:
         """A view itself, of a store one of now."""
@@ -482,6 +492,10 @@ class Reader(Painted):
     @unlocked
     def _compared(self, other: View) -> ViewDiff:
         return view_diff.compare(self._sight(), other._sight())
+
+    @unlocked
+    def _changed(self, other: View) -> Result:
+        return view_diff.field_changes(self._sight(), other._sight())
 
     # ------------------------------------------------------------------ links
 
@@ -688,13 +702,6 @@ class Reader(Painted):
             return self._time(value, axis, axis)
         valid, tx = self._coordinate()
         return valid if axis == "valid" else tx
-
-    def changes_to(self, other: View) -> Result:
-        """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
-        JSON text, the period of the description that is there (of what is removed: that was), who said it and why."""
-        from graphstore.core.read.view_diff import field_changes
-
-        return field_changes(self.compare(other), other.operations)
 
     @unlocked
     def to_arrow(self) -> pyarrow.Table:

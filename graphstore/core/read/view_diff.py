@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core, Sight
 from graphstore.values import content_diff as differences
-from graphstore.values.models import Change, Event, Json, Link, Node, NodeChange, ViewDiff
+from graphstore.values.models import Event, Json, Link, Node, NodeChange, ViewDiff
 
 if TYPE_CHECKING:
     from graphstore.core.tables.result import Result
@@ -127,38 +127,59 @@ def _change(old: Node, new: Node) -> NodeChange:
     )
 
 
-def field_changes(found: ViewDiff, operations: Callable[[str], list[Change]]) -> Result:
-    """The difference as rows, one for each field that is otherwise. `operations`: what was done to a node, as known there."""
+def field_changes(here: Sight, there: Sight) -> Result:
+    """The difference as rows, one for each field that is otherwise."""
     from graphstore.core.tables.result import Result
 
+    found = compare(here, there)
     rows: list[tuple[Any, ...]] = []
-    known: dict[str, list[Change]] = {}
 
-    def add(change: str, node: Node, field: str, old: str | None, new: str | None) -> None:
-        who, why = said(node, change == "removed")
-        rows.append((node.id, node.kind, change, field, old, new, node.valid_from, node.valid_to, who, why))
-
-    def said(node: Node, ended: bool) -> tuple[str | None, str | None]:
-        done = known.get(node.id)
-        if done is None:
-            done = known[node.id] = operations(node.id)
-        by = [each for each in done if ended or each.tx <= node.recorded_at]
-        return (by[-1].author, by[-1].reason) if by else (node.author, None)
+    def add(change: str, node: Node, said: tuple[str | None, str | None], *values: str | None) -> None:
+        rows.append((node.id, node.kind, change, *values, node.valid_from, node.valid_to, *said))
 
     for each in found.changed:
+        said = _said(there, there.index.ids[each.id], each.after.number)
         for field in each.fields:
-            add("changed", each.after, field.path, _json(field.old), _json(field.new))
+            add("changed", each.after, said, field.path, _json(field.old), _json(field.new))
         if not each.fields:
-            add("changed", each.after, "", each.before.text, each.after.text)
+            add("changed", each.after, said, "", each.before.text, each.after.text)
     for node in found.added:
+        said = _said(there, there.index.ids[node.id], node.number)
         for name, value in node.content.items():
-            add("added", node, name, None, _json(value))
+            add("added", node, said, name, None, _json(value))
     for node in found.removed:
+        taken = _taken_by(there, there.index.ids.get(node.id, -1))
+        said = taken or _said(here, here.index.ids[node.id], node.number)
         for name, value in node.content.items():
-            add("removed", node, name, _json(value), None)
+            add("removed", node, said, name, _json(value), None)
     columns = ("id", "kind", "change", "field", "old", "new", "valid_from", "valid_to", "author", "reason")
     types = ["STRING"] * 6 + ["TIMESTAMP"] * 2 + ["STRING"] * 2
     return Result(columns, rows, types=types)
+
+
+def _said(sight: Sight, ent: int, number: int) -> tuple[str | None, str | None]:
+    """Who said a description first, and why."""
+    index = sight.index
+    ver = next(index.r_ver[row] for row in index.rows_of[ent] if index.v_num[index.r_ver[row]] == number)
+    return _by(sight, index.v_op[ver])
+
+
+def _taken_by(sight: Sight, ent: int) -> tuple[str | None, str | None] | None:
+    """Who took away what was believed of a thing at the valid time, and why; None where nothing ever was."""
+    index = sight.index
+    closed = [
+        (index.r_end[row], row)
+        for row in (index.rows_of[ent] if ent >= 0 else ())
+        if index.r_from[row] <= sight.valid < index.r_to[row] and index.r_end[row] <= sight.tx
+    ]
+    return _by(sight, index.r_close[max(closed)[1]]) if closed else None
+
+
+def _by(sight: Sight, op: int) -> tuple[str | None, str | None]:
+    if op < 0:
+        return None, None
+    change = sight.change(op)
+    return change.author, change.reason
 
 
 def _json(value: Any) -> str | None:
