@@ -343,3 +343,17 @@ def test_a_text_over_periods_has_the_rows_of_the_history(store: GraphStore, cloc
 def test_other_words_about_valid_time_are_refused(orders: GraphStore, said: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         orders.query(f"FOR VALID_TIME {said}")
+
+
+def test_over_periods_a_link_is_used_once_whichever_rows_it_joins(store: GraphStore) -> None:
+    store.add_node("place", {"n": 0}, id="home", valid_from="2025-01-01")
+    for name in ("ana", "bob"):
+        store.add_node("person", {"n": 1}, id=name, valid_from="2025-01-01")
+        store.revise(name, {"n": 2}, valid_from="2025-03-01", valid_to="2025-06-01")
+        store.link(name, "related_to", "home", valid_from="2025-01-01")
+    lives = "FOR VALID_TIME ALL MATCH (a:Node {id: 'ana'})-[:RELATED_TO]->(:Node)<-[:RELATED_TO]-(b:Node) RETURN b.id AS b, count(*) AS c"
+    ways = "FOR VALID_TIME ALL MATCH (a:Node {id: 'ana'})-[:RELATED_TO*2..2]-(b:Node) RETURN b.id AS b, count(*) AS c"
+
+    assert store.query(lives).tuples() == [("bob", 9)]  # three rows of each
+    assert store.query(ways).tuples() == [("bob", 9)]
+    assert store.query(lives.replace("ALL", "AS OF '2025-04-01'")).tuples() == [("bob", 1)]

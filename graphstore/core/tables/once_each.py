@@ -1,14 +1,14 @@
 """No relationship twice in one MATCH: openCypher's rule, which the engine does not keep.
 
 Where two relationships of a pattern may be the same one, the text gets the condition that they are not; a pattern of variable length becomes a TRAIL. Where
-neither can be said to the engine, the text is refused.
+neither can be said to the engine, the text is refused. In a graph of periods one link joins several rows of its ends: there links are told apart by their ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
 from graphstore.core.tables.guard import Statement, pieces
@@ -56,7 +56,11 @@ class _Relationship:
         return self.target != other.source and self.source != other.target
 
 
-def once_each(statement: Statement) -> Statement:
+PLACE, LINK_ID = "id({})", "{}.id"
+"""What a relationship is known by: its place in the engine, or the id of the link that it is a row of."""
+
+
+def once_each(statement: Statement, identity: str = PLACE) -> Statement:
     """The statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
     tokens = tokens_of(statement.text)
     added: list[tuple[int, str]] = []
@@ -65,7 +69,7 @@ def once_each(statement: Statement) -> Statement:
         if token.word == "MATCH" and not (at and tokens[at - 1].text in ".:|"):
             pattern = Pattern(tokens, at + 1)
             if pattern.read() and pattern.relationships:
-                added += _additions(tokens, pattern, taken)
+                added += _additions(tokens, pattern, taken, identity)
     if not added:
         return statement
     text, last = [], 0
@@ -75,7 +79,9 @@ def once_each(statement: Statement) -> Statement:
     return replace(statement, text="".join([*text, statement.text[last:]]))
 
 
-def _additions(tokens: list[Token], pattern: Pattern, taken: set[str]) -> Iterator[tuple[int, str]]:
+def _additions(
+    tokens: list[Token], pattern: Pattern, taken: set[str], identity: str
+) -> Iterator[tuple[int, str]]:
     pairs = [(one, other) for one, other in combinations(pattern.relationships, 2) if one.may_be(other)]
     if any(one.star >= 0 or other.star >= 0 for one, other in pairs):
         raise QueryError(
@@ -85,7 +91,8 @@ def _additions(tokens: list[Token], pattern: Pattern, taken: set[str]) -> Iterat
     for each in pattern.relationships:
         if each.star >= 0 and each.is_plain:
             yield each.star, " TRAIL "
-    fresh = [each for pair in pairs for each in pair if each.name is None]
+    several = [each for each in pattern.relationships if each.star >= 0 and identity == LINK_ID]
+    fresh = [each for each in (*chain.from_iterable(pairs), *several) if each.name is None]
     if fresh and returns_all(tokens):
         raise QueryError(
             "two relationships of a MATCH may be the same one here, and they have no names to keep them apart by. "
@@ -96,10 +103,12 @@ def _additions(tokens: list[Token], pattern: Pattern, taken: set[str]) -> Iterat
             each.name = next(name for n in range(1_000) if (name := f"_rel{n}") not in taken)
             taken.add(each.name)
             yield each.at, f"{each.around[0]}{each.name}{each.around[1]}"
-    if pairs:
-        yield from condition(
-            tokens, pattern.end, " AND ".join(f"id({one.name}) <> id({other.name})" for one, other in pairs)
-        )
+    said = [f"{identity.format(one.name)} <> {identity.format(other.name)}" for one, other in pairs]
+    said += [
+        f"size(list_distinct(properties(rels({each.name}), 'id'))) = length({each.name})" for each in several
+    ]
+    if said:
+        yield from condition(tokens, pattern.end, " AND ".join(said))
 
 
 def condition(tokens: list[Token], end: int, said: str) -> Iterator[tuple[int, str]]:

@@ -21,7 +21,7 @@ from graphstore.core.index.occurrences import Raw
 from graphstore.core.tables import macros
 from graphstore.core.tables.arrow_tables import NodeTables, instants, numbers, texts
 from graphstore.core.tables.guard import Limits, Statement, parse, pieces
-from graphstore.core.tables.once_each import Pattern, Token, condition, returns_all, tokens_of
+from graphstore.core.tables.once_each import LINK_ID, Pattern, Token, condition, returns_all, tokens_of
 from graphstore.core.tables.projection import link_table
 from graphstore.core.tables.properties import property_name
 from graphstore.core.tables.texts import text
@@ -101,6 +101,8 @@ def build(
         labels=("Node",),
         of_view=span.fields is None,
     )
+    if span.fields is None:
+        graph.identity = LINK_ID
     try:
         shape = "".join(f",\n  `{name}` {_type(nodes[name].type)}" for name in base)
         shape += "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())

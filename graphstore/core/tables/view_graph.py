@@ -38,6 +38,7 @@ from graphstore.core.tables.arrow_tables import (
     truths,
 )
 from graphstore.core.tables.guard import LIMITS, Limits, parse
+from graphstore.core.tables.once_each import PLACE, once_each
 from graphstore.core.tables.projection import POOL, Pen, fill, link_table
 from graphstore.core.tables.properties import FieldKind, chosen, field_kind, property_name
 from graphstore.core.tables.result import Result
@@ -169,6 +170,7 @@ class ViewGraph:
         self._fields = fields
         self._waiting: Waiting = {}
         self._things: dict[str, Callable[[], pa.Table]] = {}
+        self.identity = PLACE
         self.broken = False  # whether something was not loaded that should be
         self._unmade: set[str] = set()
         self._linked: frozenset[str] = frozenset()
@@ -205,6 +207,8 @@ class ViewGraph:
         """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
         self.make_ready(cypher, limits)
         written = macros.written_out(cypher, self._field, of_view=self._of_view, driver=self.driver)
+        if self.identity != PLACE:
+            written = once_each(parse(written, limits), self.identity).text
         try:
             return self.engine.query(written, params, limits=limits)
         except QueryError as error:
