@@ -199,6 +199,8 @@ class Calling:
             )
         asked = {name: value for name, value in asked.items() if name != "read_only"}
         if self.scoped is not None and around is None:
+            if asked.get("at") is not None:  # what is refused would tell when others wrote
+                raise Refused(403, "at= is of the whole store. It wants a token without scopes.")
             return await self.scoped.main.begin(asked, apart, self.scoped.transaction)
         done, door = self._loop.create_future(), DOOR.get()
 
@@ -288,15 +290,17 @@ class Calling:
         written = (self.store if self.scoped is None else self.scoped.main.store)._written
         return ((b"graphstore-written", _iso(written)),) if written >= BEGINNING else ()
 
-    async def known(self, tx: bytes) -> None:
-        """Wait until a tx is known here. Raises Refused when that is not soon, InvalidError for what is no time."""
+    async def known(self, tx: bytes, *, of_all: bool = True) -> None:
+        """Wait until a tx is known here. Raises Refused when that is not soon, saying what is known where that `of_all` may be told, InvalidError for what is
+        no time."""
         wanted, store = _instant_of(tx), self.store
         until = monotonic() + self.limits.behind
         while store._lags(wanted):
             if monotonic() > until:
                 last = iso(store._last_tx) if store._last_tx >= BEGINNING else "nothing"
+                known = f": it knows {last}" if of_all else ""
                 raise Refused(
-                    503, f"this server has not followed to tx {tx.decode()} yet: it knows {last}. Ask another, or again.", after=1
+                    503, f"this server has not followed to tx {tx.decode()} yet{known}. Ask another, or again.", after=1
                 )  # fmt: skip
             await asyncio.sleep(_STEP)
 

@@ -227,9 +227,13 @@ class Door:
                 if path in _STREAMS and scope["method"] == "GET":
                     receive = self._while_let_in(path, headers, receive)
                 if (wanted := headers.get(b"graphstore-at-least")) is not None and scoped:
-                    await self._calling().known(wanted)
-                door = self if grant is None else await self._within(grant, path)
-                found = await door._answer(call, scoped, headers, scope, receive, send)
+                    await self._calling().known(wanted, of_all=grant is None)
+                if grant is None:
+                    found = await self._answer(call, scoped, headers, scope, receive, send)
+                else:
+                    door = await self._within(grant, path)
+                    with self._scoped.asking(grant.scopes):
+                        found = await door._answer(call, scoped, headers, scope, receive, send)
             if found is not None and rules.is_compressible(found, headers):
                 found = await self._compressed(found)
             status = 200 if found is None else found.status
@@ -303,6 +307,7 @@ class Door:
     def _door_within(self, store: GraphStore, scopes: tuple[str, ...]) -> Door:
         """A door to a copy of the store, which is only read; it has the connections of this one."""
         token = secrets.token_urlsafe(32)
+        self._lent = {one: grant for one, grant in self._lent.items() if grant.scopes != scopes}
         self._lent[token.encode()] = Grant("", "write", scopes, None, "")
         made = app(store, limits=self._limits, patience=self._patience, read_only=True)
         made._gate, made.heads = self._gate, self.heads

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import graphstore
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 Door = TypeVar("Door", bound=Any)
 _MOST = 64  # sets of scopes
+IDLE = 600.0
+"""Seconds that a copy is kept while nobody asks it."""
 _FOLLOW = 0.25  # seconds between two looks for a stream
 
 
@@ -38,7 +42,7 @@ class ScopedStores(Generic[Door]):
     ) -> None:
         self._store, self._main, self._made = store, main, made
         self._open: dict[tuple[str, ...], _Open[Door]] = {}
-        self._turn = asyncio.Lock()
+        self._turns: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._watching: asyncio.Task[None] | None = None
 
     def doors(self) -> list[Door]:
@@ -47,8 +51,8 @@ class ScopedStores(Generic[Door]):
 
     async def door(self, scopes: tuple[str, ...]) -> Door:
         """The door to what these scopes hold now. Raises Refused when too many sets of scopes are open."""
-        scopes = tuple(sorted(set(scopes)))
-        async with self._turn:
+        scopes = _set(scopes)
+        async with self._turns[scopes]:
             found = self._open.get(scopes)
             if found is None or not await asyncio.to_thread(found.follow):
                 if found is not None:
@@ -61,17 +65,36 @@ class ScopedStores(Generic[Door]):
                 await asyncio.to_thread(found.follow)
                 await found.begin(self._main(), scopes)
                 self._open[scopes] = found
+            found.asked = monotonic()
             if self._watching is None:
                 self._watching = asyncio.ensure_future(self._watch())
             return found.door
 
+    @contextmanager
+    def asking(self, scopes: tuple[str, ...]) -> Iterator[None]:
+        """Within, a copy is asked: it is kept."""
+        found = self._open.get(_set(scopes))
+        if found is None:  # just made anew for another request
+            yield
+            return
+        found.asking += 1
+        try:
+            yield
+        finally:
+            found.asking -= 1
+            found.asked = monotonic()
+
     async def _watch(self) -> None:
-        """Move the copies on that somebody follows the changes of, and make those anew that have what was erased."""
+        """Move the copies on that somebody follows the changes of, make those anew that have what was erased, and remove those that nobody asks."""
         while True:
             await asyncio.sleep(_FOLLOW)
             for scopes, each in list(self._open.items()):
                 with suppress(Exception):  # the next request tells
-                    async with self._turn:
+                    async with self._turns[scopes]:
+                        if each.is_idle() and self._open.get(scopes) is each:
+                            del self._open[scopes]
+                            await each.close()
+                            continue
                         is_right = await asyncio.to_thread(each.is_of_its_store)
                     if each.door.streaming or not is_right:
                         (await self.door(scopes)).calling.news()
@@ -92,6 +115,11 @@ class _Open(Generic[Door]):
         self._stack = AsyncExitStack()
         self._running: asyncio.Task[None] | None = None
         self._following = threading.Lock()
+        self.asking, self.asked = 0, monotonic()
+
+    def is_idle(self) -> bool:
+        """Whether nobody has asked it for long."""
+        return not self.asking and monotonic() - self.asked > IDLE
 
     async def begin(self, main: Calling, scopes: tuple[str, ...]) -> None:
         await self._stack.enter_async_context(self.door.open())
@@ -130,6 +158,10 @@ class _Open(Generic[Door]):
         self._copied.close()
         self._copy.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _set(scopes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(scopes)))
 
 
 def _copied(store: GraphStore, scopes: tuple[str, ...]) -> tuple[ScopedCopy, GraphStore, Path]:

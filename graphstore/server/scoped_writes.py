@@ -148,7 +148,8 @@ class ScopedWrites:
                     work(self.main.store)
             except GraphStoreError as error:
                 raise ConflictError(
-                    "this cannot be done here: what is outside your scopes is in its way. Ask who has a token without scopes."
+                    "this cannot be done here: a setting of the store, such as whom it trusts, or what is outside your scopes is in its way. "
+                    "Ask who has a token without scopes."
                 ) from error
         self._checked = len(made)
         return found

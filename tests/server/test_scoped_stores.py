@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ import graphstore
 from graphstore.core.folder import access_tokens
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.remote import calls as contract
+from graphstore.server import scoped_stores
 from graphstore.server.http_app import path_of
 from tests.conftest import Clock
 from tests.support.served import TOKENS, serve_in_thread
@@ -186,6 +189,49 @@ def test_what_is_erased_is_in_no_copy_even_if_nobody_asks(tmp_path, monkeypatch)
             assert time.monotonic() < until
             time.sleep(0.01)
     assert [] == list(copies.glob("graphstore-copy-*"))
+
+
+def test_a_copy_that_nobody_asks_is_removed_and_made_again(tmp_path, monkeypatch):
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    monkeypatch.setattr(scoped_stores, "IDLE", 0.5)
+    with _served(tmp_path, others=True) as wire:
+        stream = http.client.HTTPConnection(wire._connection.host, wire._connection.port, timeout=30)
+        told = {"Authorization": f"Bearer {wire._token}", "Accept": "text/event-stream"}
+        stream.request("GET", "/changes?since=now", headers=told)
+        assert stream.getresponse().status == 200
+        (copy,) = copies.glob("graphstore-copy-*")
+        time.sleep(2)
+        assert [copy] == list(copies.glob("graphstore-copy-*"))  # somebody follows it
+        stream.close()
+        until = time.monotonic() + 60
+        while list(copies.glob("graphstore-copy-*")):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert "a1" == wire.get("/node?id=a1")["id"]
+
+
+def test_one_set_of_scopes_does_not_wait_for_the_copy_of_another(tmp_path, monkeypatch):
+    going, made = threading.Event(), scoped_stores._copied
+
+    def slow(store, scopes):
+        if scopes == ("team/b",):
+            assert going.wait(60)
+        return made(store, scopes)
+
+    monkeypatch.setattr(scoped_stores, "_copied", slow)
+    served = _served(tmp_path, others=True)
+    with served as wire:
+        other = Wire(served.url, access_tokens.add(tmp_path / "memory.gs", "b", scopes=("team/b",)))
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(other.get(f"/node?id={MARK}-1")["id"]))
+        waiting.start()
+        assert "a1" == wire.get("/node?id=a1")["id"]
+        assert found == []
+        going.set()
+        waiting.join(60)
+        assert found == [f"{MARK}-1"]
 
 
 def test_a_token_is_kept_as_a_hash_and_ends_when_it_is_revoked_or_old(tmp_path, monkeypatch):

@@ -172,6 +172,13 @@ def test_a_transaction_and_a_batch_are_whole_or_nothing(pair: Pair) -> None:
         assert len(store.nodes()) == count
 
 
+def test_a_token_with_scopes_chooses_no_instant_and_hears_of_none(pair: Pair) -> None:
+    both, _, served, _ = pair
+    Wire(served.url, WRITE).post("/add_node", {"kind": "fact", "content": {}, "scope": "team/b"})
+    status, body, _ = both.ask("POST", "/transaction", {"at": "2026-02-01T00:00:01Z"})
+    assert (status, "2026" in str(body)) == (403, False)
+
+
 def test_an_event_of_another_scope_is_another_event(pair: Pair) -> None:
     both, _, served, _ = pair
     owner = served.store
@@ -250,7 +257,7 @@ def test_an_agent_behind_such_a_token_remembers_in_its_scope(tmp_path: Path) -> 
         store.add_node("fact", {"statement": says}, id=f"{MARK}-1", scope="team/b")
     token = access_tokens.add(place, "w", scopes=("team/a",), rights="write")
     with serve_in_process(place) as (_, url):
-        shown = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"})
+        shown = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60)
         with agent(streamable_http_client(f"{url}/mcp", http_client=shown)) as ana:
             made = ana.ask("remember", statement=says)
             assert "new" in str(made)

@@ -15,7 +15,9 @@ from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_ST
 from graphstore.core.journal.positions import Line
 from graphstore.values.period import Instant, instant
 
-_NOT_OF_THINGS = ("branches", "aliases", "settings")
+_NOT_OF_THINGS = ("branches", "aliases")
+_OF_WORDS = "languages"
+"""The one setting that is copied: in which languages texts are found."""
 
 
 def within(scope: object, granted: tuple[str, ...]) -> bool:
@@ -24,7 +26,7 @@ def within(scope: object, granted: tuple[str, ...]) -> bool:
 
 
 class ScopedCopy:
-    """The journal of a copy, and how far it has followed that of its store. Of branches and settings it has nothing.
+    """The journal of a copy, and how far it has followed that of its store. Of branches it has nothing, of settings only in which languages texts are found.
 
     A node is of its scope, an event of the text `scope` in the metadata it was first recorded with; a link is there when both its ends are.
     """
@@ -93,6 +95,8 @@ class ScopedCopy:
         outside, head = self._leaving_out, line.head
         for name in _NOT_OF_THINGS:
             head.pop(name, None)
+        if spoken := [{_OF_WORDS: one[_OF_WORDS]} for one in head.pop("settings", ()) if _OF_WORDS in one]:
+            head["settings"] = spoken
         bodies = {name: body for name, _, body in head.get("versions", ())}
         for name, *more in head.get("entities", ()):
             scope = more[2] if len(more) > 1 else _scope_in(self._body(line, bodies.get(name)))

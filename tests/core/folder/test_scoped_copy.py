@@ -14,6 +14,7 @@ import pytest
 import graphstore
 from graphstore.core.folder.scoped_copy import ScopedCopy
 from graphstore.errors import GraphStoreError, NotFoundError
+from graphstore.memory import recall
 from tests.conftest import START, Clock
 
 MARK = "zebra"
@@ -335,3 +336,15 @@ def test_every_occurrence_of_an_event_inside_is_counted(both: Any) -> None:
     (event,) = followed().events()
     assert event.count == 3
     assert event == store.event(event.id)
+
+
+def test_texts_are_found_in_the_languages_of_the_store(both: Any) -> None:
+    store, clock, followed = both
+    store.add_node("fact", {"says": "die H\u00e4user sind rot"}, id="a1", scope="team/a")
+    clock.move(minutes=1)
+    store.set_languages(["german"])
+    store.snapshot(MARK)
+    seen = followed()
+    assert seen.languages == ("german",)
+    assert [hit.node.id for hit in recall.mentions(seen.as_of(), "Haus").hits] == ["a1"]
+    assert seen.snapshots() == []
