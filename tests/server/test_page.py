@@ -307,6 +307,11 @@ def test_older_messages_come_by_scrolling_to_the_first(window: Window):
         page.wait_for_timeout(50)
     page.wait_for_selector("text=That is the first one.")
     assert len(page.locator(".card").all()) > 200
+    page.screenshot(full_page=True)  # draws anew what was out of sight
+    sizes = page.locator(".card").evaluate_all(
+        "all => all.map((each) => { const box = each.getBoundingClientRect(); return [box.width, box.height]; })"
+    )
+    assert min(width for width, _ in sizes) > 150 and max(height for _, height in sizes) < 500
 
 
 def test_messages_are_filtered_by_what_they_say_and_by_whom(window: Window):
