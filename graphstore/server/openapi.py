@@ -176,7 +176,8 @@ def _operation(call: Call, method: str, answer: Schema) -> Schema:
     if method == "get":
         parameters += [_in_query(call, name) for name in call.parameters]
         return operation
-    operation["description"] = call.doc
+    if call.doc.rstrip(".") != operation["summary"].rstrip("."):
+        operation["description"] = call.doc
     if call.scope == "write":
         parameters.append(_named("request"))
     if "if_number" in call.parameters:
