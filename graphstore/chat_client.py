@@ -75,7 +75,7 @@ class ChatClient:
         return f"<{self.model} at {self.url}>"
 
     def complete(self, system: str, user: str, **options: Any) -> Completion:
-        """What the model says to `user`, told `system` before. `options` go into this request besides.
+        """What the model answers to `user`, with `system` as its instructions. `options` are for this request only.
 
         Raises EngineError when the service cannot be reached, refuses, or gives what is no answer.
         """

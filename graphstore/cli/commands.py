@@ -807,7 +807,7 @@ _LISTED = (
     Command("embedder", MEMORY, "What finds texts by their meaning too: shown, or set.", "memory.embedding", _embedder, _as_it_is(str), places="name", words={
         "name": Word("Use this one from now on, and make its vectors: wordllama, fastembed or openai (with a model).", "EMBEDDER"),
         "off": Word("Use none: texts are found by their words alone.", type="bool")}, writes=bool),
-    Command("reembed", MEMORY, "Make the vectors that are missing of a model: the store's, unless one is named.", "", _reembed, words={
+    Command("reembed", MEMORY, "Make the missing vectors of the store's model, or of one that is named.", "", _reembed, words={
         "embedder": EMBEDDER}, places="", writes=lambda values: True),
     Command("memory stats", MEMORY, "What memory holds of each layer.", "memory.stats", _memory_stats, _layers, without="view", at=True),
     Command("index soul", MEMORY, "Read the files an agent lives by.", "memory.index_soul", _index_soul, _as_it_is(str), words={

@@ -73,7 +73,7 @@ def lake_sql(
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
-    """Ask Delta tables of a store in SQL, as of DuckDB."""
+    """Ask Delta tables of a store in the SQL of DuckDB."""
     from graphstore.cli import printing
     from graphstore.interchange import lake
 

@@ -149,7 +149,7 @@ def sql(
     tx: Tx = None,
     as_json: Json = False,
 ) -> None:
-    """Ask the whole history in SQL, as of DuckDB."""
+    """Ask the whole history in the SQL of DuckDB."""
     from graphstore.cli import printing
     from graphstore.interchange.sql import ask
 

@@ -96,7 +96,7 @@ Syncs = Annotated[
         "--sync",
         envvar="GRAPHSTORE_SYNC",
         metavar="MODULE:FUNCTION",
-        help="Gives a service to keep in step with (may be repeated).",
+        help="Gives a service to synchronise with (may be repeated).",
     ),
 ]
 Souls = Annotated[
@@ -123,7 +123,7 @@ Compress = Annotated[
         "--compress",
         envvar="GRAPHSTORE_COMPRESS",
         metavar="MODULE:NAME",
-        help="Says what is worth knowing of the messages that wait to be observed. [they wait]",
+        help="Compresses the messages that wait for the observer. [they wait]",
     ),
 ]
 CompressUrl = Annotated[
@@ -569,7 +569,7 @@ def token_add(
         str | None, typer.Option("--expires", metavar="DAYS", help="After how many days, such as 90d.")
     ] = None,
 ) -> None:
-    """Make a token for the server of a store and print it: of what is kept nobody can tell it again."""
+    """Make a token for the server of a store and print it once: the store keeps only a hash of it."""
     from graphstore.core.folder import access_tokens
     from graphstore.errors import InvalidError
 

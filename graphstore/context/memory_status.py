@@ -67,7 +67,7 @@ class MemoryStatus(Value):
 
 @registry.read("memory")
 def status(store: Store) -> MemoryStatus:
-    """How the memory of the store is now: layers, embedder, queues, services, ticks and what failed last. The hundred threads observed last are told."""
+    """How the memory of the store is now: layers, embedder, queues, services, ticks and what failed last. The hundred threads observed last are listed."""
     memory = Memory(store).stats()
     going = scheduler.of(store._trunk)
     ticks = () if going is None else tuple(going.states())

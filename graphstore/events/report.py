@@ -34,7 +34,7 @@ TYPES = ("error", "regression", "resolution", "baseline_shift", "deploy", "fix")
 
 STATUSES = ("active", "resolved", "superseded")
 OF_ROOMS = frozenset({CONFIRMATION, "outcome"})
-"""Types of what other rooms note: told when they are asked for."""
+"""Types of what other rooms note: reported when they are asked for."""
 
 MOST_BYTES = 500_000
 """A report is smaller than this, as compact JSON."""

@@ -125,7 +125,7 @@ class WholeStore(Writer):
     def recipe(
         self, name: str, *, valid: TimeLike | None = None, tx: TimeLike | None = None, **params: Any
     ) -> Result:
-        """The answer of a question that comes with the package, by its name; `recipes()` tells them.
+        """The answer of a question that comes with the package, by its name; `recipes()` lists them.
 
         It is asked at a coordinate, by default now. `since` and `until` are times, by default all there are; other parameters are as the recipe says.
         Raises InvalidError for an unknown recipe, and for parameters that it has not, or that are missing.
