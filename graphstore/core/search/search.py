@@ -155,10 +155,6 @@ class Found:
         """How many things match, the best and all others."""
         return sum(1 for _ in self._candidates())
 
-    def unknown_among(self, index: Index, seen: Fits) -> list[str]:
-        """The words of the question that no thing that is seen says, of all that was recorded by then."""
-        return self._asked.unknown(lambda ver: seen(index.v_ent[ver]))
-
 
 class Search:
     """The words of every version of one store. Each read follows the index first; one thread at a time, but for what callers are asked.
@@ -480,12 +476,12 @@ class _Asked:
                     found.append(posting)
         return found
 
-    def unknown(self, seen: Fits | None = None) -> list[str]:
-        """The words that no version says, of those recorded by then and seen."""
+    def unknown(self) -> list[str]:
+        """The words that no version says, of those recorded by then."""
         return [
             term.word
             for term, its in zip(self.question.terms, self._all, strict=True)
-            if term.weight >= 1 and (its is None or (seen and not any(map(seen, its.versions.tolist()))))
+            if term.weight >= 1 and its is None
         ]
 
 
