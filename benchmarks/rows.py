@@ -29,7 +29,7 @@ from benchmarks.reads import beside, chains, deep, hops, hubs, node
 from benchmarks.recall import decayed, recalled
 from benchmarks.resting import resting
 from benchmarks.searching import searched
-from benchmarks.server import served, server
+from benchmarks.server import agent_starts, served, server
 from benchmarks.sessions import sessions
 from benchmarks.timeline import timeline
 from benchmarks.timing import apart, once, process, race, together
@@ -354,6 +354,13 @@ def command_line(arena: Arena) -> Iterator[Row]:
     with served(folder):
         took = race({"ours": lambda: process([*command, "get", str(folder), "known"])}, rounds)
     yield arena.row("graphstore get, through a running server", took, 250 * MILLI, "")
+    starts: dict[str, list[float]] = {"cold": [], "warm": []}
+    for _ in range(rounds):
+        for how, seconds in agent_starts(command, folder):
+            starts[how].append(seconds)
+    for how, budget in (("cold", 1_000), ("warm", 600)):
+        took = {"ours": median(starts[how])}
+        yield arena.row(f"graphstore mcp, until it answers, {how}", took, budget * MILLI, "")
 
 
 GROUPS: dict[str, Group] = {

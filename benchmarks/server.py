@@ -8,7 +8,9 @@ acknowledged are counted in the store afterwards.
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -27,9 +29,14 @@ from benchmarks import ours
 from benchmarks.arena import Arena, Row
 from benchmarks.data import history
 from benchmarks.timing import spread
+from graphstore.core.folder import server_file
 
 WRITERS, BATCH, CLIENTS_OF_BATCHES = 8, 1_000, 4
 SINGLE, IN_BATCHES = 1 / 6_000, 1 / 30_000  # seconds a write, all clients together
+_INITIALIZE = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}},
+}  # fmt: skip
 POINT, BESIDE = 0.5e-3, 5.0
 """Seconds of a point read; and how many times the median alone 99 of 100 may take beside others."""
 
@@ -64,6 +71,43 @@ def server(arena: Arena) -> Iterator[Row]:
         row.tail = BESIDE * quiet
         yield row
     shutil.rmtree(folder)
+
+
+def agent_starts(command: list[str], folder: Path) -> Iterator[tuple[str, float]]:
+    """Seconds from the start of `graphstore mcp` until it has answered `initialize`: where it has to start the store's server, and where that is there;
+    the processor time of both processes where that is less: a busy machine lets them wait."""
+    try:
+        for how in ("cold", "warm"):
+            before = _spent(folder)
+            began = time.perf_counter()
+            with subprocess.Popen(
+                [*command, "mcp", str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            ) as agent:
+                assert agent.stdin is not None and agent.stdout is not None
+                agent.stdin.write(orjson.dumps(_INITIALIZE) + b"\n")
+                agent.stdin.flush()
+                answer = orjson.loads(agent.stdout.readline())
+                took = min(time.perf_counter() - began, _spent(folder) - before + _processor_time(agent.pid))
+                assert answer["result"]["serverInfo"]["name"] == "graphstore", answer
+                agent.stdin.close()
+            yield how, took
+    finally:
+        record = server_file.served(folder)
+        if record is not None:
+            os.kill(record["pid"], signal.SIGTERM)
+            while server_file.holder(folder) is not None:
+                time.sleep(0.01)
+
+
+def _spent(folder: Path) -> float:
+    """Processor seconds of the server of a folder; 0 where none is there."""
+    record = server_file.served(folder)
+    return 0.0 if record is None else _processor_time(record["pid"])
+
+
+def _processor_time(pid: int) -> float:
+    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def _written(folder: Path, clients: list[str], seconds: float) -> float:
