@@ -224,14 +224,14 @@ def of_store(folder: Path, versions: int) -> dict[str, Any]:
             "nodes that hold": [[len(before), sum(int(id[1:]) * number for id, number in before.items())]],
             "links that hold": [[len(held), sum(int(id[1:]) for id in held)]],
             "difference": [[name, count] for name, count in changes.items() if count],
-            "a chain": [
-                [old, new, step] for step, (old, new) in enumerate(pairwise(chain), 1)
-            ],
+            "a chain": [[old, new, step] for step, (old, new) in enumerate(pairwise(chain), 1)],
         }
         took = time.monotonic() - asked
         numbers, contents = [], []
         asked = time.monotonic()
-        for part in pq.ParquetFile(folder / "questions.parquet").iter_batches(50_000, columns=["id", "valid", "tx"]):
+        for part in pq.ParquetFile(folder / "questions.parquet").iter_batches(
+            50_000, columns=["id", "valid", "tx"]
+        ):
             for one in part.to_pylist():
                 try:
                     node = store.as_of(valid=one["valid"], tx=one["tx"]).node(one["id"])

@@ -64,6 +64,38 @@ def _field(text: str) -> tuple[str, Any]:
     return text[:at], arrow_type(text[at:])
 
 
+_NAMES = {
+    pa.timestamp("us"): "TIMESTAMP",
+    **{kind: name for name, kind in reversed(_FLAT.items()) if name not in ("UUID", "SERIAL", "INT128")},
+}
+_SHOWN = {"_LABEL": "_label", "_NODES": "_nodes", "_RELS": "_rels"}
+_PLACES = frozenset({"_ID", "_SRC", "_DST"})
+
+
+def spelled_out(kind: pa.DataType) -> str | None:
+    """The name of the type of nodes, relationships and paths as the answer has them, by that of the engine's columns; None for one that has no name."""
+    if pa.types.is_list(kind):
+        inner = spelled_out(kind.value_type)
+        return None if inner is None else f"{inner}[]"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if pa.types.is_map(kind):
+        key, item = spelled_out(kind.key_type), spelled_out(kind.item_type)
+        return None if key is None or item is None else f"MAP({key}, {item})"
+    if not pa.types.is_struct(kind):
+        return _NAMES.get(kind)
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    is_thing = any(field.name in _SHOWN for field in fields)
+    named = [
+        (_SHOWN.get(field.name, field.name) if is_thing else field.name, spelled_out(field.type))
+        for field in fields
+        if not (is_thing and field.name in _PLACES)
+    ]
+    if any(inner is None or "`" in name for name, inner in named):
+        return None
+    return f"STRUCT({', '.join(f'`{name}` {inner}' for name, inner in named)})"
+
+
 def fitted(value: Any, kind: pa.DataType) -> Any:
     """A value as Arrow takes it for a type: maps as pairs, ids as text, whole numbers of a decimal as decimals."""
     if value is None:

@@ -201,6 +201,7 @@ def _frames_unasked() -> Iterator[None]:
 
 
 _PLAIN = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT)(\[\])?\Z")
+_THING = re.compile(r"\b(NODE|REL|RECURSIVE_REL|INTERNAL_ID)\b")
 _FLAT = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT|TIMESTAMP)(\[\])?\Z")
 
 
@@ -504,9 +505,20 @@ class Engine:
                 return Result.of_arrow(table)
             rows = rows_of(flat, types)
         else:
-            with_instants = any(map(needs_arrow, types))
-            load(*ARROW if with_instants else ())
-            rows = rows_of(raw.get_as_arrow(), types) if with_instants else raw.get_all()
+            with_instants, with_things = any(map(needs_arrow, types)), any(map(_THING.search, types))
+            load(*ARROW if with_instants or with_things else ())
+            flat = raw.get_as_arrow() if with_instants else None
+            rows = raw.get_all() if flat is None else rows_of(flat, types)
+            if with_things:
+                from graphstore.core.tables.arrow_types import spelled_out
+
+                shape = (
+                    raw.get_as_arrow(1).schema if flat is None else flat.schema
+                )  # all rows are read: no more come
+                types = [
+                    (_THING.search(kind) and spelled_out(field.type)) or kind
+                    for kind, field in zip(types, shape, strict=True)
+                ]
         read = Reader(self._properties).value
         return Result(columns, [tuple(map(read, row)) for row in rows], types=types)
 

@@ -46,6 +46,36 @@ def test_a_page_without_rows_has_the_columns_of_one_with_rows(linked: GraphStore
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        "MATCH (n:Node)-[l:RELATED_TO]->(m:Node) WHERE n.id = $id RETURN n, l, id(n) AS place, {of: n} AS s",
+        "MATCH p = (n:Node)-[l:RELATED_TO*1..2]->(m:Node) WHERE n.id = $id RETURN p, nodes(p) AS many, l",
+        "MATCH (n) WHERE n.id = $id RETURN n",
+        "FOR VALID_TIME ALL MATCH (n:Node) WHERE n.id = $id RETURN n",
+    ],
+)
+def test_nodes_links_and_paths_have_the_columns_of_their_labels(linked: GraphStore, asked: str) -> None:
+    full, empty = (linked.query(asked, id=id) for id in ("a", "nobody"))
+
+    assert (len(full), len(empty)) == (1, 0)
+    assert full.to_arrow().schema == empty.to_arrow().schema
+    [row] = full.to_arrow().to_pylist()
+    things = {
+        name: value for name, value in full.single().items() if name in ("n", "l") and "_label" in value
+    }
+    for name, thing in things.items():
+        assert {key: value for key, value in row[name].items() if value is not None} == {
+            key: value for key, value in thing.items() if value is not None
+        }
+    tables = [
+        linked.query_tables("MATCH (v:Version) WHERE v.node_id = $id RETURN v", id=id).to_arrow().schema
+        for id in ("a", "nobody")
+    ]
+    assert tables[0] == tables[1]
+    assert tables[0].field("v").type.field("valid_to").type == pyarrow.timestamp("us", tz="UTC")
+
+
+@pytest.mark.parametrize(
     ("name", "kind"),
     [
         ("STRUCT(a b INT64, `c, (d` STRING[])", pyarrow.struct([("a b", pyarrow.int64()), ("c, (d", pyarrow.list_(pyarrow.string()))])),
