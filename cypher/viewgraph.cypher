@@ -59,6 +59,7 @@ ALTER TABLE Absent ADD `__FIELD__` __TYPE__
 // name: view_event
 // What has happened, and how often by then. occurred_at is first_seen; status is active, resolved or superseded, NULL
 // of what cannot be open; metadata is JSON text. Of a message, description is its text and authorized is true by default; authorized is NULL of all else.
+// author recorded it first, at tx_from.
 CREATE NODE TABLE Event(
   id STRING PRIMARY KEY,
   type STRING,
@@ -84,6 +85,7 @@ CREATE NODE TABLE Event(
   media_path STRING,
   media_hash STRING,
   standing STRING,
+  author STRING,
   tx_from TIMESTAMP
 )
 

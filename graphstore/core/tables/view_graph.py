@@ -132,6 +132,11 @@ def build(
     return graph
 
 
+def _columns(name: str, driver: str) -> list[str]:
+    """The columns of a table, by the text that makes it."""
+    return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name, driver=driver), re.MULTILINE)
+
+
 def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
     """How things that hold there stand: superseded can only be an event."""
     kept, resting = index._shaken, Resting(index, valid, tx, raw)
@@ -216,8 +221,17 @@ class ViewGraph:
             if missing is None:
                 raise unknown_names.in_a_view(error, self._labels, self._linked) from None
             raise QueryError(
-                f"no property {missing[1]!r} for {missing[2]!r}. {self._fields.known()}"
+                f"no property {missing[1]!r} for {missing[2]!r}. {self._known(missing[2], cypher)}"
             ) from error
+
+    def _known(self, variable: str, cypher: str) -> str:
+        """A sentence that lists the properties of what a variable of a text stands for: an event, a link, else a node."""
+        name = re.escape(variable)
+        if re.search(rf"\(\s*`?{name}`?\s*:\s*Event\b", cypher, re.IGNORECASE):
+            return f"Event has {_listed(_columns('view_event', self.driver))}."
+        if re.search(rf"\[\s*`?{name}`?\s*[:\]*{{]", cypher):
+            return f"A link has {_listed(_columns(self._link_text, self.driver))}."
+        return self._fields.known()
 
     def _field(self, variable: str, name: str) -> str:
         """The field of a node's content: its property, or what the content says where it has none of its own."""
@@ -398,6 +412,12 @@ class _Things:
                 ),
                 **event_columns(types, bodies),
                 "standing": texts(_uprights(index, self.raw, self.ents, valid, tx)),
+                "author": texts(
+                    [
+                        index.o_author[op] if op >= 0 else None
+                        for op in map(index.v_op.__getitem__, self.versions)
+                    ]
+                ),
                 "tx_from": instants([index.born[ent] for ent in self.ents]),
             }
         )
