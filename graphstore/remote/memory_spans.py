@@ -198,7 +198,8 @@ def _place(reader: Any) -> dict[str, Any]:
     if connection is not None:
         _, host, port, _ = connection._place
         return {"gen_ai.memory.store.id": connection.url, "server.address": host, "server.port": port}
-    path = getattr(reader, "path", None)
+    here = isinstance(reader, View) and not isinstance(reader, Elsewhere)
+    path = reader._folder if here else getattr(reader, "path", None)
     return {} if path is None else {"gen_ai.memory.store.id": str(path)}
 
 

@@ -177,3 +177,13 @@ def test_a_server_and_its_agents_make_them(tmp_path):
         ]
         assert {"node", "recall.recall"} <= set(calls)
         assert {"add_node", "memory.remember", "topics.memorize"} & set(calls), calls
+
+
+def test_a_read_names_the_store_that_its_view_is_of(seen, tmp_path):
+    with graphstore.open(tmp_path / "memory.gs") as kept, graphstore.open(":memory:") as passing:
+        kept.as_of().nodes()
+        kept.nodes()
+        passing.as_of().nodes()
+    found = [span.attributes.get("gen_ai.memory.store.id") for span in seen.taken()]
+
+    assert found == [str(tmp_path / "memory.gs")] * 2 + [None]

@@ -46,6 +46,8 @@ from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, 
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import networkx
     import pyarrow
 
@@ -751,6 +753,12 @@ class View(Reader):
 
     def _fixed(self) -> View:
         return self
+
+    @property
+    def _folder(self) -> Path | None:
+        """Where its store lies; None in memory."""
+        vectors = self._core.vectors
+        return None if vectors is None else vectors.folder  # type: ignore[no-any-return]
 
     @unlocked
     def path(
