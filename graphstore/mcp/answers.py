@@ -68,7 +68,8 @@ class Answer(Value):
 
 
 class Thing(Value):
-    """A node or an event in a line. `kind` is an event's type; an event's `valid_from` is when it happened. `cut`: the statement is longer than shown."""
+    """A node or an event in a line: `who` recorded what it says, and when. `kind` is an event's type; an event's `valid_from` is when it happened.
+    `cut`: the statement is longer than shown."""
 
     id: str
     what: Literal["node", "event"]
@@ -78,6 +79,7 @@ class Thing(Value):
     valid_from: datetime
     valid_to: datetime | None = None
     recorded_at: datetime
+    who: str | None = None
     key: str | None = None
     tags: tuple[str, ...] | None = None
     cut: bool | None = None
@@ -85,7 +87,13 @@ class Thing(Value):
     def __str__(self) -> str:
         how = "" if self.standing == "stands" else f" {self.standing.replace('_', ' ')},"
         at = when(self.valid_from) if self.what == "event" else during(self.valid_from, self.valid_to)
-        return f"{self.id} [{self.kind}] {self.statement} ({how.strip()}{' ' if how else ''}{at})"
+        told = _recorded(self.recorded_at, self.who, self.valid_from)
+        return f"{self.id} [{self.kind}] {self.statement} ({how.strip()}{' ' if how else ''}{at}; {told})"
+
+
+def _recorded(at: datetime, who: str | None, begin: datetime) -> str:
+    """When something was recorded, and by whom; `begin`: since when it holds, which is shown beside it."""
+    return f"recorded {'then' if at == begin else when(at)}{f' by {who}' if who else ''}"
 
 
 class Hit(Thing):
@@ -124,8 +132,10 @@ class LinkLine(Value):
 
     def __str__(self) -> str:
         other = f" ({self.other})" if self.other else ""
-        inferred = " [inferred]" if self.confidence == "inferred" else ""
-        return f"{self.source} {self.kind} {self.target}{other}{because(self.reason)}{inferred}"
+        inferred = ", inferred" if self.confidence == "inferred" else ""
+        told = _recorded(self.recorded_at, self.created_by, self.valid_from)
+        held = f"{self.id}: {during(self.valid_from, self.valid_to)}; {told}{inferred}"
+        return f"{self.source} {self.kind} {self.target}{other} ({held}){because(self.reason)}"
 
 
 class VersionLine(Value):
@@ -366,7 +376,12 @@ class Entry(Value):
             f" ({self.standing.replace('_', ' ')})" if self.standing and self.standing not in UPRIGHT else ""
         )
         by = f" → {', '.join(self.replaced_by)}" if self.replaced_by else ""
-        return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}{by}"
+        told = (
+            f" (recorded {when(self.recorded_at)})"
+            if self.recorded_at and self.recorded_at != self.at
+            else ""
+        )
+        return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}{by}{told}"
 
 
 class Timeline(Answer):
@@ -520,7 +535,12 @@ class Report(Answer):
             links = "; ".join(f"{link['relationship']} {link['target']}" for link in event["links"])
             times = f"{event['count']} times, last {event['last_seen']}" if "count" in event else None
             state = ", ".join(filter(None, (event["status"], times)))
-            tail = (f" ({state})" if state else "") + (f" — {links}" if links else "")
+            told = _recorded(
+                datetime.fromisoformat(event["recorded_at"]),
+                event.get("author"),
+                datetime.fromisoformat(event["timestamp"]),
+            )
+            tail = f" ({'; '.join(filter(None, (state, told)))})" + (f" — {links}" if links else "")
             yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)}{tail}"
 
 
@@ -614,16 +634,20 @@ class TakenBack(Written):
 
 
 class Undone(Written):
-    """What `undo` did: `undone` is the transaction it took back, `operations` what that was, `things` how each stands now. Undo its own `tx` to have
-    it again."""
+    """What `undo` did: `undone` is the transaction it took back, `operations` what that was, `things` how each stands now; `holds_again` what that had
+    closed or shaken. Undo its own `tx` to have it again."""
 
     undone: datetime
     operations: tuple[str, ...] = ()
     things: tuple[Thing, ...] = ()
+    holds_again: tuple[Thing, ...] = ()
+    now_shaky: tuple[Thing, ...] = ()
 
     def _lines(self) -> Iterable[str]:
         yield f"took back what was written at {exactly(self.undone)}: {'; '.join(self.operations)}"
         yield from (f"  now: {each}" for each in self.things)
+        yield from (f"  holds again: {each}" for each in self.holds_again)
+        yield from (f"  rests on it and is shaky now: {each}" for each in self.now_shaky)
 
 
 class Linked(Written):
@@ -695,7 +719,13 @@ def cut(text: str, most: int = STATEMENT) -> dict[str, Any]:
 
 def fields(view: View, node: Node | Event) -> dict[str, Any]:
     """The fields of a `Thing`."""
-    common = {"id": node.id, "standing": node.standing, "recorded_at": node.recorded_at, **cut(words(node))}
+    common = {
+        "id": node.id,
+        "standing": node.standing,
+        "recorded_at": node.recorded_at,
+        "who": node.author,
+        **cut(words(node)),
+    }
     if isinstance(node, Event):
         return {**common, "what": "event", "kind": node.type, "valid_from": node.occurred_at}
     return {

@@ -62,7 +62,7 @@ from graphstore.store import over_time
 from graphstore.topics import topics
 from graphstore.values import content_diff as differences
 from graphstore.values.models import UPRIGHT, Event, Json, Node, Standing, Version, words
-from graphstore.values.period import moment
+from graphstore.values.period import instant, iso, moment
 from graphstore.values.text import line
 
 _CELL = 2_000  # characters of a text in a row
@@ -314,7 +314,7 @@ class Graph:
             )
 
         first = report(0)
-        listed = _Reported(first, lambda skip: report(skip)["events"], limit)
+        listed = _Reported(question.view, first, lambda skip: report(skip)["events"], limit)
         head = {name: first[name] for name in ("total_events", "time_range")}
         return question.page(Report, listed, summary=first["summary"].partition(" Shown: ")[0], **head)
 
@@ -327,8 +327,8 @@ def _each(text: str | None) -> list[str] | None:
 class _Reported(Later):
     """The patterns of a report and all its events: what had no room in it is read when a page comes to it."""
 
-    def __init__(self, first: Json, rest: Callable[[int], list[Json]], limit: int | None) -> None:
-        self._patterns, self._rest = first["patterns"], rest
+    def __init__(self, view: View, first: Json, rest: Callable[[int], list[Json]], limit: int | None) -> None:
+        self._view, self._patterns, self._rest = view, first["patterns"], rest
         total: int = first["total_events"]
         self._total = total if limit is None else min(total, limit)
         self._begin, self._events = 0, first["events"]
@@ -342,7 +342,10 @@ class _Reported(Later):
         event = number - len(self._patterns)
         if not self._begin <= event < self._begin + len(self._events):
             self._begin, self._events = event, self._rest(event)
-        return Part("events", self._events[event - self._begin])
+        told = self._events[event - self._begin]
+        found = self._view.event(told["id"])
+        who = {} if found.author is None else {"author": found.author}
+        return Part("events", {**told, "recorded_at": iso(instant(found.recorded_at)), **who})
 
 
 # ---------------------------------------------------------------- timelines
@@ -379,28 +382,22 @@ def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
     if topic.found_by is None:
         raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or topic}")
     by_words = topic.found_by not in ("key", "tag")
-    statements = [
-        Entry(
-            at=each.valid_from,
-            what="version",
-            id=each.id,
-            kind=_kind(view, each.id) if by_words else each.name,
-            standing=each.standing,
-            until=each.valid_to,
-            replaced_by=each.replaced_by or None,
-            **cut(each.says),
-        )
-        for each in (*topic.past, *topic.current, *topic.planned)
-    ]
+    statements = [_stated(view, each) for each in (*topic.past, *topic.current, *topic.planned)]
     of = f"statements about {line(about, _ABOUT)}" if by_words else f"topic {about}"
     stated = {each.id for each in statements}
     events = _events_of(view, stated, about.strip())
     return of, [*statements, *(each for each in events if each.id not in stated)]
 
 
-def _kind(view: View, id: str) -> str:
-    node = view.inspect(id).node
-    return node.kind if isinstance(node, Node) else node.type
+def _stated(view: View, said: topics.Mention) -> Entry:
+    """A statement of a topic, with what its version says of who recorded it and when."""
+    node = view.inspect(said.id).node
+    if isinstance(node, Event):
+        entry = _happened(node)
+    else:
+        told = next((each for each in view.history(node.id) if each.valid_from == said.valid_from), node)
+        entry = _version(told, said.id, said.standing, said.valid_to, said.replaced_by)
+    return entry.model_copy(update={"at": said.valid_from, "standing": said.standing, **cut(said.says)})
 
 
 def _instead(view: View, about: str) -> str:
@@ -420,7 +417,7 @@ def _happened(event: Event) -> Entry:
         what="event" if event.authorized is None else "message",
         id=event.id,
         kind=event.type,
-        who=event.sender_name or event.sender or event.agent,
+        who=event.sender_name or event.sender or event.agent or event.author,
         standing=event.standing,
         recorded_at=event.recorded_at,
         **cut(words(event) or event.media_path or ""),
@@ -549,8 +546,8 @@ def _spans(question: Question, id: str, unknown: NotFoundError) -> Traced:
 _GRAPH = (
     "Node({columns}) is what stands at the coordinate; standing is stands or shaky, content all of it as JSON text. "
     "Absent is what is known there and does not stand: the same columns without those of the content. "
-    "Event(id, type, occurred_at, description, status, count, source, agent, …) is what happened. Each kind of link is a relationship "
-    "in capitals with id, reason, strength, confidence, created_by, valid_from, valid_to, tx_from. An open end is 9999-12-31."
+    "Event(id, type, occurred_at, description, status, count, source, agent, author, …) is what happened. Each kind of link is a relationship "
+    "in capitals with id, reason, strength, confidence, created_by, author, valid_from, valid_to, tx_from. An open end is 9999-12-31."
 )
 
 

@@ -35,6 +35,7 @@ _AS_TOOLS = (
     (re.compile(rf"use retract\({_QUOTED}, reason=…\)"), r"use retract(id=\1, reason=…)"),
     (re.compile(rf"link\({_QUOTED}, 'contradicts', {_QUOTED}\)"), r"link(source=\1, kind='contradicts', target=\2)"),
     (re.compile(r"snapshots\(\) lists them"), "schema() lists them"),
+    (re.compile(r"changes\(\) lists them, each with its tx"), "why(id=…) lists what was done to a thing: recorded_at is the tx"),
 )  # fmt: skip
 _NEAREST = re.compile(rf"Nearest: {_QUOTED}")
 _AMBIGUOUS = re.compile(r"is ambiguous: ([^,.]+)")
@@ -116,6 +117,8 @@ def _next(tool: str, arguments: Mapping[str, Any], error: GraphStoreError, text:
 
 
 def _after_not_found(tool: str, arguments: Mapping[str, Any], text: str) -> str:
+    if tool == "undo":
+        return "call undo(tx=…) with the whole tx that was meant."
     if found := _ABSENT.search(text):
         return f"call what_superseded(id_or_text={_quoted(found[1][1:-1])})."
     if found := _AMBIGUOUS.search(text):
@@ -126,7 +129,8 @@ def _after_not_found(tool: str, arguments: Mapping[str, Any], text: str) -> str:
         return f"call timeline({found[1]}={_quoted(_got(arguments, text))})."
     if found := _NEAREST.search(text):
         return f"call get(id={_quoted(found[1][1:-1])}) if that was meant, else search(query={_quoted(_got(arguments, text))})."
-    return f"call search(query={_quoted(_got(arguments, text))})."
+    got = _got(arguments, text)
+    return f"call search(query={_quoted(got)})." if got.strip() else "call search(query=…) for its id."
 
 
 def _got(arguments: Mapping[str, Any], text: str) -> str:

@@ -34,6 +34,7 @@ from graphstore.mcp.desk import Desk, Rare, Written, who, whole_ids
 from graphstore.mcp.read_tools import RESTS, Id
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
+from graphstore.store.store import Store
 from graphstore.values import sameness
 from graphstore.values.models import UPRIGHT, Change, Event, Inspection, Link, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
@@ -212,7 +213,10 @@ class Writes:
         if new.key or new.id or new.valid_to or any(new.linked.values()):
             return None
         always = (new.valid_from or "").strip().lower() == "beginning"
-        view = self._desk.view(iso(BEGINNING) if always else new.valid_from)
+        view = self._desk.view()
+        if new.valid_from:
+            since = iso(BEGINNING) if always else new.valid_from
+            view = self._desk.view(moment(view._time(since, "valid_from")).isoformat())
         for hit in recall.recall(view, new.statement.replace(":", " "), _ALIKE, kinds=new.kind, hops=0):
             node = hit.node
             if isinstance(node, Node) and not (node.key or node.scope) and _says(node, new):
@@ -380,17 +384,26 @@ class Writes:
         ctx: Context | None = None,
     ) -> Undone:
         """Take back a slip: all that one call wrote."""
-        store = self._desk.store
+        store, before = self._desk.store, self._desk.view()
         done = store.undo(tx, reason=reason, author=who(ctx))
         of = moment(instant(done.subject))
-        changes = [each for each in store.changes(since=of - timedelta(microseconds=1)) if each.tx == of]
+        changes = undone = _changes(store, of)
+        while undone and undone[0].verb == "undo":  # the undo of an undo is about what that took back
+            undone = _changes(store, moment(instant(undone[0].subject)))
         view = self._desk.view()
+        ids = _concerned(view, undone)
+        again = [each for id in ids for each in _again(view, before, id)]
+        closed = [link.target for id in ids for link in view.supersedes(id)]
+        shaken = {node.id for id in (*ids, *(each.id for each in again)) for node in _resting(before, id)}
+        firm = [view.node(id) for id in sorted(shaken) if _standing(view, id) == "stands"]
         return Undone(
             at=at(view),
             tx=done.tx,
             undone=of,
             operations=tuple(f"{each.verb} {each.subject}" for each in changes[:_SHOWN]),
-            things=tuple(_subjects(view, changes)),
+            things=tuple(things(view, [view.inspect(id).node for id in ids[:_SHOWN]])),
+            holds_again=_once([*again, *things(view, firm)])[:_SHOWN],
+            now_shaky=tuple(_newly_shaken(view, before, [*ids, *closed])),
         )
 
     # ------------------------------------------------------------------ link
@@ -509,6 +522,11 @@ class Writes:
         return Forgotten(at=at(view), tx=done[-1] if done else None, thing=thing(view, view.inspect(id).node))
 
 
+def _changes(store: Store, tx: datetime) -> list[Change]:
+    """The operations of one transaction."""
+    return [each for each in store.changes(since=tx - timedelta(microseconds=1)) if each.tx == tx]
+
+
 def _once(found: Iterable[Thing]) -> tuple[Thing, ...]:
     return tuple({each.id: each for each in found}.values())
 
@@ -562,15 +580,18 @@ def _conflicts(view: View, node: Node) -> list[Thing]:
     return things(view, [disagreement(each, node.id) for each in found])
 
 
-def _subjects(view: View, changes: Iterable[Change]) -> list[Thing]:
-    """The nodes and events that operations were about, as they stand in a view."""
-    found = []
+def _concerned(view: View, changes: Iterable[Change]) -> list[str]:
+    """The ids of the nodes and events that operations were about, and of the ends of the links."""
+    found: dict[str, None] = {}
     for id in dict.fromkeys(each.subject for each in changes):
         with suppress(NotFoundError):
             about = view.inspect(id)
-            if isinstance(about, Inspection):
-                found.append(about.node)
-    return things(view, found[:_SHOWN])
+            found |= dict.fromkeys(
+                [about.node.id]
+                if isinstance(about, Inspection)
+                else [about.source.id, about.target.id]  # of a link
+            )
+    return list(found)
 
 
 def _shaken(view: View, id: str) -> list[Thing]:

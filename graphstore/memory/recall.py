@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
 from itertools import islice
@@ -244,7 +244,7 @@ def _standing(
             {
                 "text": text,
                 "hits": hits,
-                "note": _note(text, found, lens.note, elsewhere),
+                "note": _note(text, found, lens.note, elsewhere, {hit.node.id.casefold() for hit in hits}),
                 "left_out": len(order.best) - len(shown),
                 "elsewhere": elsewhere,
             }
@@ -661,7 +661,10 @@ def fuse(rankings: Sequence[Sequence[T]], rrf: float = 60) -> dict[T, float]:
     return fused
 
 
-def _note(text: str, found: Found, note: str, elsewhere: Mapping[str, int]) -> str:
+def _note(
+    text: str, found: Found, note: str, elsewhere: Mapping[str, int], named: Container[str] = ()
+) -> str:
+    """How it was searched, and what of the text is nowhere. `named`: ids of what was found, in lower case."""
     listed = ", ".join(
         f"{many} {standing}" for standing, many in elsewhere.items() if standing != OTHER_SCOPES
     )
@@ -669,8 +672,8 @@ def _note(text: str, found: Found, note: str, elsewhere: Mapping[str, int]) -> s
         note = f"{note}; what does not stand says it: {listed} (standing=any shows them)"
     if OTHER_SCOPES in elsewhere:
         note = f"{note}; {elsewhere[OTHER_SCOPES]} in other scopes say it (without scope= they are shown)"
-    if found.unknown:
-        return f"{note}; no word here is {' or '.join(map(repr, found.unknown))}"
+    if unknown := [word for word in found.unknown if word.casefold() not in named]:
+        return f"{note}; no word here is {' or '.join(map(repr, unknown))}"
     return note if found.matches or words(text) else f"{note}; {text!r} holds no word"
 
 

@@ -592,7 +592,9 @@ def test_a_server_of_a_follower_sees_what_the_writer_told_meanwhile(disk_store):
 
 
 def test_words_are_told_beside_the_structure(ana):
-    assert "table [plan] scale the session table (shaky, 2026-01-08 → …)" in ana.told("search", query="table")
+    assert "table [plan] scale the session table (shaky, 2026-01-08 → …; recorded 2026-01-10)" in ana.told(
+        "search", query="table"
+    )
 
 
 # ---------------------------------------------------------------- resources and the prompt
@@ -942,7 +944,7 @@ def test_the_timeline_of_a_topic_has_its_outage_deploy_and_fix_and_marks_what_fe
         ("fix", "stands"), ("outage", "stands"), ("release", "stands"), ("pg16", "stands"),
         ("slip", "retracted"), ("pg14", "superseded"),
     } == {(each["id"], each["standing"]) for each in entries}  # fmt: skip
-    assert "pg14 [billing_v1] Postgres 14 (superseded) → pg16" in billing.told("timeline", about="billing")
+    assert "pg14 [fact] ana: Postgres 14 (superseded) → pg16" in billing.told("timeline", about="billing")
 
 
 @pytest.mark.parametrize(

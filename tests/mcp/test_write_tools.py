@@ -150,7 +150,8 @@ def test_a_fix_resolves_an_incident_and_has_no_status_of_its_own(ana, store):
     assert ("active", None) == (outage["status"], fix.get("status"))
     assert "resolved" == store.event(outage["event"]["id"]).status
     told = ana.call("events", since="90d").content[0].text
-    assert "down (resolved)" in told and "mended —" in told
+    assert "down (resolved; recorded 2026-03-01 by ana)" in told
+    assert "mended (recorded then by ana) — resolves" in told
 
 
 def test_a_message_has_its_thread_and_sender(ana, store):
@@ -235,8 +236,52 @@ def test_a_slip_is_undone_by_the_tx_of_its_answer(ana, store):
     assert ("stands", None) == (store.node("tue").standing, store.node("tue").valid_to)
     change = store.changes()[-1]
     assert ("undo", "ana", "it was another project") == (change.verb, change.author, change.reason)
+    assert ["tue"] == [each["id"] for each in found["holds_again"]]
     assert "took back what was written at" in ana.told("undo", tx=found["tx"], reason="it was this one")
     assert "fri" == store.nodes(key="deploy_day")[0].id
+
+
+def test_an_undo_says_what_is_firm_or_shaky_by_it(ana):
+    ana.ask(
+        "remember", statement="we deploy on Tuesdays", key="deploy_day", id="tue", valid_from="2026-01-01"
+    )
+    ana.ask("remember", statement="Support watches then", id="watch", derived_from=["tue"])
+    slip = ana.ask("remember", statement="we deploy on Fridays", key="deploy_day", id="fri")
+    assert ["watch"] == [each["id"] for each in slip["now_shaky"]]
+    undone = ana.ask("undo", tx=slip["tx"], reason="a slip")
+    again = ana.ask("undo", tx=undone["tx"], reason="no slip")
+
+    assert ["tue", "watch"] == [each["id"] for each in undone["holds_again"]]
+    assert ["watch"] == [each["id"] for each in again["now_shaky"]]
+    assert "holds again: watch" in ana.told("undo", tx=again["tx"], reason="it was one")
+
+
+def test_an_undone_supersession_says_what_holds_again(ana):
+    for name in ("old", "new"):
+        ana.ask("remember", statement=f"the {name} pier", id=name, valid_from="2026-01-01")
+    done = ana.ask("supersede", old="old", by="new", valid_from="2026-02-01")
+    found = ana.ask("undo", tx=done["tx"], reason="another pier")
+
+    assert [("old", "stands")] == [(each["id"], each["standing"]) for each in found["things"]]
+
+
+def test_an_undone_link_says_how_its_ends_stand(ana):
+    for name in ("rope", "knot"):
+        ana.ask("remember", statement=f"there is a {name}", id=name)
+    done = ana.ask("link", source="knot", kind="part_of", target="rope")
+    found = ana.ask("undo", tx=done["tx"], reason="no")
+
+    assert ["knot", "rope"] == [each["id"] for each in found["things"]]
+
+
+def test_an_undo_of_no_transaction_names_the_nearest(ana):
+    done = ana.ask("remember", statement="a plan", id="plan")
+    told = ana.refused("undo", tx="2026-01-01", reason="x")
+
+    assert f"Nearest: {done['tx'].replace('T', ' ')} (add_node plan by ana)." in told
+    assert "changes()" not in told and told.endswith(
+        "Next: call undo(tx=…) with the whole tx that was meant."
+    )
 
 
 def test_what_was_built_on_is_not_undone_and_named(ana, store):

@@ -122,10 +122,23 @@ class Undoing:
 
     # ------------------------------------------------------------------ whether it may be
 
+    def _nearest(self) -> str:
+        """The transactions before and after the instant, in words."""
+        index, at = self.index, self.ops.start
+        near = {index.o_tx[op]: op for op in (at - 1, at) if 0 <= op < index.mark().ops}
+        told = [
+            f"{exactly(tx)} ({index.o_verb[op]} {index.o_subject[op]}{f' by {who}' if (who := index.o_author[op]) else ''})"
+            for tx, op in sorted(near.items(), key=lambda each: abs(each[0] - self.of))
+            if tx != self.work.tx
+        ]
+        return f" Nearest: {', '.join(told)}." if told else ""
+
     def _refuse_lasting(self) -> None:
         index, name = self.index, exactly(self.of)
         if not self.ops:
-            raise NotFoundError(f"there is no transaction at {name}. changes() lists them, each with its tx.")
+            raise NotFoundError(
+                f"there is no transaction at {name}.{self._nearest()} changes() lists them, each with its tx."
+            )
         if not any(index.believed_op(op, self.work.tx) for op in self.ops):
             raise ConflictError(
                 f"the transaction at {name} is taken back already. Undo that undo to have it again."
