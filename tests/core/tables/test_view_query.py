@@ -670,3 +670,22 @@ def test_a_relationship_table_is_made_when_a_text_names_it(store: GraphStore) ->
     assert ["CAUSED_BY"] == made()
     assert [{"kind": "SUPPORTS"}] == view.query("MATCH ()-[r]->() RETURN label(r) AS kind").rows()
     assert len(store.vocabulary.kinds) == len(made())
+
+
+def test_an_event_and_a_link_have_their_authors(store: GraphStore) -> None:
+    with store.transaction(author="ana"):
+        store.record_event("error", "it is down", id="down")
+    with store.transaction(author="boris"):
+        store.record_event("error", "it is down")  # again: she recorded it first
+        store.add_node("fact", {"says": "carts are lost"}, id="lost")
+        store.link("lost", "caused_by", "down")
+    asked = "MATCH (n)-[r:CAUSED_BY]->(e:Event) RETURN n.author AS n, r.author AS r, e.author AS e"
+
+    assert [{"n": "boris", "r": "boris", "e": "ana"}] == store.query(asked).rows()
+    for text, has in (
+        ("MATCH (e:Event) RETURN e.nobody", "Event has id, type, occurred_at"),
+        ("MATCH ()-[r:CAUSED_BY]->() RETURN r.nobody", "A link has id, kind, reason"),
+        ("MATCH (n:Node) RETURN n.nobody", "Node has id, kind, key"),
+    ):
+        with pytest.raises(QueryError, match=f"no property 'nobody' .*{has}"):
+            store.query(text)
