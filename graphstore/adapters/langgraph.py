@@ -11,6 +11,7 @@ from typing import Any
 from langgraph.store.base import (
     BaseStore,
     GetOp,
+    IndexConfig,
     Item,
     ListNamespacesOp,
     MatchCondition,
@@ -23,6 +24,7 @@ from langgraph.store.base import (
 )
 
 from graphstore.adapters import places
+from graphstore.adapters.item_vectors import ItemVectors
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.memory.recall import recall
@@ -35,6 +37,7 @@ __all__ = ["LangGraphStore"]
 KIND = "item"
 _SOURCE = "langgraph:"
 _UNSEARCHED = "unsearched"  # the tag of an item put with `index=False`
+_AT = "index:"  # the tag of a path at which an item is searched
 _TTL = "ttl:"  # the tag that says how many minutes an item lives
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": operator.eq,
@@ -51,21 +54,31 @@ class LangGraphStore(BaseStore):
 
     A batch reads first and then writes what it puts as one transaction. A deleted item has ended and is still there at `as_of`. A time to live is in
     minutes; reading an item lengthens it only with `ttl={"refresh_on_read": True}`, since that is a write. `query` finds by words, and by meaning
-    where the store has an embedder; without one, items come with the last written first.
+    where the store has an embedder; without one, items come with the last written first. With `index`, as LangGraph's own stores take it, a query ranks
+    all items of the namespace by its embeddings, which are made when they are first searched and kept in this process.
     """
 
     supports_ttl = True
 
-    def __init__(self, store: Store, *, ttl: TTLConfig | None = None) -> None:
+    def __init__(
+        self, store: Store, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
+    ) -> None:
         self._store: Store | None = store
         self._reader: Reader = store
         self.ttl_config = {"refresh_on_read": False, **(ttl or {})}
+        self._vectors = None if index is None else ItemVectors(index)
+
+    @property
+    def index_config(self) -> IndexConfig | None:
+        """What was given as `index`."""
+        return None if self._vectors is None else self._vectors.config
 
     def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> LangGraphStore:
         """The same items at another coordinate, to be read only: `put` and `delete` raise InvalidError there."""
         if self._store is None:
             raise InvalidError("this is at a coordinate already. Call as_of on the store's own adapter.")
         past = LangGraphStore(self._store, ttl=self.ttl_config)
+        past._vectors = self._vectors
         past._reader, past._store = self._store.as_of(valid=valid, tx=tx), None
         return past
 
@@ -100,7 +113,7 @@ class LangGraphStore(BaseStore):
         with store.transaction(reason="langgraph"):
             for id, op in puts.items():
                 if op.value is not None:
-                    tags = [_UNSEARCHED] if op.index is False else []
+                    tags = [_UNSEARCHED] if op.index is False else [_AT + path for path in op.index or ()]
                     until = None
                     if op.ttl is not None:
                         tags.append(f"{_TTL}{op.ttl}")
@@ -132,12 +145,13 @@ class LangGraphStore(BaseStore):
             )
 
         last = op.offset + op.limit
-        if op.query and not op.query.isspace():
+        asks = bool(op.query) and not str(op.query).isspace()
+        if asks and self._vectors is None:
             scored = self._recalled(op, wanted, last)
         else:
             nodes = [node for node in self._reader.nodes(KIND) if wanted(node)]
             nodes.sort(key=lambda node: node.recorded_at, reverse=True)
-            scored = [(node, None) for node in nodes]
+            scored = self._ranked(str(op.query), nodes) if asks else [(node, None) for node in nodes]
         page = scored[op.offset : last]
         self._refresh([node for node, _ in page], op.refresh_ttl)
         return [SearchItem(**self._described(node), score=score) for node, score in page]
@@ -164,6 +178,14 @@ class LangGraphStore(BaseStore):
             if len(fitting) >= last or len(hits) < k:
                 return fitting
             k *= 2
+
+    def _ranked(self, query: str, nodes: list[Node]) -> list[tuple[Node, float | None]]:
+        """All of these by the embeddings of the index, the nearest first; last what is not searched."""
+        assert self._vectors is not None
+        fields = self._vectors.fields
+        asked = [(node.content, _paths(node.tags, fields)) for node in nodes]
+        scored = list(zip(nodes, self._vectors.scores(query, asked), strict=True))
+        return sorted(scored, key=lambda each: (each[1] is None, -(each[1] or 0.0)))
 
     def _list(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         namespaces = {
@@ -209,6 +231,12 @@ def _id(namespace: Iterable[str], key: str) -> str:
 def _source(namespace: Iterable[str]) -> str:
     """Where an item is from; that of a namespace above begins alike."""
     return _SOURCE + "".join(places.joined((part,)) + "/" for part in namespace)
+
+
+def _paths(tags: Iterable[str], fields: tuple[str, ...]) -> tuple[str, ...]:
+    """At which paths of its value an item is searched, by its tags."""
+    own = tuple(tag.removeprefix(_AT) for tag in tags if tag.startswith(_AT))
+    return () if _UNSEARCHED in tags else own or fields
 
 
 def _lies(namespace: tuple[str, ...], condition: MatchCondition) -> bool:

@@ -34,10 +34,10 @@ class AgentSession(SessionABC):
         store: Store,
         *,
         scope: str = "",
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings = SessionSettings().resolve(session_settings)
         self._above = scope
         self._scope = "/".join(filter(None, (scope, places.joined((session_id,)))))
         self._store: Store | None = store

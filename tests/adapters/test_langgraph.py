@@ -162,3 +162,41 @@ def test_what_is_no_operation_is_refused(store):
         memory = LangGraphStore(store)
         memory.put(ALICE, "a", {"n": 1})
         memory.search(ALICE, filter={"n": {"$like": 1}})
+
+
+def counted(texts):
+    """Vectors of how often each of three letters is in a text."""
+    return [[float(text.count(letter)) for letter in "abc"] for text in texts]
+
+
+def test_an_index_ranks_all_of_a_namespace_by_the_nearest_text_of_each(store):
+    asked: list[list[str]] = []
+
+    def embed(texts):
+        asked.append(list(texts))
+        return counted(texts)
+
+    memory = LangGraphStore(store, index={"dims": 3, "embed": embed, "fields": ["title", "notes[*].text"]})
+    memory.put(ALICE, "a", {"title": "aaa", "notes": [{"text": "bbb"}, {"text": "c"}], "body": "abc"})
+    memory.put(ALICE, "b", {"title": "aab"})
+    memory.put(ALICE, "none", {"title": "aaa"}, index=False)
+    memory.put(ALICE, "own", {"title": "ccc", "body": "bb"}, index=["body"])
+
+    assert keys(memory.search(ALICE, query="b")) == ["own", "a", "b", "none"] or keys(
+        memory.search(ALICE, query="b")
+    ) == ["a", "own", "b", "none"]
+    assert [item.score is None for item in memory.search(ALICE, query="b")] == [False] * 3 + [True]
+    assert keys(memory.search(ALICE, query="a", limit=2, offset=1)) == ["b", "own"]
+    texts = [text for each in asked for text in each if text not in ("a", "b")]
+    assert sorted(texts) == ["aaa", "aab", "bb", "bbb", "c"], "each text once, none of another path"
+
+
+def test_an_index_of_an_asynchronous_function_and_of_other_dimensions(store):
+    async def embed(texts):
+        return counted(texts)
+
+    memory = LangGraphStore(store, index={"dims": 3, "embed": embed})
+    memory.put(ALICE, "k", {"says": "abc"})
+    assert asyncio.run(memory.asearch(ALICE, query="a"))[0].key == "k"
+    with pytest.raises(InvalidError, match="dims=2"):
+        LangGraphStore(store, index={"dims": 2, "embed": counted}).search(ALICE, query="a")
