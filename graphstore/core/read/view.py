@@ -758,7 +758,7 @@ class View(Reader):
     def _folder(self) -> Path | None:
         """Where its store lies; None in memory."""
         vectors = self._core.vectors
-        return None if vectors is None else vectors.folder  # type: ignore[no-any-return]
+        return None if vectors is None else vectors.folder
 
     @unlocked
     def path(
