@@ -128,7 +128,7 @@ def test_the_store_and_the_rows_say_the_same(world: World) -> None:
 
 
 def test_there_are_enough_tasks() -> None:
-    assert len(READ) + len(WRITTEN) >= 90
+    assert len(READ) + len(WRITTEN_ANY_TIME) >= 119, "over stdio and over HTTP each"
     assert len({task.name for task in [*READ, *WRITTEN]}) == len(READ) + len(WRITTEN)
 
 
@@ -516,28 +516,28 @@ SAMPLE = (
 )  # fmt: skip
 ASKED = {question for question, *_ in QUESTIONS}
 SAMPLED = [task for task in READ if task.name in SAMPLE or task.question in ASKED]
+OTHERS = [task for task in READ if task not in SAMPLED]
+BY_THE_HOUR = ("remember_a_new_value_of_a_slot", "an_event_that_comes_again_and_is_resolved")
+"""They ask what the hour is, or for the week before it; a process has a clock of its own."""
+WRITTEN_ANY_TIME = [task for task in WRITTEN if task.name not in BY_THE_HOUR]
 ENV = {**os.environ, "PYTHONPATH": str(Path(graphstore.__file__).parents[1])}
 
 
-@pytest.fixture(scope="module")
-def over_stdio(
-    portal: BlockingPortal, world: World, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Caller]:
-    copy = shutil.copytree(world.path, tmp_path_factory.mktemp("stdio") / "memory.gs")
+@contextmanager
+def stdio(portal: BlockingPortal, world: World, path: Path, *how: str) -> Iterator[Caller]:
+    """A client of a process of the store at a path, over its standard input and output."""
     started = StdioServerParameters(
-        command=sys.executable, args=["-m", "graphstore", "mcp", str(copy)], env=ENV
+        command=sys.executable, args=["-m", "graphstore", "mcp", str(path), *how], env=ENV
     )
     client = Client(started, client_info=Implementation(name="scribe", version="1"))
     with portal.wrap_async_context_manager(client):
         yield Caller(portal, client, world, Clock(NOW), "scribe")
 
 
-@pytest.fixture(scope="module")
-def over_http(
-    portal: BlockingPortal, world: World, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Caller]:
-    copy = shutil.copytree(world.path, tmp_path_factory.mktemp("http") / "memory.gs")
-    command = [sys.executable, "-m", "graphstore", "mcp", str(copy), "--http", "127.0.0.1:0"]
+@contextmanager
+def http(portal: BlockingPortal, world: World, path: Path, *how: str) -> Iterator[Caller]:
+    """A client of a process of the store at a path, over HTTP."""
+    command = [sys.executable, "-m", "graphstore", "mcp", str(path), *how, "--http", "127.0.0.1:0"]
     with subprocess.Popen(command, env=ENV, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -549,6 +549,24 @@ def over_http(
             process.terminate()
 
 
+@pytest.fixture(scope="module")
+def over_stdio(
+    portal: BlockingPortal, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Caller]:
+    copy = shutil.copytree(world.path, tmp_path_factory.mktemp("stdio") / "memory.gs")
+    with stdio(portal, world, copy) as caller:
+        yield caller
+
+
+@pytest.fixture(scope="module")
+def over_http(
+    portal: BlockingPortal, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Caller]:
+    copy = shutil.copytree(world.path, tmp_path_factory.mktemp("http") / "memory.gs")
+    with http(portal, world, copy) as caller:
+        yield caller
+
+
 @pytest.mark.parametrize("task", SAMPLED, ids=lambda task: task.name)
 def test_task_over_stdio(over_stdio: Caller, task: Task) -> None:
     task.play(over_stdio)
@@ -557,6 +575,36 @@ def test_task_over_stdio(over_stdio: Caller, task: Task) -> None:
 @pytest.mark.parametrize("task", SAMPLED, ids=lambda task: task.name)
 def test_task_over_http(over_http: Caller, task: Task) -> None:
     task.play(over_http)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("task", OTHERS, ids=lambda task: task.name)
+def test_every_other_task_over_stdio(over_stdio: Caller, task: Task) -> None:
+    task.play(over_stdio)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("task", OTHERS, ids=lambda task: task.name)
+def test_every_other_task_over_http(over_http: Caller, task: Task) -> None:
+    task.play(over_http)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("task", WRITTEN_ANY_TIME, ids=lambda task: task.name)
+def test_task_that_writes_over_stdio(
+    portal: BlockingPortal, world: World, tmp_path: Path, task: Task
+) -> None:
+    copy = shutil.copytree(world.path, tmp_path / "memory.gs")
+    with stdio(portal, world, copy, "--no-share") as caller:
+        task.play(caller)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("task", WRITTEN_ANY_TIME, ids=lambda task: task.name)
+def test_task_that_writes_over_http(portal: BlockingPortal, world: World, tmp_path: Path, task: Task) -> None:
+    copy = shutil.copytree(world.path, tmp_path / "memory.gs")
+    with http(portal, world, copy, "--no-share") as caller:
+        task.play(caller)
 
 
 def test_what_one_client_tells_over_http_another_reads(over_http: Caller, portal: BlockingPortal) -> None:
