@@ -269,8 +269,9 @@ class Shown(Protocol):
 
 def result(answer: Shown) -> CallToolResult:
     """An answer as a tool returns it: structured, and as text."""
+    texts = [answer.text(), *getattr(answer, "notes", tuple)()]
     return CallToolResult(
-        content=[TextContent(type="text", text=clean(answer.text()))],
+        content=[TextContent(type="text", text=clean(text)) for text in texts],
         structured_content=answer.model_dump(**_WIRE),
     )
 

@@ -66,15 +66,25 @@ class Deletion(BaseModel):
 class _Reply(BaseModel):
     def text(self) -> str:
         """Its fields as JSON; of a single field its value."""
-        fields: Any = self.model_dump(mode="json", by_alias=True)
+        fields: Any = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"skipped"})
         only = next(iter(fields.values())) if len(fields) == 1 else fields
         return clean_json(orjson.dumps(only, option=orjson.OPT_INDENT_2).decode())
 
 
 class Entities(_Reply):
-    """The entities that are new."""
+    """The entities that are new, and the names of those that were there already, of which nothing was written."""
 
     entities: list[Entity]
+    skipped: list[str] | None = None
+
+    def notes(self) -> list[str]:
+        """What an agent would else take for written."""
+        if not self.skipped:
+            return []
+        names = ", ".join(self.skipped)
+        return [
+            f"Skipped, as they exist already: {names}. To add observations to them call add_observations."
+        ]
 
 
 class Relations(_Reply):
@@ -139,7 +149,9 @@ class Memory:
                         )
                     else:
                         store.add_node(each.entityType or "entity", content, id=each.name, source=source)
-        return Entities(entities=made)
+        left = list(map(id, made))
+        skipped = [each.name for each in entities if id(each) not in left]
+        return Entities(entities=made, skipped=skipped or None)
 
     def create_relations(self, relations: list[Relation], ctx: Context | None = None) -> Relations:
         """Create multiple new relations between entities in the knowledge graph. Relations should be in active voice."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,7 +34,10 @@ ENTITIES, RELATIONS = "create_entities", "create_relations"
 
 CASES: dict[str, tuple[list[tuple[str, dict[str, Any]]], Any, list[str], list[dict[str, str]]]] = {
     "entities are created": ([(ENTITIES, {"entities": [ALICE, BOB]})], {"entities": [ALICE, BOB]}, ["Alice", "Bob"], []),
-    "an entity twice": ([(ENTITIES, {"entities": [ALICE]})] * 2, {"entities": []}, ["Alice"], []),
+    "an entity twice": ([(ENTITIES, {"entities": [ALICE]})] * 2, {"entities": [], "skipped": ["Alice"]}, ["Alice"], []),
+    "an entity twice at once": (
+        [(ENTITIES, {"entities": [ALICE, person("Alice", "second"), BOB]})], {"entities": [ALICE, BOB], "skipped": ["Alice"]}, ["Alice", "Bob"], [],
+    ),
     "no entities": ([(ENTITIES, {"entities": []})], {"entities": []}, [], []),
     "a relation is created": (
         [(ENTITIES, {"entities": [ALICE, BOB]}), (RELATIONS, {"relations": CHAIN[:1]})], {"relations": CHAIN[:1]}, ["Alice", "Bob"], CHAIN[:1],
@@ -159,3 +163,11 @@ def test_names_and_texts_of_any_kind_are_kept_as_they_are(ana, name):
     assert ana.ask(ENTITIES, entities=[kept]) == {"entities": [kept]}
     assert ana.ask("open_nodes", names=[name])["entities"] == [kept]
     assert ana.ask("read_graph")["entities"] == [kept]
+
+
+def test_what_was_skipped_is_said_beside_what_was_created(ana):
+    ana.ask(ENTITIES, entities=[ALICE])
+    first, second = ana.call(ENTITIES, entities=[person("Alice", "allergic to nuts"), BOB]).content
+
+    assert [BOB] == json.loads(first.text), "the text of it is what is new, as JSON, and nothing else"
+    assert "Skipped" in second.text and "Alice" in second.text and "add_observations" in second.text
