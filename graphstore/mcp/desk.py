@@ -269,7 +269,7 @@ class Shown(Protocol):
 
 def result(answer: Shown) -> CallToolResult:
     """An answer as a tool returns it: structured, and as text."""
-    texts = [answer.text(), *getattr(answer, "notes", tuple)()]
+    texts = [answer.text(), *getattr(answer, "beside", tuple)()]
     return CallToolResult(
         content=[TextContent(type="text", text=clean(text)) for text in texts],
         structured_content=answer.model_dump(**_WIRE),

@@ -77,7 +77,7 @@ class Entities(_Reply):
     entities: list[Entity]
     skipped: list[str] | None = None
 
-    def notes(self) -> list[str]:
+    def beside(self) -> list[str]:
         """What an agent would else take for written."""
         if not self.skipped:
             return []

@@ -68,7 +68,7 @@ def test_what_is_created_is_read(known):
 def test_an_entity_that_is_there_is_left_as_it_is(known):
     other = {**ADA, "observations": ["something else"]}
 
-    assert {"entities": []} == known.ask("create_entities", entities=[other])
+    assert {"entities": [], "skipped": ["Ada"]} == known.ask("create_entities", entities=[other])
     assert {"entities": [ADA], "relations": [WORKS]} == known.ask("open_nodes", names=["Ada"])
 
 
