@@ -49,7 +49,10 @@ def demo(
         from graphstore.cli import made_up_team
 
         place = made_up_team.make(folder or Path("graphstore-demo"))
-        answer({"store": str(place)}, True) if as_json else typer.echo(tours.look_at(str(place)))
+        if as_json:
+            answer({"store": str(place)}, True)
+        else:
+            typer.echo(f"Wrote two weeks of a made-up team into {place}.\n{tours.look_at(str(place))}")
         return
     with progress_bar("reading the history") as progress:
         tour = tours.run(repository, folder, progress)

@@ -68,7 +68,11 @@ def test_what_is_no_store_has_no_page(tmp_path: Path) -> None:
 
 def test_the_made_up_team_is_written_once(tmp_path: Path) -> None:
     said = run("demo", "--team", "--folder", tmp_path)
-    assert f"Look at it: graphstore page {tmp_path / 'team.gs'}\n" == said.stdout
+    place = tmp_path / "team.gs"
+    assert [
+        f"Wrote two weeks of a made-up team into {place}.",
+        f"Look at it: graphstore page {place}",
+    ] == said.stdout.splitlines()
     with graphstore.open(tmp_path / "team.gs", read_only=True) as store:
         assert (1, 1) == (len(store.shaky()), len(store.contradictions()))
         assert store.verify().ok
