@@ -50,7 +50,12 @@ class ScopedStores(Generic[Door]):
         return [each.door for each in self._open.values()]
 
     async def door(self, scopes: tuple[str, ...]) -> Door:
-        """The door to what these scopes hold now. Raises Refused when too many sets of scopes are open."""
+        """The door to what these scopes hold now. Raises Refused when too many sets of scopes are open, and for a store in PostgreSQL."""
+        if self._store._place.shared:
+            raise Refused(
+                501,
+                "a store in PostgreSQL is served whole. Use a token without scopes, or a store in a folder.",
+            )
         scopes = _set(scopes)
         async with self._turns[scopes]:
             found = self._open.get(scopes)
