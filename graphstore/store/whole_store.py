@@ -241,25 +241,27 @@ class WholeStore(Writer):
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
-        with self._core.lock:
-            self._usable()
-            index = self._core.index
-            mark = index.mark()
-            events = index.is_event.count(True, 0, mark.entities)
-            return {
-                "path": None if self.path is None else str(self.path),
-                "nodes": mark.entities - events,
-                "events": events,
-                "versions": mark.versions - events,
-                "rows": mark.rows,
-                "links": mark.links,
-                "link_rows": mark.link_rows,
-                "operations": mark.ops,
-                "transactions": index.transactions,
-                "journal_bytes": self._core.journal.size(),
-                "last_tx": moment(index.last_tx) if index.transactions else None,
-                "custom_kinds": [kind["name"] for kind in index.kinds],
-            }
+        return self._looked(self._counts)
+
+    def _counts(self, sight: Sight) -> dict[str, Any]:
+        self._usable()
+        index = sight.index
+        mark = index.mark()
+        events = index.is_event.count(True, 0, mark.entities)
+        return {
+            "path": None if self.path is None else str(self.path),
+            "nodes": mark.entities - events,
+            "events": events,
+            "versions": mark.versions - events,
+            "rows": mark.rows,
+            "links": mark.links,
+            "link_rows": mark.link_rows,
+            "operations": mark.ops,
+            "transactions": index.transactions,
+            "journal_bytes": self._core.journal.size(),
+            "last_tx": moment(index.last_tx) if index.transactions else None,
+            "custom_kinds": [kind["name"] for kind in index.kinds],
+        }
 
     def _tables_thrown_away(self) -> int:
         """How often the graph tables in use held something else than was written, and were made anew."""

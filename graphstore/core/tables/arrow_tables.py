@@ -25,6 +25,7 @@ from graphstore.values.period import OPEN, Instant
 from graphstore.values.text import text_of_body
 
 _BATCH = 8_192
+_FEW = 64  # texts that are not looked at first for being one and the same
 _MOST = (1 << 31) - 1  # bytes of a column of text
 _INSTANT = pa.timestamp("us", tz="UTC")
 _NAMES = ("id", "kind", "key", "scope", "number", "content", "text", "tags", "trigger", "source", "author")
@@ -174,6 +175,8 @@ def json_text(value: Any) -> str:
 def texts(values: Iterable[str | None]) -> pa.Array:
     """A column of text."""
     values = values if isinstance(values, list) else list(values)
+    if len(values) > _FEW and values.count(values[0]) == len(values):
+        return texts(values[:1]).take(numbers(array("i", bytes(4 * len(values)))))
     known = [value or "" for value in values]
     data = "".join(known).encode()
     if len(data) == sum(map(len, known)):

@@ -167,7 +167,9 @@ def test_what_concerns_the_whole_store_waits_for_nobody_who_holds_the_index(busy
     with busy._core.lock:
         changes = elsewhere(busy.changes)
         stats = elsewhere(lambda: Memory(busy).stats())
+        counts = elsewhere(busy.stats)
     assert changes == busy.changes()
+    assert counts == busy.stats()
     assert stats == Memory(busy).stats()
 
 
