@@ -31,7 +31,8 @@ __all__ = ["OPERATIONS", "instrument", "to_file", "uninstrument"]
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "search_memory": (
         "node", "event", "nodes", "events", "inspect", "walk", "causes", "effects", "what_superseded", "versions", "query", "query_tables", "shaky", "contradictions",
-        "memory.recall", "recall.recall", "topics.latest_on", "context.context", "timeline.messages",
+        "history", "memory.recall", "recall.recall", "recall.mentions", "topics.latest_on", "topics.topic", "context.context",
+        "events.history_report", "timeline.messages",
     ),
     "create_memory": ("add_node", "record_event", "link", "bulk_load", "timeline.record_message"),
     "upsert_memory": ("memory.remember", "memory.remember_many", "working.record_outcome"),
@@ -207,8 +208,8 @@ def _records(found: Any) -> Sequence[Any]:
     """The things of an answer."""
     if found is None:
         return ()
-    for name in ("hits", "nodes", "current", "messages"):
-        inner = getattr(found, name, None)
+    for name in ("hits", "nodes", "current", "messages", "events"):
+        inner = found.get(name) if isinstance(found, Mapping) else getattr(found, name, None)
         if isinstance(inner, Sequence) and not isinstance(inner, str):
             return inner
     if isinstance(found, Sequence) and not isinstance(found, str):

@@ -19,9 +19,11 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import graphstore
 from graphstore import NotFoundError, memory
+from graphstore.events import report
 from graphstore.imports import otlp
 from graphstore.memory import recall
 from graphstore.remote import memory_spans as spans
+from graphstore.topics import topics
 from graphstore.values.period import instant, iso
 
 pytestmark = pytest.mark.in_process("looks at the spans of this process")
@@ -187,3 +189,19 @@ def test_a_read_names_the_store_that_its_view_is_of(seen, tmp_path):
     found = [span.attributes.get("gen_ai.memory.store.id") for span in seen.taken()]
 
     assert found == [str(tmp_path / "memory.gs")] * 2 + [None]
+
+
+def test_the_log_and_all_that_was_ever_said_are_searches_too(seen, store):
+    for n in range(2):
+        store.record_event("deploy", f"release {n} is out", occurred_at=store.at.tx)
+    seen.taken()
+    report.history_report(store, since="1d")
+    recall.mentions(store, "release")
+    topics.topic(store, "release")
+    found = [
+        (span.attributes["graphstore.call"], span.attributes["gen_ai.memory.record.count"])
+        for span in seen.taken()
+    ]
+
+    assert [("events.history_report", 2), ("recall.mentions", 2)] == found[:2]
+    assert "topics.topic" == found[2][0]
