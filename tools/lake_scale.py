@@ -39,7 +39,7 @@ QUESTIONS = {
     "nodes that hold": "SELECT count(*), sum(hash_of) FROM (SELECT {hash} AS hash_of FROM node_as_of({at}))",
     "links that hold": "SELECT count(*), sum(hash_of) FROM (SELECT {link} AS hash_of FROM link_as_of({at}))",
     "difference": "SELECT change, count(*) FROM node_diff({at}, {later}) GROUP BY change ORDER BY change",
-    "a chain": "SELECT old, new, step FROM succession_as_of('n1', {at}) ORDER BY step",
+    "a chain": "SELECT old, new, step FROM succession_as_of('n881', {at}) ORDER BY step",
 }
 DIALECTS = {
     # the number in an id, weighted by the number of its description: the same sum in every system
@@ -219,7 +219,7 @@ def of_store(folder: Path, versions: int) -> dict[str, Any]:
             "changed": sum(after.get(id, number) != number for id, number in before.items()),
             "removed": len(before.keys() - after.keys()),
         }
-        chain = ["n1", *[step.node.id for step in view.what_superseded("n1").chain]]
+        chain = ["n881", *[step.node.id for step in view.what_superseded("n881").chain]]
         answers = {
             "nodes that hold": [[len(before), sum(int(id[1:]) * number for id, number in before.items())]],
             "links that hold": [[len(held), sum(int(id[1:]) for id in held)]],

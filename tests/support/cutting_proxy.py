@@ -1,4 +1,4 @@
-"""A proxy on loopback that cuts a connection in the middle of a commit: before the server has it, or before its answer is back."""
+"""A proxy on loopback that cuts a connection in the middle of a commit: before the server has it, when it has half of it, or before its answer is back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tests.support.postgres import free_port
 
 
 class CuttingProxy:
-    """Passes bytes on to a port. `cut(mark, when)`: the next client that sends these bytes is cut off, `before` or `after` the server got them."""
+    """Passes bytes on to a port. `cut(mark, when)`: the next client that sends these bytes is cut off, `before` or `after` the server got them, or
+    in the `middle`, when it has half of them."""
 
     def __init__(self, to: int) -> None:
         self.port, self._to = free_port(), to
@@ -75,7 +76,9 @@ class CuttingProxy:
                         self.cuts += 1
                         if self.close_after_cut:
                             self._listen_no_more()
-                        if when == "before":
+                        if when == "middle":
+                            server.sendall(data[: len(data) // 2])
+                        if when != "after":
                             return
                         drop_answer = True
                     (server if side is client else client).sendall(data)

@@ -328,20 +328,24 @@ def test_two_processes_write_at_once(opened, url):
     check_whole([opened(), opened(read_only=True)], acknowledged)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_connection_cut_in_the_middle_of_a_commit_leaves_no_doubt(opened, servers, url, when):
+@pytest.mark.parametrize("when", ["before", "middle", "after"])
+@pytest.mark.parametrize(
+    "step, mark", [("turn", "select pg_advisory_lock("), ("lines", '"cut-{}"'), ("end", "select pg_advisory_unlock(")]
+)  # fmt: skip
+def test_a_connection_cut_at_any_step_of_a_commit_leaves_no_doubt(opened, servers, url, step, mark, when):
     from tests.support.cutting_proxy import CuttingProxy
 
     proxy = CuttingProxy(servers.primary.port)
     store = opened(url.replace(url.partition("@")[2].partition("/")[0], f"127.0.0.1:{proxy.port}"))
-    for number in range(12):
-        proxy.cut(f'"cut-{number}"'.encode(), when)
+    for number in range(4):
+        until(lambda: not store._core.journal.cluster.locked)  # each commit takes its turn, and ends it
+        proxy.cut(mark.format(number).encode(), when)
         store.add_node("fact", {"says": f"cut-{number}"}, id=f"n{number}")
-        assert number + 1 == proxy.cuts
+        until(lambda cuts=number + 1: cuts == proxy.cuts)
 
     proxy.close()
-    assert 12 == store.stats()["transactions"]
-    check_whole([opened()], [f"n{number}" for number in range(12)])
+    assert 4 == store.stats()["transactions"]
+    check_whole([opened()], [f"n{number}" for number in range(4)])
 
 
 def test_a_writer_that_was_stopped_is_fenced(opened, url):
