@@ -87,10 +87,17 @@ class Lake:
             if name == "operations":
                 self._forget(feed, feed.forgotten(since, goal[name]))
                 table = self.there(name)
+            empty = None  # what is of another table is looked at once, where it is much
             for part, after in feed.parts(name, since, goal[name]):
+                after = after._replace(tx=goal[name].tx)
                 counts["tx_to" in part.column_names] += len(part)
-                if len(part) or sum(after[:2]) - sum(since[:2]) >= PART:  # else it is looked at once more
-                    self._append(table, name, part, after._replace(tx=goal[name].tx))
+                if len(part):
+                    self._append(table, name, part, after)
+                    since, empty = after, None
+                else:
+                    empty = part, after
+            if empty is not None and sum(empty[1][:2]) - sum(since[:2]) >= PART:
+                self._append(table, name, *empty)
         return Taken(counts[0], counts[1], str(moment(max(goal["operations"].tx, since.tx))))
 
     def _made(self, name: str, identity: str) -> deltalake.DeltaTable:

@@ -118,6 +118,23 @@ def test_what_is_recorded_later_is_appended_and_nothing_else(store, tmp_path):
     )
 
 
+def test_a_table_that_has_nothing_of_a_long_history_is_written_once(tmp_path, monkeypatch):
+    for module in (change_feed, lake):
+        monkeypatch.setattr(module, "PART", 3)
+    with graphstore.open(":memory:") as store:
+        for number in range(20):
+            store.add_node("fact", {"n": number}, id="n") if not number else store.revise("n", {"n": number})
+        lake.export_delta(store, tmp_path / "lake")
+
+        tables = lake.Lake(str(tmp_path / "lake"))
+        assert 1 == tables.there("events").version() < tables.there("versions").version()
+        assert 0 == lake.export_delta(store, tmp_path / "lake")
+        assert 1 == tables.there("events").version()
+    assert [(0, 20)] == rows(
+        tmp_path / "lake", "SELECT (SELECT count(*) FROM events), count(*) FROM versions"
+    )
+
+
 def test_the_files_lie_by_the_month_of_their_tx(store, tmp_path):
     lake.export_delta(store, tmp_path / "lake")
 
