@@ -16,6 +16,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.sessions.joints import has_entry, segment_node, session_node
 from graphstore.sessions.pricing import Prices, prices
 from graphstore.sessions.segments.nodes import SESSION
+from graphstore.sessions.segments.sayings import is_trivial
 from graphstore.sessions.segments_read import Piece, between, of_project, pieces
 from graphstore.sessions.session_answers import SessionAnswer, priced, span, summed
 from graphstore.sessions.transcripts import transcript as transcripts
@@ -29,14 +30,15 @@ from graphstore.values.text import line
 from graphstore.values.time_range import plural
 
 _LINE, _SNIPPET = 100, 160
-_TITLE = 200
+_TITLE, _ASKED = 200, 140
+_FILES = 6  # that a line names
 _MINUTE = 60_000_000
 
 
 class Worked(Value):
     """One piece of work: what a segment of a session was about, how it went and what it took. `node`: the segment's id.
 
-    `title`: what was done; `summary`: what was asked for. `session_name`: None where nothing but the piece is known of its session. `agents`: so many
+    `title`: what was done; `summary`: what was asked for; `written`: the files that were written, of those in `files`. `session_name`: None where nothing but the piece is known of its session. `agents`: so many
     sub-agents worked for it; their files, cost and tokens are among its own, `minutes` are by the clock on the wall. `agent`: of which sub-agent
     it is, where the session that this one worked for is not listed.
     """
@@ -57,9 +59,28 @@ class Worked(Value):
     session_name: str | None = None
     agents: int = 0
     agent: str | None = None
+    written: tuple[str, ...] = ()
+    request: str = ""
+    """What was asked for, where the user said it and it names work."""
+    session_request: str = ""
+    """What the session began with."""
 
     def __str__(self) -> str:
         return f"{when(self.started_at)}  {self.told}"
+
+    @property
+    def session_label(self) -> str:
+        """What its session is called, else what it began with."""
+        return self.session_name or self.session_request or ("a sub-agent" if self.agent else "a session")
+
+    def details(self, before: str = "") -> Iterator[str]:
+        """What was asked for, where neither the title nor the session nor the piece `before` says it; the commits; the files that were written."""
+        known = {line(each, _LINE) for each in (self.title, self.session_label, before)}
+        if self.title and self.request and line(self.request, _LINE) not in known:
+            yield f"asked: {line(self.request, _ASKED)}"
+        yield from (f"commit: {line(subject, _TITLE)}" for subject in self.commits)
+        if self.written:
+            yield f"wrote: {_named(self.written)}"
 
     @property
     def told(self) -> str:
@@ -98,7 +119,7 @@ class WorkOn(SessionAnswer):
 
     def _days(self) -> Iterator[str]:
         """The pieces below their day and session; those of which no session is known in a line each."""
-        day = session = ""
+        day = session = asked = ""
         for each in sorted(self.work, key=self._place):
             if each.session_name is None:
                 yield str(each)
@@ -106,14 +127,24 @@ class WorkOn(SessionAnswer):
                 continue
             if day != f"{each.started_at:%Y-%m-%d}":
                 day, session = f"{each.started_at:%Y-%m-%d}", ""
-                yield day
+                yield f"{day}{self._made_on(day)}"
             if session != each.session:
                 session = each.session
                 where = "" if self.project else f"{PurePosixPath(each.project).name}: "
-                name = each.session_name or ("a sub-agent" if each.agent else "a session")
-                yield f"  {where}{line(name, _TITLE)}  [{each.session}]"
+                yield f"  {where}{line(each.session_label, _TITLE)}  [{each.session}]"
             yield f"    {each.started_at:%H:%M}  {each.told}"
-            yield from (f"           commit: {line(subject, _TITLE)}" for subject in each.commits)
+            yield from (f"           {detail}" for detail in each.details(asked))
+            asked = each.request
+
+    def _made_on(self, day: str) -> str:
+        """How much was made on a day: commits, files."""
+        of_day = [each for each in self.work if f"{each.started_at:%Y-%m-%d}" == day]
+        commits = sum(len(each.commits) for each in of_day)
+        written = {(each.project, file) for each in of_day for file in each.written}
+        made = [plural(commits, "commit")] * bool(commits) + [
+            f"{plural(len(written), 'file')} written"
+        ] * bool(written)
+        return f"  {', '.join(made)}" if made else ""
 
     def _place(self, each: Worked) -> tuple[object, ...]:
         """By day, then by session, the earliest first."""
@@ -140,7 +171,7 @@ def work_on(
     there = of_project(pieces(view), project)
     found = between(there, begin, end)
     table = prices(view)
-    work = tuple(_listed(found, _names(view), table))
+    work = tuple(_listed(found, _names(view), _requests(there), table))
     return WorkOn(
         project=there[0].project if project is not None else "",
         since=None if since is None else moment(begin),
@@ -163,7 +194,26 @@ def _names(view: Reader) -> dict[str, str]:
     return found
 
 
-def _listed(found: list[Piece], names: dict[str, str], table: Prices) -> Iterator[Worked]:
+def _requests(found: Iterable[Piece]) -> dict[str, str]:
+    """The first request of each session that names work."""
+    first: dict[str, str] = {}
+    for piece in found:
+        asked = piece.texts("content", "requests")
+        said = next((each for each in asked if not is_trivial(each)), "")
+        if said and piece.session not in first:
+            first[piece.session] = " ".join(said.split())
+    return first
+
+
+def _named(files: tuple[str, ...]) -> str:
+    """The names of files, as many as a line has room for."""
+    more = f" and {len(files) - _FILES} more" if len(files) > _FILES else ""
+    return line(", ".join(files[:_FILES]), _TITLE * 2) + more
+
+
+def _listed(
+    found: list[Piece], names: dict[str, str], requests: dict[str, str], table: Prices
+) -> Iterator[Worked]:
     """Each piece that did something, with what its sub-agents did."""
     own: dict[str, list[Piece]] = {}
     for piece in found:
@@ -182,10 +232,12 @@ def _listed(found: list[Piece], names: dict[str, str], table: Prices) -> Iterato
             alone.append(piece)
     listed = [*(piece for pieces in own.values() for piece in pieces), *alone]
     for piece in sorted(listed, key=lambda piece: (piece.since, piece.id)):
-        yield _worked(piece, agents.get(piece.id, []), names, table)
+        yield _worked(piece, agents.get(piece.id, []), names, requests, table)
 
 
-def _worked(piece: Piece, agents: list[Piece], names: dict[str, str], table: Prices) -> Worked:
+def _worked(
+    piece: Piece, agents: list[Piece], names: dict[str, str], requests: dict[str, str], table: Prices
+) -> Worked:
     every = [piece, *agents]
     return Worked(
         node=piece.id,
@@ -204,6 +256,11 @@ def _worked(piece: Piece, agents: list[Piece], names: dict[str, str], table: Pri
         session_name=names.get(piece.session),
         agents=len({each.session for each in agents}),
         agent=piece.text("source", "agent") or None,
+        written=tuple(
+            dict.fromkeys(file for each in every for file in each.texts("content", "filesWritten"))
+        ),
+        request="" if is_trivial(piece.summary) or not piece.texts("content", "requests") else piece.summary,
+        session_request=line(requests.get(piece.session, ""), _LINE),
     )
 
 

@@ -141,13 +141,16 @@ def test_work_is_told_by_day_and_session_with_what_was_committed(week: GraphStor
     nodes = [each.node for each in sessions.work_on(week)]
 
     assert str(sessions.work_on(week, since="2026-01-01")).splitlines()[1:] == [
-        "2026-01-05",
-        f"  shop: a session  [{MAIN}]",
+        "2026-01-05  1 commit, 1 file written",
+        f"  shop: Add a till to the shop. It takes WorkOS logins.  [{MAIN}]",
         f"    10:00  coding success: The till takes cards and cash. (+1 sub-agent)  [{nodes[0]}]",
         "           commit: Add the till",
-        "2026-01-07",
+        "           wrote: src/till.py",
+        "2026-01-07  1 file written",
         "  shop: Blue door  [33333333-0000-4000-8000-000000000003]",
         f"    09:00  coding success: Blue door  [{nodes[1]}]",
+        "           asked: Paint the door",
+        "           wrote: door.py",
     ]
 
 

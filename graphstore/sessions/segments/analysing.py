@@ -143,7 +143,7 @@ def _paragraphs(work: Work) -> Iterator[str]:
 class _Builtin:
     """The analyser without a model."""
 
-    version = "builtin-2"
+    version = "builtin-3"
 
     def __call__(self, work: Work) -> SessionNode:
         """What the segment says of itself. The same segment gives the same node, always."""
@@ -169,6 +169,7 @@ class _Builtin:
                 "commits": list(found.commits),
                 "keyDecisions": found.key_decisions(),
                 "filesTouched": found.files_touched(),
+                "filesWritten": found.files_written(),
                 "toolsUsed": found.tools_used(),
                 "errorsSeen": found.errors_seen(),
             },

@@ -127,7 +127,7 @@ ERRORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("edit_mismatch", re.compile(r"could not find the exact|string to replace not found|old_?string|old text|must be unique|occurrences of|file has (?:not been read|been modified)|no changes made", re.I)),
     ("invalid_arguments", re.compile(r"InputValidationError|validation failed|invalid (?:tool )?(?:arguments?|parameters?|input)|missing required", re.I)),
     ("type_error", re.compile(r"error TS\d+|TypeError\b|incompatible type|is not assignable to", re.I)),
-    ("permission", re.compile(r"EACCES|EPERM|permission denied|operation not permitted|access (?:is )?denied|403 forbidden", re.I)),
+    ("permission", re.compile(r"EACCES|EPERM|permission denied|permission to use \w+ has been (?:auto-)?denied|operation not permitted|access (?:is )?denied|403 forbidden", re.I)),
     ("not_found", re.compile(r"ENOENT|no such file|file not found|does not exist|command not found|cannot find module|ModuleNotFoundError|path not found", re.I)),
     ("timeout", re.compile(r"ETIMEDOUT|timed out|timeout (?:of|exceeded|after)", re.I)),
     ("network", re.compile(r"ECONNREFUSED|ECONNRESET|ENOTFOUND|connection (?:refused|reset|error)|fetch failed|status code [45]\d\d", re.I)),

@@ -56,11 +56,18 @@ _EXIT_LINE = re.compile(r"Command exited with code \d+|Exit code \d+")
 _FOUND_NOTHING = re.compile(r"\s*(?:\(no output\))?\s*(?:Command exited with code 1|Exit code 1)?\s*")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _LAST_COMMAND = re.compile(r".*(?:\|\|?|&&|;|\n)\s*", re.DOTALL)
-_DECISIONS = re.compile(r"\s*(?:#+\s*|\*\*)(?:key )?decisions\b", re.IGNORECASE)
+_DECISIONS = re.compile(
+    r"\s*(?:#+\s*|\*\*|(?=[^*]*:\s*\Z))(?:(?:key|main|design|architecture|architectural|technical|final) ){0,2}decisions(?: made| taken| so far)?(?:\s*\([^()]*\))?:?(?:\*\*)?:?\s*\Z",
+    re.IGNORECASE,
+)
 _HEADING = re.compile(r"\s*(?:#+\s|\*\*[^*]+\*\*:?\s*\Z)")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+(.*)$")
 _WHY = re.compile(r"\s*(?::\*\*|\*\*:|:)\s+|\s+[—–]\s+|\s+-\s+|\s*\bbecause\b\s*")
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|over)\s+([^.;,()]+)", re.IGNORECASE)
+_LABEL_WORDS = 3
+_NAMED_CHOICE = re.compile(
+    r"(?P<what>[^()]{1,60}?)\s*(?:\((?P<why>[^()]*)\))?"
+)  # "Storage: R2 (signed URLs)"
 _ANSWER = ("", "")  # an answer of the model, among what can fail
 _NAME = re.compile(r"[^\W_]")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
@@ -102,6 +109,7 @@ class Findings:
         self.requests: list[str] = []  # the user's messages
         self.answers: list[str] = []
         self.commits: dict[str, None] = {}  # the first lines of their messages
+        self.commit_messages: list[str] = []
         self.reported_since_commit = False
         self.summaries: list[Summed] = []
         self.commands: list[str] = []
@@ -181,8 +189,10 @@ class Findings:
         name = _plain_name(call.tool)
         if name in known.RUNNING:
             self.commands.append(main_argument(call.arguments))
-            made = _commits(call.arguments)
+            messages = _commits(call.arguments)
+            made = [sayings.subject(message) for message in messages]
             self.commits.update(dict.fromkeys(made))
+            self.commit_messages += messages
             self.reported_since_commit = self.reported_since_commit and not made
         elif name in known.LOOKING or name.startswith("mcp"):
             self.looked += 1
@@ -224,7 +234,9 @@ class Findings:
         program = about.partition(" ")[0]
         for error in self.errors[-_SLIPS:]:
             if error.tool == tool and (
-                error.type in known.SLIPS or error.about.partition(" ")[0] == program != about
+                error.type in known.SLIPS
+                or _plain_name(tool) in known.LOOKING
+                or error.about.partition(" ")[0] == program != about
             ):
                 error.passed = True
 
@@ -276,7 +288,7 @@ class Findings:
             return _cut("; ".join(self.commits), sayings.TITLE_MOST)
         telling = (each for each in self.requests if not sayings.is_trivial(each))
         found = next((found for text in telling if (found := sentences(text))), "")
-        written = [path for path, touch in self.files.items() if touch.written]
+        written = self.files_written()
         return (
             found or _cut(f"Wrote {', '.join(written)}", sayings.TITLE_MOST)
             if written
@@ -378,6 +390,10 @@ class Findings:
                     found.setdefault(path)
         return list(found)
 
+    def files_written(self) -> list[str]:
+        """The files that tools wrote, in the order of the first time."""
+        return [path for path, touch in self.files.items() if touch.written]
+
     def tools_used(self) -> list[str]:
         """The tools that the agent called, in the order of the first time."""
         return [tool for tool in self.tools if tool]
@@ -421,9 +437,11 @@ class Findings:
         ]
 
     def key_decisions(self) -> list[Json]:
-        """The bullets below "Key Decisions" in the summaries; and what any line of a summary or an answer says to use over another."""
-        found = [decision for summary in self.summaries for decision in decisions_in(summary.text)]
-        known_ones = {each["what"] for each in found}
+        """The bullets below "Key Decisions" in summaries, answers and messages of commits; and what any line of a summary or an answer says to use over another."""
+        texts = [each.text for each in self.summaries] + self.answers[-_ANSWERS_READ:] + self.commit_messages
+        bullets = {each["what"]: each for text in texts for each in decisions_in(text)}
+        found = list(bullets.values())
+        known_ones = set(bullets)
         for text in (*(each.text for each in self.summaries), *self.answers[-_ANSWERS_READ:]):
             for each in sayings.choices(text):
                 if each.what not in known_ones:
@@ -654,18 +672,18 @@ def found_nothing(tool: str, command: str, output: str) -> bool:
 
 
 def _only_looked(error: _Error) -> bool:
-    """Whether it is about what is not there where somebody looked."""
-    if error.type != "not_found":
-        return False
+    """Whether it is about what is not there, or cannot be reached, where somebody looked."""
     name = _plain_name(error.tool)
-    return name in known.READING | known.LOOKING or known.LOOKS.match(error.about) is not None
+    if error.type == "not_found":
+        return name in known.READING | known.LOOKING or known.LOOKS.match(error.about) is not None
+    return name in known.LOOKING and error.type in ("network", "timeout", "permission")
 
 
 def _commits(arguments: Mapping[str, Any]) -> list[str]:
     command = next(
         (arguments[name] for name in ("command", "cmd") if isinstance(arguments.get(name), str)), ""
     )
-    return sayings.commit_subjects(command)
+    return sayings.commit_messages(command)
 
 
 def _lesson(level: str, summary: str, details: str, confidence: str, tags: list[str]) -> Json:
@@ -689,7 +707,7 @@ def decisions_in(summary: str) -> list[Json]:
     inside = False
     for line in summary.splitlines():
         bullet = _BULLET.match(line)
-        if bullet is None and _HEADING.match(line):
+        if bullet is None and (_HEADING.match(line) or _DECISIONS.match(line)):
             inside = _DECISIONS.match(line) is not None
         elif inside and bullet is not None:
             found += _decision(bullet[1])
@@ -702,6 +720,8 @@ def _decision(bullet: str) -> list[Json]:
     what, _, why = _halves(bullet)
     if not what or what.lower().strip("()[] .") == "none":
         return []
+    if why and len(what.split()) <= _LABEL_WORDS and (named := _NAMED_CHOICE.fullmatch(why)):
+        what, why = f"{what}: {named['what']}", named["why"] or ""
     instead = [each.strip(" *`") for each in _INSTEAD.findall(what) or _INSTEAD.findall(bullet)]
     return [{"what": what, "why": why, "alternativesConsidered": instead}]
 

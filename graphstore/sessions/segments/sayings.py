@@ -13,11 +13,13 @@ TITLE_MOST = 200
 _READ = 6_000  # characters of a text that are looked at
 _SENTENCES = 2
 _LEAST_WORDS = 3
+_LEAST_SAID = 8  # words: what says less is told together with the list below it
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _MARKS = re.compile(r"\*\*|__|`|^#{1,6}\s+|\[([^\[\]]{1,200})\]\([^()]{0,400}\)")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]{1,200}\*\*:?\s*\Z)")
+_LABEL = re.compile(r"\s*(?:\*\*)?\w[\w-]*(?: \w[\w-]*)?(?:\*\*)?:(?:\*\*)?\s*")
 _RULER = re.compile(r"\s*(?:[-=*_|+:\s]{3,}|\|.*\|)\s*")
 _OPENERS = re.compile(
     r"(?:(?:ok(?:ay)?|yes|yep|sure|done|all done|perfect|great|good|excellent|awesome|nice|got it|fixed|understood|absolutely|exactly|thanks|"
@@ -83,11 +85,12 @@ def reported(answer: str) -> str:
     for line in _FENCE.sub("\n", answer[:_READ]).splitlines():
         if not line.strip() or _RULER.fullmatch(line):
             continue
-        if _HEADING.match(line):
+        if _HEADING.match(line) or _LABEL.fullmatch(line):
             heading = _MARKS.sub(r"\1", line.strip()).strip(" :")
             continue
         is_item = _BULLET.match(line) is not None
-        if is_item and not listing and kept:
+        says_little = len(" ".join(kept).split()) < _LEAST_SAID
+        if is_item and not listing and kept and not (says_little and heading):
             break
         for sentence in _SENTENCE.split(_MARKS.sub(r"\1", _BULLET.sub("", line)).strip()):
             said = _OPENERS.sub("", sentence, count=1) if _OPENERS.match(sentence) else sentence
@@ -97,7 +100,7 @@ def reported(answer: str) -> str:
                 or said.endswith("?")
             ):
                 continue
-            if is_item and not kept and heading and not _NO_REPORT.match(heading):
+            if is_item and says_little and not listing and heading and not _NO_REPORT.match(heading):
                 kept.append(f"{heading}:")
                 listing = True
             kept.append(said)
@@ -114,7 +117,7 @@ def _joined(kept: list[str]) -> str:
         divider = "; " if text and text[-1] not in ".!?:…" else " " if text else ""
         text += divider + said
     text = " ".join(text.split()).rstrip(" :;,")
-    if text.partition(" ")[0].isalpha():  # and no path, command or name in code
+    if text.partition(" ")[0].replace("'", "").isalpha():  # and no path, command or name in code
         text = text[:1].upper() + text[1:]
     if len(text) <= TITLE_MOST:
         return text
@@ -123,6 +126,16 @@ def _joined(kept: list[str]) -> str:
 
 def commit_subjects(command: str) -> list[str]:
     """The first lines of the messages of the commits that a shell command makes."""
+    return [subject(message) for message in commit_messages(command)]
+
+
+def subject(message: str) -> str:
+    """The first line of the message of a commit."""
+    return next(line.strip() for line in message.splitlines() if line.strip())
+
+
+def commit_messages(command: str) -> list[str]:
+    """The messages of the commits that a shell command makes."""
     found: list[str] = []
     if "commit" not in command:
         return found
@@ -136,9 +149,8 @@ def commit_subjects(command: str) -> list[str]:
         else:
             here = _HEREDOC.search(commit["rest"]) if re.search(r"(?:-F|--file)", commit["rest"]) else None
             said = "" if here is None else here["here"]
-        subject = next((line.strip() for line in said.splitlines() if line.strip()), "")
-        if subject:
-            found.append(subject.replace('\\"', '"'))
+        if said.strip():
+            found.append(said.replace('\\"', '"'))
     return found
 
 

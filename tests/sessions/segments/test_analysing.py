@@ -87,7 +87,7 @@ def test_every_segment_of_real_sessions_becomes_a_node(folder):
     assert found
     for work in found:
         node = builtin(work)
-        assert "builtin-2" == node.metadata.analyzer_version
+        assert "builtin-3" == node.metadata.analyzer_version
         assert work.segment.entry_count == node.source.segment.entry_count
         assert SessionNode.of(node.json_object()).json_object() == node.json_object()
         assert 0 < len(node.content.summary) <= 300

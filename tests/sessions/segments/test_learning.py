@@ -239,3 +239,15 @@ def test_an_interruption_is_no_error(tmp_path: Path, said: str) -> None:
     )
 
     assert node.content.errors_seen == []
+
+
+def test_decisions_are_those_below_a_heading_that_says_so_in_answers_and_commits() -> None:
+    said = "Done.\n\n**Decisions made:**\n- Cards only: cash is slow\n\n## Next\n- paint the door\n\nDecisions log is confusing:\n- not one"
+    message = "Add the till\n\nKey decisions:\n- Storage: R2 (signed URLs)\n\nCo-Authored-By: a"
+
+    assert [("Cards only", "cash is slow")] == [
+        (each["what"], each["why"]) for each in rules.decisions_in(said)
+    ]
+    assert [("Storage: R2", "signed URLs")] == [
+        (each["what"], each["why"]) for each in rules.decisions_in(message)
+    ]

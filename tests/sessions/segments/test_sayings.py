@@ -89,3 +89,15 @@ COMMITS = [
 @pytest.mark.parametrize(("command", "subjects"), COMMITS)
 def test_a_commit_is_named_by_the_first_line_of_its_message(command: str, subjects: list[str]) -> None:
     assert subjects == commit_subjects(command)
+
+
+def test_what_says_little_is_told_with_the_list_below_it():
+    assert "All research complete. Results: the till takes cards; the door stays blue" == reported(
+        "All research complete. Here's the summary:\n\n---\n\n## Results\n\n- the till takes cards\n- the door stays blue"
+    )
+    assert (
+        "Before: one file of 288 lines; After: plan.md, a clean reference; notes.md, the story"
+        == reported(
+            "Done. Here's what changed:\n\n**Before**: one file of 288 lines\n\n**After**:\n- plan.md, a clean reference\n- notes.md, the story"
+        )
+    )
