@@ -18,6 +18,7 @@ from graphstore.sessions.catalog import EVER, Catalog, Known, taken_back_by_read
 from graphstore.sessions.joints import begins, has_entry, segment_node, session_node, strays
 from graphstore.sessions.segments.analysing import Analyser, Work, builtin
 from graphstore.sessions.segments.nodes import SCHEMA_VERSION, SessionNode
+from graphstore.sessions.transcripts import session_bytes
 from graphstore.sessions.transcripts import transcript as transcripts
 from graphstore.sessions.transcripts.file_formats import FORMATS
 from graphstore.sessions.transcripts.other_agents import document_in
@@ -155,7 +156,7 @@ def session_files(path: str | Path, *, but: Path | None) -> list[Path]:
 def _is_document(file: Path) -> bool:
     """Whether a file is a session that is one JSON document."""
     try:
-        with file_access.opened(file, 1 << 16) as opened:
+        with session_bytes.opened(file, 1 << 16) as opened:
             return document_in(opened) is not None
     except (OSError, ValueError):
         return False
@@ -592,7 +593,7 @@ def digest_of(file: Path) -> str | None:
     """32 hex characters of all bytes of a file; None where it cannot be read."""
     found = blake2b(digest_size=16)
     try:
-        with file_access.opened(file, 1 << 20) as opened:
+        with session_bytes.opened(file, 1 << 20) as opened:
             while block := opened.read(1 << 20):
                 found.update(block)
     except (OSError, ValueError):

@@ -76,6 +76,10 @@ class Entries(Sequence[Entry]):
         self._offsets.append(offset)
         self._lengths.append(length)
 
+    def replace(self, position: int, line: int, offset: int, length: int) -> None:
+        """An entry was written again, as it is now, at another place of the file."""
+        self._lines[position], self._offsets[position], self._lengths[position] = line, offset, length
+
     def _number(self, word: str | None) -> int:
         self._words.append(word or "")
         return self._numbers.setdefault(word, len(self._words) - 1)

@@ -1,7 +1,8 @@
 """Session files of Codex, Copilot CLI, Gemini CLI and OpenCode: their lines as entries, and what each entry says.
 
 Codex and Copilot CLI write a line for each thing that happens. Gemini CLI (before it wrote lines) and `opencode export` write one JSON document with a list
-of messages: each message is an entry, found by where it stands in the document. In all of them entries follow one another; there is no tree.
+of messages: each message is an entry, found by where it stands in the document; so did Codex and Copilot CLI in their first versions. In all of them
+entries follow one another; there is no tree, but where Gemini CLI went back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
+from zlib import crc32
 
 from orjson import JSONDecodeError, loads
 
@@ -39,6 +41,16 @@ _ABORTED = re.compile(r"\s*<turn_aborted>")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _EXITED = re.compile(r"(?:^|\n)(?:Exit code|Process exited with code):? (\d+)")
 _HEAD = 1 << 16
+_LISTS = ("messages", "timeline", "chatMessages", "items")
+"""What the list of what was said is called in a document; the first that has anything counts."""
+_COPILOT_ONCE = {
+    "user": "user",
+    "copilot": "assistant",
+    "assistant": "assistant",
+    "tool_call_completed": "toolResult",
+    "tool": "toolResult",
+}
+"""Who speaks in an entry of a document of Copilot CLI."""
 
 
 def agent_of(value: Json) -> Format | None:
@@ -48,7 +60,11 @@ def agent_of(value: Json) -> Format | None:
         return "codex"
     if kind is not None and isinstance(value.get("data"), dict) and ("." in kind or kind == "abort"):
         return "copilot"
-    if "projectHash" in value or (kind == "gemini" and "content" in value):
+    if (
+        "projectHash" in value
+        or kind == "gemini"
+        or (kind is None and "sessionId" in value and "startTime" in value)
+    ):
         return "gemini"
     if "instructions" in value and "id" in value and kind is None:
         return "codex"
@@ -66,12 +82,22 @@ def document_in(file: BinaryIO) -> tuple[Format, Json, list[Found]] | None:
             return None
         text = (head + file.read()).decode("utf-8", "surrogateescape")
         fields, messages = _parts(text)
-        agent = agent_of({**fields, "messages": []})
+        agent = _of_document(fields)
     except (ValueError, RecursionError):
         return None
     finally:
         file.seek(0)
-    return None if agent not in ("gemini", "opencode") else (agent, fields, messages)
+    return None if agent is None else (agent, fields, messages)
+
+
+def _of_document(fields: Json) -> Format | None:
+    """Which agent wrote a document with these fields beside its list of what was said."""
+    if "sessionId" in fields and ("timeline" in fields or "chatMessages" in fields):
+        return "copilot"
+    if isinstance(fields.get("session"), dict) and "items" in fields:
+        return "codex"
+    agent = agent_of({**fields, "messages": []})
+    return agent if agent in ("gemini", "opencode") else None
 
 
 def _is_line(line: bytes) -> bool:
@@ -80,14 +106,14 @@ def _is_line(line: bytes) -> bool:
         value = loads(line)
     except JSONDecodeError:
         return False
-    return not (isinstance(value, dict) and isinstance(value.get("messages"), list))
+    return not (isinstance(value, dict) and any(isinstance(value.get(key), list) for key in _LISTS))
 
 
 def _parts(text: str) -> tuple[Json, list[Found]]:
     """The fields of a document but its messages, and each message with its line, offset and bytes. Raises ValueError for what is no document."""
     decoder, blank = json.JSONDecoder(), re.compile(r"[ \t\r\n,:]*")
     fields: Json = {}
-    spans: list[tuple[int, int, Any]] = []
+    lists: dict[str, list[tuple[int, int, Any]]] = {}
 
     def skip(at: int) -> int:
         return blank.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
@@ -96,19 +122,21 @@ def _parts(text: str) -> tuple[Json, list[Found]]:
     while text[at : at + 1] == '"':
         key, at = decoder.raw_decode(text, at)
         at = skip(at)
-        if key != "messages" or text[at : at + 1] != "[":
+        if key not in _LISTS or text[at : at + 1] != "[":
             fields[key], at = decoder.raw_decode(text, at)
         else:
             at = skip(at + 1)
+            fields[key], spans = [], lists.setdefault(key, [])
             while text[at : at + 1] not in ("]", ""):
                 value, end = decoder.raw_decode(text, at)
                 spans.append((at, end, value))
                 at = skip(end)
             at += 1
         at = skip(at)
-    if text[at : at + 1] != "}":
+    if text[at : at + 1] != "}" or text[at + 1 :].strip():
         raise ValueError("no whole document")
-    return fields, list(_placed(text, spans))
+    told = next((lists[key] for key in _LISTS if lists.get(key)), [])
+    return fields, list(_placed(text, told))
 
 
 def _placed(text: str, spans: list[tuple[int, int, Any]]) -> Iterator[Found]:
@@ -191,6 +219,10 @@ class CodexReading(_ChainReading):
                 "summary": text_in(payload, "message") or "",
             }
 
+    def take_fields(self, fields: Json) -> None:
+        """What a document of the first versions says beside its items."""
+        self.session = _object(fields.get("session"))
+
     def _take_meta(self, payload: Json, value: Json) -> None:
         self.session = {**payload, "timestamp": payload.get("timestamp", value.get("timestamp"))}
         self.cwd = text_in(payload, "cwd")
@@ -206,8 +238,19 @@ class CopilotReading(_ChainReading):
 
     format: Format = "copilot"
 
+    def take_fields(self, fields: Json) -> None:
+        """What a document of the first versions says beside its messages."""
+        self.session = {"id": fields.get("sessionId"), "timestamp": fields.get("startTime")}
+        self.cwd = text_in(fields, "cwd") or text_in(fields, "workingDirectory")
+
     def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
         kind, data = str(value.get("type")), _object(value.get("data"))
+        if "data" not in value:
+            said = text_in(value, "type") or text_in(value, "role") or "unknown"
+            role = _COPILOT_ONCE.get(said)
+            at = value.get("timestamp")
+            self.chained((line, offset, raw, value), value.get("id"), at, said, role, role is not None)
+            return
         if kind == "session.start" and not self.session:
             self.session = {
                 "id": data.get("sessionId"),
@@ -241,37 +284,75 @@ class CopilotReading(_ChainReading):
 
 
 class GeminiReading(_ChainReading):
-    """A chat of Gemini CLI: a document with messages, or a line for each."""
+    """A chat of Gemini CLI: a document with messages, or a line for each, which is written again when its calls or tokens change."""
 
     format: Format = "gemini"
 
+    def __init__(self, path: Path, warnings: Warnings) -> None:
+        super().__init__(path, warnings)
+        self._below: str | None = None  # the entry that the next one follows, after a way back
+        self._went_back = False
+
     def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
-        if "projectHash" in value:
-            self.take_fields(value)
+        kind, id = text_in(value, "type"), text_in(value, "id")
+        if kind is None and id is None:
+            self._take_change(line, offset, raw, value)
             return
-        kind = text_in(value, "type")
-        if kind is None:
-            return  # a change of the session's fields
+        if id is not None and id in self.positions:
+            self._again(self.positions[id], line, offset, raw)
+            return
         roles = {"user": "user", "gemini": "assistant"}
-        self.chained(
+        at = self.chained(
             (line, offset, raw, value),
-            value.get("id"),
+            id,
             value.get("timestamp"),
             str(kind),
             roles.get(str(kind)),
             kind in roles,
         )
+        if self._went_back:
+            self.parents[at] = self.positions.get(self._below or "", -1)
+            self._went_back = False
+
+    def _again(self, at: int, line: int, offset: int, raw: bytes) -> None:
+        """A message is written again as it is now."""
+        self.entries.replace(at, line, offset, len(raw))
+        self.sums[at] = crc32(raw)
+
+    def _take_change(self, line: int, offset: int, raw: bytes, value: Json) -> None:
+        """What the session is, a change of that, or the way back before a message."""
+        if (target := text_in(value, "$rewindTo")) is not None:
+            at = self.positions.get(target)
+            above = self.parents[at] if at is not None else -1
+            self._below, self._went_back = (
+                self.entries.ids[above] if above >= 0 else None,
+                bool(len(self.entries)),
+            )
+            return
+        change = _object(value.get("$set")) or value
+        if "sessionId" in change and "startTime" in change:
+            self.take_fields(change)
+        self.name = text_in(change, "summary") or self.name
+        self.cwd = self.cwd or _first_folder(change)
+        if change.get("messages"):
+            try:
+                text = raw.decode("utf-8", "surrogateescape")
+                begin = text.index("{", text.index('"$set"')) if "$set" in value else 0
+                end = text.rindex("}") if "$set" in value else len(text)
+                start = len(text[:begin].encode("utf-8", "surrogateescape"))
+                for _, inside, part, message in _parts(text[begin:end])[1]:
+                    if text_in(message, "type") is not None:
+                        self.take(line, offset + start + inside, part, message)
+            except ValueError:
+                self.warnings.add(line, "damaged line", "its messages cannot be told apart")
 
     def take_fields(self, fields: Json) -> None:
-        """What the document says beside its messages."""
+        """What the document, or its first line, says beside its messages."""
         self.session = {"id": fields.get("sessionId"), "timestamp": fields.get("startTime")}
-        self.name = text_in(fields, "summary")
-        folders = fields.get("directories")
-        self.cwd = (
-            folders[0]
-            if isinstance(folders, list) and folders and isinstance(folders[0], str)
-            else self._root()
-        )
+        self.name = text_in(fields, "summary") or self.name
+        self.cwd = _first_folder(fields) or self._root()
+        if fields.get("kind") == "subagent" and self.path.parent.parent.name == "chats":
+            self.parent, self.agent = self.path.parent.name, text_in(fields, "sessionId")
 
     def _root(self) -> str | None:
         """Where the project is, as a file beside the chats says."""
@@ -279,6 +360,11 @@ class GeminiReading(_ChainReading):
             return (self.path.parent.parent / ".project_root").read_text(encoding="utf-8").strip() or None
         except (OSError, ValueError):
             return None
+
+
+def _first_folder(fields: Json) -> str | None:
+    folders = fields.get("directories")
+    return folders[0] if isinstance(folders, list) and folders and isinstance(folders[0], str) else None
 
 
 class OpenCodeReading(_ChainReading):
@@ -402,6 +488,9 @@ class CopilotSteps:
 
     def __call__(self, body: Mapping[str, Any]) -> Iterator[Step]:
         kind, data = body.get("type"), _object(body.get("data"))
+        if "data" not in body:
+            yield from _copilot_once(body)
+            return
         self._model = (
             text_in(data, "model")
             or text_in(data, "newModel")
@@ -464,6 +553,47 @@ class CopilotSteps:
         if id not in self._called:
             self._called.add(id)
             yield Call(id, text_in(data, name) or "", _arguments(data.get("arguments")), self._model)
+
+
+def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
+    """What an entry of a document of Copilot CLI says: of its timeline, or of its messages."""
+    said = _COPILOT_ONCE.get(str(body.get("type") or body.get("role")))
+    text = text_in(dict(body), "text") or _plain(body.get("content"))
+    id = text_in(dict(body), "callId") or text_in(dict(body), "tool_call_id") or ""
+    if said == "user":
+        if words := own_words(text):
+            yield Message("user", words)
+    elif said == "assistant":
+        asked = [_object(each) for each in _list(body.get("tool_calls"))]
+        if text.strip():
+            yield Message("assistant", text.strip())
+        for each in asked:
+            named = _object(each.get("function"))
+            yield _called(
+                text_in(each, "id") or "", text_in(named, "name") or "", _arguments(named.get("arguments"))
+            )
+        if text.strip() and not asked:
+            yield Stopped("done")
+    elif said == "toolResult":
+        result = _object(body.get("result"))
+        tool = text_in(dict(body), "name") or text_in(dict(body), "toolTitle")
+        if tool is not None:
+            yield _called(id, tool, _arguments(body.get("arguments")))
+        failed = result.get("type") in ("failure", "error", "rejected", "denied")
+        yield Answered(
+            id, tool, text_in(result, "log") or text, failed, result.get("type") in ("rejected", "denied")
+        )
+
+
+def _called(id: str, tool: str, given: Json) -> Call:
+    """A call; an editor that is told what to do is called by that."""
+    does = given.get("command")
+    if tool == "str_replace_editor" and does in ("view", "create"):
+        tool = str(does)
+    given = {
+        name: value for name, value in given.items() if name != "command" or tool not in ("view", "create")
+    }
+    return Call(id, tool, given, "")
 
 
 def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
@@ -572,6 +702,13 @@ OTHER_READINGS: Mapping[str, type[Reading]] = {
     "gemini": GeminiReading,
     "opencode": OpenCodeReading,
 }
+DOCUMENTS: Mapping[str, type[CodexReading | CopilotReading | GeminiReading | OpenCodeReading]] = {
+    "codex": CodexReading,
+    "copilot": CopilotReading,
+    "gemini": GeminiReading,
+    "opencode": OpenCodeReading,
+}
+"""What reads a file that is one document."""
 
 
 def _payload(value: Mapping[str, Any]) -> Json:

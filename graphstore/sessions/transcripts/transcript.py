@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 from zlib import crc32
 
 from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.sessions.transcripts import session_bytes
 from graphstore.sessions.transcripts.entries import NEVER, Entries, Entry
 from graphstore.sessions.transcripts.file_formats import READINGS, format_of, stepper
 from graphstore.sessions.transcripts.lines import (
@@ -36,7 +37,7 @@ from graphstore.sessions.transcripts.lines import (
     Warnings,
     body_of,
 )
-from graphstore.sessions.transcripts.other_agents import GeminiReading, OpenCodeReading, document_in
+from graphstore.sessions.transcripts.other_agents import DOCUMENTS, document_in
 from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took
 from graphstore.values import file_access
 from graphstore.values.models import Json, Value
@@ -224,7 +225,7 @@ class Transcript:
 
     def _opened(self) -> BinaryIO:
         try:
-            return file_access.opened(self.path, _NEAR)
+            return session_bytes.opened(self.path, _NEAR)
         except OSError as error:
             raise EngineError(f"{self.path} was read and cannot be opened now: {error}") from None
 
@@ -307,18 +308,20 @@ def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, in
     if not file_access.is_file(path):
         raise InvalidError(f"there is no session file at {str(path)!r}. Give a .jsonl file.")
     warnings = Warnings()
-    with file_access.opened(path, BLOCK) as file:
+    with session_bytes.opened(path, BLOCK) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
         whole = document_in(file)
         if whole is not None:
             agent, fields, messages = whole
-            document = (GeminiReading if agent == "gemini" else OpenCodeReading)(path, warnings)
+            document = DOCUMENTS[agent](path, warnings)
             document.take_fields(fields)
             for piece in messages:
                 document.take(*piece)
             document.finish()
-            return document, document.header(), os.fstat(file.fileno()).st_size
+            return document, document.header(), size
         reading = READINGS[format_of(file)](path, warnings)
-        lines = Lines(file, os.fstat(file.fileno()).st_size, warnings, progress)
+        lines = Lines(file, size, warnings, progress)
         take = reading.take
         for line, offset, raw, value in lines:
             take(line, offset, raw, value)

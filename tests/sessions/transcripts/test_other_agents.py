@@ -313,3 +313,129 @@ def test_nothing_raises_for_what_a_field_holds(tmp_path: Path, write: Any, odd: 
         file.write_text("\n".join(map(json.dumps, spoilt)))
         found = transcripts.statistics(transcripts.read(file))
         assert found.tokens.total >= 0
+
+
+# ---- the forms they had before, or keep besides -----------------------------------------------------
+
+
+def opencode_storage(folder: Path) -> Path:
+    """The same session as OpenCode keeps it: a file for the session, for each message and for each part."""
+    document = json.loads(opencode(folder).read_text())
+    (folder / "export.json").unlink()
+    session = folder / "storage" / "session" / "p" / "ses_1.json"
+    session.parent.mkdir(parents=True)
+    session.write_text(json.dumps(document["info"]))
+    for message in document["messages"]:
+        info = message["info"]
+        place = folder / "storage" / "message" / "ses_1" / f"{info['id']}.json"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(info))
+        for number, part in enumerate(message["parts"]):
+            piece = folder / "storage" / "part" / info["id"] / f"prt_{number}.json"
+            piece.parent.mkdir(parents=True, exist_ok=True)
+            piece.write_text(json.dumps(part))
+    return session
+
+
+def copilot_timeline(folder: Path) -> Path:
+    def done(id: str, name: str, given: dict[str, Any], type: str, log: str) -> dict[str, Any]:
+        return {
+            "id": id, "timestamp": at(3), "type": "tool_call_completed", "callId": id, "name": name, "toolTitle": name,
+            "arguments": given, "result": {"type": type, "log": log},
+        }  # fmt: skip
+
+    file = folder / "session_c0_1.json"
+    entries = [
+        {"id": "1", "timestamp": at(0), "type": "user", "text": "Fix the loom"},
+        done(
+            "t1", "str_replace_editor", {"command": "create", "path": "/w/shop/src/loom.py"}, "success", "ok"
+        ),
+        done("t2", "bash", {"command": "pytest"}, "failure", "1 failed"),
+        done("t3", "bash", {"command": "pytest"}, "success", "2 passed"),
+        {"id": "9", "timestamp": at(9), "type": "copilot", "text": "The loom weaves again."},
+    ]
+    file.write_text(
+        json.dumps({"sessionId": "c0", "startTime": at(0), "chatMessages": [], "timeline": entries}, indent=1)
+    )
+    return file
+
+
+def codex_items(folder: Path) -> Path:
+    file = folder / "rollout-2025-05-01-c0de.json"
+    items = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Fix the loom"}]},
+        {"type": "function_call", "name": "shell", "arguments": json.dumps({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF"]}), "call_id": "c1"},
+        {"type": "function_call_output", "call_id": "c1", "output": json.dumps({"output": "Done", "metadata": {"exit_code": 0}})},
+        {"type": "function_call", "name": "shell", "arguments": json.dumps({"command": ["pytest"]}), "call_id": "c2"},
+        {"type": "function_call_output", "call_id": "c2", "output": json.dumps({"output": "1 failed", "metadata": {"exit_code": 1}})},
+        {"type": "function_call", "name": "shell", "arguments": json.dumps({"command": ["pytest"]}), "call_id": "c3"},
+        {"type": "function_call_output", "call_id": "c3", "output": json.dumps({"output": "2 passed", "metadata": {"exit_code": 0}})},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "The loom weaves again."}]},
+    ]  # fmt: skip
+    file.write_text(
+        json.dumps(
+            {"session": {"timestamp": at(0), "id": "c0de", "instructions": ""}, "items": items}, indent=2
+        )
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    "write", [opencode_storage, copilot_timeline, codex_items], ids=lambda each: each.__name__
+)
+def test_older_forms_and_the_files_of_opencode_are_read(
+    store: GraphStore, clock: Clock, tmp_path: Path, write: Any
+) -> None:
+    clock.set("2026-03-01")
+    file = write(tmp_path)
+
+    [report] = sessions.ingest(store, tmp_path, computer="desk").sessions
+
+    assert (report.error, report.new, report.warnings) == (None, 1, ())
+    [listed], [work] = sessions.listed(store), sessions.work_on(store)
+    assert (listed.file, work.title, work.outcome) == (str(file), "The loom weaves again.", "success")
+    assert work.written and work.written[0].endswith("src/loom.py")
+    content = store.node(work.node).content["content"]
+    assert content["requests"] == ["Fix the loom"]
+    assert [(each["type"], each["resolved"]) for each in content["errorsSeen"]] == [("test_failure", True)]
+    assert sessions.ingest(store, tmp_path).new == 0
+
+
+def test_a_message_of_gemini_that_is_written_again_counts_once_as_it_is_last(
+    store: GraphStore, clock: Clock, tmp_path: Path
+) -> None:
+    clock.set("2026-03-01")
+    fields, (asked, called, _, told) = gemini_parts()
+    begun = {
+        **called,
+        "toolCalls": [{**called["toolCalls"][0], "status": "executing", "result": None}],
+        "tokens": None,
+    }
+    file = lines(
+        tmp_path / "session-2026-01-05T10-00-9e.jsonl",
+        {**fields, "messages": []}, {"$set": {"messages": [asked]}}, begun, called, called, told,
+        {"$set": {"summary": "The loom"}},
+    )  # fmt: skip
+
+    [report] = sessions.ingest(store, file, computer="desk").sessions
+
+    assert (report.error, report.new, report.warnings) == (None, 1, ())
+    [work] = sessions.work_on(store)
+    content = store.node(work.node).content
+    assert (work.session_name, work.title, work.tokens) == ("The loom", "The loom weaves again.", 900)
+    assert [(each["type"], each["resolved"]) for each in content["content"]["errorsSeen"]] == [
+        ("test_failure", True)
+    ]
+
+
+def test_a_way_back_in_gemini_leaves_what_came_after(tmp_path: Path) -> None:
+    fields, (asked, called, _, told) = gemini_parts()
+    again = {**asked, "id": "u2", "timestamp": at(6), "content": "Paint the loom"}
+    file = lines(
+        tmp_path / "s.jsonl", fields, asked, told, {**called, "id": "g7"}, {"$rewindTo": "g7"}, again
+    )
+    read = transcripts.read(file)
+
+    assert [cut.type for cut in transcripts.boundaries(read)] == ["tree_jump"]
+    assert ["u1", "g2", "g7", "u2"] == [entry.id for entry in read.entries if entry.is_content]
+    assert "g2" == read.entry("u2").parent_id

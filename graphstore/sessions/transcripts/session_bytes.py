@@ -1,0 +1,65 @@
+"""The bytes of a session: of its file, or of the document that the many small files of one come to.
+
+OpenCode keeps a session as a file of its own, one for each message and one for each part of a message. They are read as the document that
+`opencode export` makes of them.
+"""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from graphstore.values import file_access
+
+
+def opened(path: Path, buffering: int = -1) -> BinaryIO:
+    """A session, opened to read. Raises OSError as opening its file does."""
+    place = _messages_of(path)
+    if place is None:
+        return file_access.opened(path, buffering)
+    return BytesIO(_document(path, *place))
+
+
+def _messages_of(path: Path) -> tuple[Path, Path] | None:
+    """The folder with a session's messages, and that with their parts; None for any other file."""
+    if path.suffix != ".json":
+        return None
+    above = path.parent.parent
+    if above.name == "session" and path.parent.name != "info":
+        messages, parts = above.parent / "message" / path.stem, above.parent / "part"
+    elif path.parent.name == "info" and above.name == "session":
+        messages, parts = above / "message" / path.stem, above / "part" / path.stem
+    else:
+        return None
+    return (messages, parts) if messages.is_dir() else None
+
+
+def _document(path: Path, messages: Path, parts: Path) -> bytes:
+    told = [
+        {
+            "info": info,
+            "parts": [part for piece in _files(parts / file.stem) if (part := _read(piece)) is not None],
+        }
+        for file in _files(messages)
+        if (info := _read(file)) is not None
+    ]
+    return json.dumps({"info": _read(path) or {"id": path.stem}, "messages": told}).encode()
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a folder by their names, which begin with the time."""
+    return sorted(folder.glob("*.json")) if folder.is_dir() else []
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    try:
+        with file_access.opened(file) as opened:
+            value = json.loads(opened.read())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+__all__ = ["opened"]
