@@ -23,6 +23,7 @@ PRIORITIES: tuple[Priority, ...] = ("HIGH", "MEDIUM", "LOW")
 _HEADING = re.compile(r" {0,3}##\s+(?P<date>\d{4}-\d{1,2}-\d{1,2})\s*#*\s*")
 _ITEM = re.compile(r" {0,1}[-*+]\s+\[(?P<word>\w+)\]:?\s*(?P<text>.*)")
 _BULLET = re.compile(r" {0,1}[-*+]\s+(?P<text>.*)")
+_REPLACES = re.compile(r"\s*\[SUPERSEDES:?\s+(?P<ids>[\w.:-]+(?:\s*,\s*[\w.:-]+)*)\]", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 
 
@@ -65,7 +66,8 @@ class Parsed:
 def parse(text: str) -> Parsed:
     """The observations of a text. Nothing is refused: a line that is written otherwise is an observation of its own words.
 
-    Marks at the head of an item are read as in messages: `[SUPERSEDES id]`, `#tag`, and a date, which counts before that of the section.
+    Marks at the head of an item are read as in messages: `[SUPERSEDES id]`, which may stand anywhere in it, `#tag`, and a date, which counts before that of
+    the section.
     """
     found: list[Observation] = []
     warnings: list[ObservationWarning] = []
@@ -104,6 +106,14 @@ def _unfenced(lines: list[str]) -> list[str]:
 
 def _item(entry: str, date: Instant | None) -> tuple[Observation, str | None]:
     """One line, and what is wrong with it."""
+    replaced = [id.strip() for found in _REPLACES.finditer(entry) for id in found["ids"].split(",")]
+    if not replaced or _BULLET.fullmatch(entry) is None:
+        return _plain_item(entry, date)
+    observation, reason = _plain_item(_REPLACES.sub("", entry), date)
+    return replace(observation, supersedes=tuple(dict.fromkeys(replaced))), reason
+
+
+def _plain_item(entry: str, date: Instant | None) -> tuple[Observation, str | None]:
     item = _ITEM.fullmatch(entry)
     if item is None:
         bullet = _BULLET.fullmatch(entry)

@@ -95,3 +95,18 @@ def test_no_word_is_lost(text):
     for letter in "ab":
         fences = sum(line.count(letter) for line in text.splitlines() if line.strip().startswith("```"))
         assert text.count(letter) - fences <= kept.count(letter)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [HIGH] [SUPERSEDES abc123, def456] tokens now",
+        "- [HIGH] tokens now [SUPERSEDES abc123, def456]",
+        "- [SUPERSEDES abc123, def456] [HIGH] tokens now",
+        "- [HIGH] tokens [supersedes abc123] now [SUPERSEDES: def456]",
+    ],
+)
+def test_what_an_item_replaces_may_stand_anywhere_in_it(line):
+    (one,) = parse(line).observations
+
+    assert ("tokens now", "HIGH", ("abc123", "def456")) == (one.text, one.priority, one.supersedes)
