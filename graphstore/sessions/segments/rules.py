@@ -66,7 +66,7 @@ _WHY = re.compile(r"\s*(?::\*\*|\*\*:|:)\s+|\s+[—–]\s+|\s+-\s+|\s*\bbecause\
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|over)\s+([^.;,()]+)", re.IGNORECASE)
 _LABEL_WORDS = 3
 _NAMED_CHOICE = re.compile(
-    r"(?P<what>[^()]{1,60}?)\s*(?:\((?P<why>[^()]*)\))?"
+    r"(?P<what>[A-Z0-9][^().]{0,60}?)\s*(?:\((?P<why>[^()]*)\))?"
 )  # "Storage: R2 (signed URLs)"
 _ANSWER = ("", "")  # an answer of the model, among what can fail
 _NAME = re.compile(r"[^\W_]")
