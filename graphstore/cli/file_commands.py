@@ -150,10 +150,15 @@ def sql(
         typer.Option(metavar="NAME=VALUE", help="A parameter, $NAME in the text (may be repeated)."),
     ] = None,
     tx: Tx = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", metavar="FILE", help="Write them to a new .parquet, .csv or .jsonl instead."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Ask the whole history in the SQL of DuckDB."""
     from graphstore.cli import printing
+    from graphstore.core.tables.result_files import save
     from graphstore.interchange.sql import ask
 
     given = common.parameters(param or ())
@@ -162,7 +167,10 @@ def sql(
             opened, sys.stdin.read() if text == "-" else text, given, tx=view_at(opened, None, tx).at.tx
         )
         columns, rows, listed = found.columns, found.tuples(), found.legible()
-    if as_json:
+    if output is not None:
+        save(found, output)
+        answer({"rows": len(found), "file": str(output)}, as_json, f"{len(found):,} rows in {output}")
+    elif as_json:
         answer(listed, True)
     else:
         printing.result_table(columns, rows)

@@ -105,3 +105,22 @@ def test_without_duckdb_it_says_what_to_install(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(QueryError, match=r"pip install 'graphstore\[sql\]'"):
         ask(store, "SELECT 1")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_its_rows_are_written_to_a_file(store, tmp_path, ending):
+    from typer.testing import CliRunner
+
+    from graphstore.cli import app
+
+    with graphstore.open(tmp_path / "memory.gs") as kept:
+        kept.add_node("fact", {"n": 1}, id="one")
+    file = tmp_path / f"rows.{ending}"
+    asked = ["sql", str(tmp_path / "memory.gs"), "SELECT id, kind, key FROM nodes", "-o", str(file)]
+    done = CliRunner().invoke(app, asked)
+    assert done.output == f"1 rows in {file}\n"
+    import duckdb
+
+    read = {"parquet": "read_parquet", "csv": "read_csv", "jsonl": "read_json"}[ending]
+    assert duckdb.sql(f"SELECT id, kind, key FROM {read}('{file}')").fetchall() == [("one", "fact", None)]
+    assert CliRunner().invoke(app, asked).exit_code != 0  # it is there
