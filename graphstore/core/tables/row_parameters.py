@@ -74,7 +74,7 @@ def _table(name: str, value: Any) -> pyarrow.Table:
             table = pa.table({column: [row.get(column) for row in value] for column in columns})
         else:
             table = pa.table(value.to_arrow() if hasattr(value, "to_arrow") else value)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidError(
             f"parameter ${name} cannot be read as rows: {error}. Give each column values of one type."
         ) from None
@@ -115,6 +115,9 @@ def _as_columns(tokens: Sequence[_Token], name: str, variable: str, columns: Seq
         if token.kind == "word" and before != "." and len(brackets) == 1 and token.text.upper() in _CLAUSES:
             clause = token.text.upper()
         named = token.kind in ("word", "quoted") and token.text.strip("`") == variable
+        named = named and not (
+            before.upper() == "AS" and len(brackets) == 1
+        )  # a new name, for something else
         label = before in (".", "|") or (before == ":" and brackets[-1] != "{")
         if not named or label or behind == ":":
             found.append(token)

@@ -152,6 +152,7 @@ def test_rows_are_joined_by_key(moved: GraphStore) -> None:
     assert sorted(moved.query(text, rows=labels).tuples()) == expected
     assert sorted(moved.query(text, rows=pyarrow.Table.from_pylist(labels)).tuples()) == expected
     assert moved.query(text, rows=labels).columns == ["r.id", "r.label", "total"]
+    assert moved.query("UNWIND $rows AS r RETURN r.id AS r", rows=labels[:1]).rows() == [{"r": "a0"}]
     assert moved.query("UNWIND $rows AS r RETURN r, {of: r} AS map", rows=labels[:1]).tuples() == [
         (labels[0], {"of": labels[0]})
     ]
@@ -185,6 +186,8 @@ def test_rows_that_cannot_be_read_are_refused(store: GraphStore) -> None:
         store.query("UNWIND $rows AS r RETURN r.x", rows=[{"id": 1}])
     with pytest.raises(InvalidError, match="cannot be read as rows"):
         store.query("UNWIND $rows AS r RETURN r.id", rows=[{"id": 1}, {"id": "one"}])
+    with pytest.raises(InvalidError, match="too large"):
+        store.query("UNWIND $rows AS r RETURN r.id", rows=[{"id": 2**70}])
 
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are(moved: GraphStore) -> None:
