@@ -303,6 +303,31 @@ def test_who_wants_no_sharing_holds_the_store_alone(place: Path) -> None:
         alone.communicate(b"", timeout=30)
 
 
+def test_an_import_that_goes_on_lets_others_write_beside_it(place: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.mkdir()
+    watch = [*RUN, "import", "claude", str(place), str(log), "--follow", "--every", "0.2"]
+    with subprocess.Popen(watch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        with graphstore_served(place):
+            pass
+        added = subprocess.run(
+            [*RUN, "add", str(place), "fact", '{"text": "beside"}'], capture_output=True, text=True
+        )
+        line = {"type": "user", "uuid": "u1", "parentUuid": None, "sessionId": "s1", "cwd": "/work"}
+        said = {"timestamp": "2026-01-05T10:00:00Z", "message": {"role": "user", "content": "mend the login"}}
+        (log / "s1.jsonl").write_text(json.dumps(line | said) + "\n", encoding="utf-8")
+        until, kinds = time.monotonic() + 60, Counter()
+        while time.monotonic() < until and not kinds["session"]:
+            with graphstore.open(place, share=True) as store:
+                kinds = Counter(node.kind for node in store.nodes())
+            time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(30)
+
+    assert (0, 0) == (added.returncode, code), added.stderr
+    assert {"session", "fact"} <= set(kinds) and 2 == kinds["fact"]
+
+
 def test_what_is_no_store_is_refused_as_ever(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
