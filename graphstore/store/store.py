@@ -24,6 +24,7 @@ from graphstore.core.search.search import LANGUAGES as SPOKEN
 from graphstore.core.search.search import Search
 from graphstore.core.search.words import ENGLISH, LANGUAGES, Analyzer
 from graphstore.core.tables.graphs import Graphs
+from graphstore.core.tables.result import Result
 from graphstore.core.write import describing, retention, verbs
 from graphstore.core.write.act import Act, new_id
 from graphstore.core.write.deciding import decides
@@ -677,6 +678,10 @@ class Store(WholeStore):
         if not isinstance(other, str):
             return super().compare(other)
         return super().compare(self.on(other))
+
+    def changes_to(self, other: Reader | str) -> Result:
+        """The same as a table of one row for each field; see `View.changes_to`. `other` may be the name of a branch."""
+        return super().changes_to(self.on(other) if isinstance(other, str) else other)
 
     def _fork(self, at: View | None, tx: TimeLike | None) -> Instant:
         if at is None:
