@@ -5,6 +5,7 @@ once. For the same reason annotations are plain objects: as text (`from __future
 """
 
 import os
+import re
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Annotated, Any
@@ -47,6 +48,7 @@ UNDER = {
     "token": "Tokens for who may see and do less, or not for ever.",
 }
 """The commands that have commands below them."""
+_FIRST = re.compile(r"\.\s")  # what ends the first sentence of a docstring: a line may end there too
 
 
 class Door(TyperGroup):
@@ -180,7 +182,7 @@ def _offer_all() -> None:
         (
             name,
             group,
-            (command.__doc__ or "").partition(". ")[0].rstrip(".") + ".",
+            _FIRST.split(command.__doc__ or "", 1)[0].rstrip(".") + ".",
             partial(common.with_as_of, command),
         )
         for name, (command, group) in BY_HAND.items()
