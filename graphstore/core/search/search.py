@@ -45,6 +45,7 @@ FEW = 1_000
 """So many versions are read anew sooner than a file of their words is."""
 _BATCH = 4_096
 _AT_ONCE = 1 << 21  # terms sorted at once
+_AT_ONCE_SHARE = 4  # or this share of those that are sorted already
 _TRIED = 8  # times as many results as wanted are put in order first
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
@@ -303,7 +304,8 @@ class Search:
             try:
                 for lo in range(done, goal, _BATCH):
                     self._extend(self._fresh, core, range(lo, min(lo + _BATCH, goal)))
-                    if len(self._fresh.said) > _AT_ONCE:
+                    # a share of what is there: of a fixed size each merge, many versions would take their square
+                    if len(self._fresh.said) > max(_AT_ONCE, len(self._columns.versions) // _AT_ONCE_SHARE):
                         self._merge()
                 if self._fresh.is_large(self._columns):
                     self._merge()

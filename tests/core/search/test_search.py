@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import graphstore
 from graphstore import Event, GraphStoreError, Node
 from graphstore.core.search.search import words
+from graphstore.core.search.word_columns import FreshWords, WordColumns
 from graphstore.core.search.words import Analyzer
 from graphstore.memory.memory import Memory
 from graphstore.memory.recall import recall
@@ -458,6 +459,29 @@ def test_bulk_load_is_followed(store):
     )
 
     assert 51 == len(ids(store, "login"))
+
+
+def test_what_is_sorted_while_many_texts_are_read_grows_as_they_do(store, monkeypatch):
+    monkeypatch.setattr("graphstore.core.search.search._BATCH", 8)
+    monkeypatch.setattr("graphstore.core.search.search._AT_ONCE", 32)
+    moved, merged = [], FreshWords.merged
+
+    def counted(fresh: FreshWords, before: WordColumns) -> WordColumns:
+        columns = merged(fresh, before)
+        moved.append(len(columns.versions))
+        return columns
+
+    monkeypatch.setattr(FreshWords, "merged", counted)
+    names = [f"n{number}" for number in range(800)]
+    store.bulk_load(
+        nodes=[{"id": name, "kind": "fact"} for name in names],
+        versions=[{"node_id": name, "content": {"says": f"login {name} cache token"}} for name in names],
+    )
+
+    assert 800 == len(ids(store, "login"))
+    assert {"n7"} == ids(store, "n7")
+    assert moved[-1] > 2_000
+    assert sum(moved) < 8 * moved[-1]
 
 
 # ---------------------------------------------------------------- forgetting
