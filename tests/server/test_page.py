@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,11 @@ class Window:
                 return
             self.page.wait_for_timeout(50)
         raise AssertionError(condition)
+
+
+def page_instant(at: datetime) -> str:
+    """An instant as the server writes it."""
+    return at.isoformat().replace("+00:00", "Z")
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +193,40 @@ def test_a_click_on_the_plane_puts_both_cursors_there(window: Window):
     page.wait_for_selector(".thing-head h2:has-text('100 requests')")
 
 
+def test_the_plane_is_walked_by_keyboard_and_each_row_of_it_says_what_it_is(
+    window: Window, team: tuple[GraphStore, str]
+):
+    rows = team[0].versions("limit")
+    page = window.at(tab="thing", id="limit")
+    labels = page.locator(".plane .row").evaluate_all("all => all.map((each) => each.ariaLabel)")
+    assert len(rows) == len(labels) and all("believed" in label and "by ana" in label for label in labels)
+    assert 1 == page.locator(".plane [tabindex='0']").count()  # one stop of Tab, whatever the number of rows
+    page.locator(".plane [tabindex='0']").focus()
+    on_it = "document.activeElement.getAttribute('name')"
+    by_tx = sorted(rows, key=lambda row: (row.tx_from, row.valid_from))
+    by_valid = sorted(rows, key=lambda row: (row.valid_from, row.tx_from))
+
+    def name(row: Any) -> str:
+        return f"plane-{page_instant(row.tx_from)}-{page_instant(row.valid_from)}"
+
+    page.keyboard.press("Home")
+    assert name(by_tx[0]) == page.evaluate(on_it)
+    for row in by_tx[1:]:
+        page.keyboard.press("ArrowUp")
+        assert name(row) == page.evaluate(on_it)
+    page.keyboard.press("ArrowUp")
+    assert name(by_tx[-1]) == page.evaluate(on_it)  # there is nothing beyond
+    page.keyboard.press("ArrowLeft")
+    beside = by_valid[by_valid.index(by_tx[-1]) - 1]
+    assert name(beside) == page.evaluate(on_it)
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".thing-head h2:has-text('100 requests')")
+    state = window.state()
+    assert [page_instant(by_tx[0].valid_from), page_instant(by_tx[0].tx_from)] == [state["valid"], state["tx"]]
+    assert name(by_tx[0]) == page.evaluate(on_it)  # the keyboard is where it was, and the row is the one of the cursors
+
+
 def test_the_history_says_who_wrote_each_row_and_why_and_leads_there_by_keyboard(
     window: Window, team: tuple[GraphStore, str]
 ):
@@ -200,7 +239,7 @@ def test_the_history_says_who_wrote_each_row_and_why_and_leads_there_by_keyboard
     table.nth(len(rows)).locator("button").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".thing-head h2:has-text('100 requests')")
-    assert rows[0].tx_from.isoformat().replace("+00:00", "Z") == window.state()["tx"]
+    assert page_instant(rows[0].tx_from) == window.state()["tx"]
 
 
 def test_what_a_thing_rests_on_and_what_rests_on_it(window: Window):

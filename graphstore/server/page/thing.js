@@ -121,7 +121,7 @@ function ticks(instants, at, room) {
   });
 }
 
-/** The plane: valid time to the right, transaction time up; a rectangle for each row, both cursors across. A click puts them there. */
+/** The plane: valid time to the right, transaction time up; a rectangle for each row, both cursors across. A click puts them there; so does Enter on a row. */
 function plane(model, rows) {
   const width = Math.max(300, Math.min(1240, (document.getElementById("main")?.clientWidth ?? 934) - 74));
   const now = new Date().toISOString();
@@ -136,8 +136,9 @@ function plane(model, rows) {
     const room = Math.floor((b - a - 8) / 6.4); // letters
     const label = room < 9 ? String(row.number) : line(`${row.number} · ${row.text || fields(row.content)}`, Math.min(60, room));
     if (label.length <= room && d - c > 14) labels.push(s("text", { x: a + 5, y: c + 14, class: row.tx_to ? "soft" : "" }, label));
-    const about = `version ${row.number}: ${when(row.valid_from)} – ${when(row.valid_to)}, believed ${when(row.tx_from)} – ${row.tx_to ? when(row.tx_to) : "now"}${row.author ? `, by ${line(row.author, 40)}` : ""}`;
-    return s("g", { class: `row ${row.tx_to ? "unsaid" : ""}` }, s("title", null, about), s("rect", { x: a, y: c, width: Math.max(1.5, b - a), height: Math.max(1.5, d - c), class: `c${row.number % 6}` }));
+    const about = told(row);
+    const shape = { x: a, y: c, width: Math.max(1.5, b - a), height: Math.max(1.5, d - c), class: `c${row.number % 6}` };
+    return s("g", { class: `row ${row.tx_to ? "unsaid" : ""}`, role: "button", tabindex: -1, name: `plane-${row.tx_from}-${row.valid_from}`, "aria-label": about }, s("title", null, about), s("rect", shape));
   });
   const put = (event) => {
     const box = drawing.getBoundingClientRect();
@@ -145,13 +146,44 @@ function plane(model, rows) {
     const ms = tx.back(up);
     model.go({ valid: new Date(valid.back((right - LEFT) / (width - LEFT))).toISOString(), tx: ms >= Date.now() ? "" : new Date(ms).toISOString() });
   };
-  const drawing = s("svg", { class: "plane", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": `${count(rows.length, "row")} over both clocks, valid time to the right, transaction time up. The list below says the same.`, onclick: put },
+  const drawing = s("svg", { class: "plane", viewBox: `0 0 ${width} ${HEIGHT}`, role: "group", "aria-label": `Its plane: ${count(rows.length, "row")} over both clocks, valid time to the right, transaction time up`, onclick: put },
     s("rect", { class: "back", x: LEFT, width: width - LEFT, height: HEIGHT - LOW }), rectangles,
     s("path", { class: "mark valid", d: `M${x(here)},0V${HEIGHT - LOW}` }), s("path", { class: "mark tx", d: `M${LEFT},${y(known)}H${width}` }), labels,
     ticks([model.get("valid"), ...validEnds], (iso) => Math.max(LEFT + 30, Math.min(width - 32, x(iso))), 76).map(([at, text]) => s("text", { class: "soft", x: at, y: HEIGHT - LOW + 14, "text-anchor": "middle" }, text)),
     ticks([model.get("tx"), ...txEnds], y, 13).map(([at, text]) => s("text", { class: "soft", x: LEFT - 5, y: Math.min(HEIGHT - LOW, Math.max(10, at + 4)), "text-anchor": "end" }, text)),
     s("text", { class: "soft", x: 0, y: HEIGHT - 4 }, "↑ recorded"), s("text", { class: "soft", x: width - 2, y: HEIGHT - 4, "text-anchor": "end" }, "true in the world →"));
-  return block("Its plane", drawing, h("p", { class: "soft" }, `${rows.length < SHOWN ? count(rows.length, "row") : `The last ${SHOWN} rows`}. A click puts both cursors there; pale rows are no longer believed.`));
+  walked(model, drawing, rows, rectangles, [here, known]);
+  return block("Its plane", drawing, h("p", { class: "soft" }, `${rows.length < SHOWN ? count(rows.length, "row") : `The last ${SHOWN} rows`}. A click puts both cursors there, as Enter does on a row that the arrow keys lead to; pale rows are no longer believed.`));
+}
+
+/** A row in a sentence. */
+function told(row) {
+  const says = line(row.text || fields(row.content), 80);
+  const believed = `believed ${when(row.tx_from)} – ${row.tx_to ? when(row.tx_to) : "now"}`;
+  return `version ${row.number}${says && `, ${says}`}: true ${when(row.valid_from)} – ${when(row.valid_to)}, ${believed}${row.author ? `, by ${line(row.author, 40)}` : ""}`;
+}
+
+/** The plane by keyboard: Tab comes to the row under the cursors, arrows lead along either clock, Enter puts both cursors where the row begins. */
+function walked(model, drawing, rows, shapes, [here, known]) {
+  const ms = rows.map((row) => [row.valid_from, row.tx_from].map((iso) => Date.parse(iso)));
+  const within = (from, iso, to) => Date.parse(from) <= Date.parse(iso) && (!to || Date.parse(iso) < Date.parse(to));
+  const start = rows.findLastIndex((row) => within(row.valid_from, here, row.valid_to) && within(row.tx_from, known, row.tx_to));
+  let at = start < 0 ? rows.length - 1 : start;
+  const turn = (to) => {
+    shapes[at].setAttribute("tabindex", -1);
+    shapes[(at = to)].setAttribute("tabindex", 0);
+  };
+  const orders = [[0, 1], [1, 0]].map(([first, then]) => rows.map((_, row) => row).sort((a, b) => ms[a][first] - ms[b][first] || ms[a][then] - ms[b][then]));
+  turn(at);
+  shapes.forEach((shape, row) => shape.addEventListener("focus", () => turn(row)));
+  drawing.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const [axis, by] = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowUp: [1, 1], ArrowDown: [1, -1], Home: [1, -rows.length], End: [1, rows.length] }[event.key] ?? [];
+    if (by) shapes[orders[axis][Math.max(0, Math.min(rows.length - 1, orders[axis].indexOf(at) + by))]].focus();
+    else if (event.key === "Enter" || event.key === " ") model.go({ valid: rows[at].valid_from, tx: rows[at].tx_from });
+    else return;
+    event.preventDefault();
+  });
 }
 
 // ---- what is around it
