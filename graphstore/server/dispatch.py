@@ -25,7 +25,16 @@ from graphstore.server import call_files, resent
 from graphstore.server.call_files import CallFiles, Download
 from graphstore.server.group_commit import Patience, Serving, Turn
 from graphstore.server.metrics import Metrics
-from graphstore.server.requests import Apart, Bodies, Refused, Request, Response
+from graphstore.server.requests import (
+    Apart,
+    Bodies,
+    ClientGone,
+    Receive,
+    Refused,
+    Request,
+    Response,
+    until_left,
+)
 from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
 from graphstore.server.shortening import shortened
 from graphstore.values import file_access
@@ -53,6 +62,8 @@ GROUPED = EVERYDAY | {
 }
 # Answered from the index in microseconds where little is known of the id: another thread would cost more than the answer.
 AT_ONCE = frozenset({"node", "event", "history", "versions", "links_from", "backlinks_to", "supersedes"})
+# What may run for long, and can be stopped.
+QUERIES = frozenset({"query", "query_tables", "recipe"})
 ENDED = "the server that held the transaction has ended. Nothing of it was kept: do it again."
 ELSEWHERE = "another server holds the transaction, and may end it yet. changes() tells within seconds whether it was kept: look before you do it again."
 LARGE = 64 << 10  # bytes of a body that is read by one of the readers: others are answered meanwhile
@@ -411,8 +422,15 @@ class Calling:
             body = shortened(body, kind, apart)
         return Response(200, body, _coordinate(valid, tx), kind)
 
-    async def read(self, call: Call, args: dict[str, Any], apart: Apart, kind: bytes) -> Response:
-        """Answer a call that reads, with the coordinate it was answered at."""
+    async def read(
+        self,
+        call: Call,
+        args: dict[str, Any],
+        apart: Apart,
+        kind: bytes,
+        receive: Receive | None = None,
+    ) -> Response:
+        """Answer a call that reads, with the coordinate it was answered at. `receive`: where it is heard that the client of a query has gone."""
         pinned = pinned_at(apart.transaction)
         if pinned is not None:
             if apart.tx is not None or apart.as_of is not None:
@@ -426,7 +444,33 @@ class Calling:
         now = apart.tx is None and apart.as_of is None
         if call.name in AT_ONCE and apart.branch is None and self.store._is_brief(args.get("id"), now=now):
             return work()
+        if receive is not None and call.name in QUERIES:
+            return await self._while_wanted(partial(self._in_time, work), receive)
         return await self.aside(partial(self._in_time, work))  # type: ignore[no-any-return]
+
+    async def _while_wanted(self, work: Callable[[], Response], receive: Receive) -> Response:
+        """The answer to a query, which ends when its client has gone. Raises ClientGone."""
+        stopping = threading.Event()
+
+        def stoppable() -> Response:
+            if stopping.is_set():
+                raise ClientGone  # while it waited for a reader
+            with engine.stopped_by(stopping):
+                return work()
+
+        async def leaving() -> None:
+            await until_left(receive)
+            stopping.set()
+
+        left = asyncio.ensure_future(leaving())
+        try:
+            return await self.aside(stoppable)  # type: ignore[no-any-return]
+        except GraphStoreError:
+            if stopping.is_set():
+                raise ClientGone from None
+            raise
+        finally:
+            left.cancel()
 
     def _in_time(self, work: Callable[[], Any]) -> Any:
         with engine.time_limit(self.limits.query):

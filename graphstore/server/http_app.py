@@ -60,6 +60,7 @@ from graphstore.server.requests import (
     arguments,
     leave_unread,
     request_of,
+    until_left,
     version_number,
 )
 from graphstore.server.scoped_stores import ScopedStores
@@ -347,7 +348,7 @@ class Door:
         asked = asked.given_to(call.parameters)
         args = self._of_server(call, calls.from_query(call, asked.others))
         self._files.check(call, args, scoped, get=True)
-        found = await self._calling().read(call, args, asked, _kind(call, headers))
+        found = await self._calling().read(call, args, asked, _kind(call, headers), receive)
         return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), headers)
 
     def _allowed(self, path: str, call: Call | None) -> tuple[str, ...]:
@@ -402,7 +403,7 @@ class Door:
         if asked.transaction is not None:
             self._holders[scope["client"]] = asked.transaction
         if call.scope == "read":
-            return await calling.read(call, args, asked, kind)
+            return await calling.read(call, args, asked, kind, receive)
         request = request_of(scope["path"], headers)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind, request))
 
@@ -592,7 +593,7 @@ class Door:
         if b"text/event-stream" not in headers.get(b"accept", b""):
             call = calls.CALLS["changes"]
             args = calls.from_query(call, asked.others)
-            found = await self._calling().read(call, args, asked, _kind(call, headers))
+            found = await self._calling().read(call, args, asked, _kind(call, headers), receive)
             return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), headers)
         if scope["method"] == "HEAD":
             return Response(200, b"", (), b"text/event-stream; charset=utf-8")
@@ -633,7 +634,7 @@ class Door:
     async def _stream(self, since: TimeLike | None, asked: Apart, receive: Receive, send: Send) -> None:
         """Server-sent events: one for each transaction, with its tx for an id, so that a client can go on where it was."""
         calling = self._calling()
-        left = asyncio.ensure_future(_until_left(receive))
+        left = asyncio.ensure_future(until_left(receive))
         kind = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         quiet = monotonic() + _HEARTBEAT
@@ -809,8 +810,3 @@ def _news(calling: Calling, asked: Apart, since: TimeLike | None) -> tuple[bytes
 
 def _last(error: Exception) -> bytes:
     return b"event: error\ndata: %b\n\n" % _refusal(error).body
-
-
-async def _until_left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -384,6 +384,12 @@ _PIECE = 1 << 18  # bytes of an answer that are sent at once
 _REASONS = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
+async def until_left(receive: Receive) -> None:
+    """Wait until a client has gone. What it sends meanwhile is dropped."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 async def _body(receive: Receive, most: int) -> bytes:
     parts: list[bytes] = []
     size = 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 import pyarrow
@@ -792,3 +794,38 @@ def test_what_stands_apart_in_a_query_is_read_once():
         found.others,
     )
     assert day("2026-01-01").isoformat() == apart(b"tx=2026-01-01T00%3A00%3A00%2B00%3A00").tx
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("name", ["query", "query_tables"])
+def test_a_query_ends_when_its_client_has_gone(disk_store, name):
+    disk_store.add_node("fact", {"n": 1}, id="n1")
+    text = "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b) AS x"
+    with serve_in_thread(disk_store) as url:
+        wire = Wire(url)
+        wire.post(f"/{name}", {"cypher": "RETURN 1 AS x"})  # the engine is there
+        body = orjson.dumps({"cypher": text})
+        place = urlsplit(url)
+        head = (
+            f"POST /{name} HTTP/1.1\r\nhost: {place.netloc}\r\nauthorization: Bearer {TOKENS.read}\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        )
+
+        def under_way() -> int:
+            told = wire.get("/metrics").decode()
+            return int(float(re.findall(r"^graphstore_reads_under_way (\S+)", told, re.MULTILINE)[0]))
+
+        idle = under_way()
+        with socket.create_connection((place.hostname, place.port)) as client:
+            client.sendall(head.encode() + body)
+            until = time.monotonic() + 10
+            while under_way() == idle and time.monotonic() < until:
+                time.sleep(0.02)
+            time.sleep(0.5)
+            assert idle + 1 == under_way()
+        left = time.monotonic()
+        while under_way() > idle and time.monotonic() < left + 20:
+            time.sleep(0.05)
+        assert time.monotonic() - left < 10  # it would run into its limit of 30 s
+        assert 'status="499"' in wire.get("/metrics").decode()
+        assert {"x": 2} == wire.post(f"/{name}", {"cypher": "RETURN 2 AS x"})["rows"][0]

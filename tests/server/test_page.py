@@ -223,8 +223,13 @@ def test_the_plane_is_walked_by_keyboard_and_each_row_of_it_says_what_it_is(
     page.keyboard.press("Enter")
     page.wait_for_selector(".thing-head h2:has-text('100 requests')")
     state = window.state()
-    assert [page_instant(by_tx[0].valid_from), page_instant(by_tx[0].tx_from)] == [state["valid"], state["tx"]]
-    assert name(by_tx[0]) == page.evaluate(on_it)  # the keyboard is where it was, and the row is the one of the cursors
+    assert [page_instant(by_tx[0].valid_from), page_instant(by_tx[0].tx_from)] == [
+        state["valid"],
+        state["tx"],
+    ]
+    assert name(by_tx[0]) == page.evaluate(
+        on_it
+    )  # the keyboard is where it was, and the row is the one of the cursors
 
 
 def test_the_history_says_who_wrote_each_row_and_why_and_leads_there_by_keyboard(
@@ -564,6 +569,36 @@ def test_a_recipe_and_a_text_of_ones_own_lead_to_a_thing(window: Window, team: t
     page.locator("textarea").press_sequentially("MAT")
     page.keyboard.press("Tab")
     assert "MATCH" == page.input_value("textarea")
+
+
+@pytest.mark.parametrize("how", ["the button", "Esc"])
+def test_a_question_that_takes_long_is_stopped(window: Window, team: tuple[GraphStore, str], how: str):
+    wire = Wire(team[1])
+
+    def under_way() -> int:
+        told = wire.get("/metrics").decode()
+        return int(re.findall(r"^graphstore_reads_under_way (\d+)", told, re.MULTILINE)[0])
+
+    page = window.at(tab="ask")
+    page.fill("textarea", "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN sum(a * b) AS x")
+    page.keyboard.press("Control+Enter")
+    stop = page.wait_for_selector(".running button")
+    assert under_way() >= 1
+    if how == "Esc":
+        page.keyboard.press("Escape")
+    else:
+        stop.click()
+    page.wait_for_selector(".ask ~ .refused:has-text('Stopped after')")
+    assert 0 == page.locator(".running").count()
+    for _ in range(200):  # the server's limit is 30 s
+        if under_way() == 0:
+            break
+        page.wait_for_timeout(50)
+    assert 0 == under_way()
+    page.fill("textarea", "RETURN 2 AS x")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("table .prose:text-is('2')")
+    assert 0 == page.locator(".running").count()
 
 
 def test_the_graph_of_an_answer_folds_and_leads_to_causes(window: Window):

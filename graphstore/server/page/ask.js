@@ -1,6 +1,6 @@
 // Ask: Cypher with completion, as of the cursors; the recipes of the package with their parameters as fields; the answer as a table, or as a graph.
 
-import { block, button, count, field, h, hue, line, nothing, prose, s, thingLink, when } from "./parts.js";
+import { block, button, count, field, h, hue, length, line, nothing, prose, s, thingLink, when } from "./parts.js";
 import { draw } from "./causes.js";
 
 const KEYWORDS = "MATCH OPTIONAL WHERE RETURN ORDER BY LIMIT SKIP WITH UNWIND AS DISTINCT AND OR NOT IN CONTAINS STARTS ENDS IS NULL CASE WHEN THEN ELSE END DESC count( collect( sum( min( max( avg( labels( label( AS_OF( BELIEVED( HOLDS(".split(" ");
@@ -33,25 +33,46 @@ export async function render({ model, el }) {
   if (!model.get("run")) return undefined;
   const parameters = Object.fromEntries(inputs.filter(([, input]) => input.value).map(([name, input]) => [name, valueOf(input.value)]));
   const began = performance.now();
+  const stop = stoppable(model);
   try {
-    const found = await ask(model, area.value === chosen?.text ? chosen : null, area.value, parameters, whole.checked, wanted);
+    const found = await ask(model, area.value === chosen?.text ? chosen : null, area.value, parameters, whole.checked, wanted, stop.signal);
     const shown = answer(model, found, performance.now() - began);
     el.append(shown);
     return await drawn(model, shown, found.rows.slice(0, 500));
   } catch (error) {
-    el.append(h("p", { class: "refused", role: "alert" }, error.message));
+    const stopped = error.name === "AbortError";
+    el.append(h("p", { class: "refused", role: "alert" }, stopped ? `Stopped after ${length((performance.now() - began) / 1000)}.` : error.message));
     return undefined;
+  } finally {
+    stop.end();
   }
 }
 
+const PATIENCE = 400; // milliseconds that a question runs before it is offered to stop it
+
+/** What stops a question: its button, shown when the answer takes long; Esc; and any other state of the page. The server ends the query of a client that hangs up. */
+function stoppable(model) {
+  const running = new AbortController();
+  const stop = () => running.abort();
+  const bar = h("p", { class: "running", role: "status" }, "The question runs. ", button("Stop", stop, { class: "main", name: "stop", title: "Esc" }));
+  const shown = setTimeout(() => document.getElementById("main")?.prepend(bar), PATIENCE);
+  for (const event of ["escape", "change"]) model.on(event, stop);
+  const end = () => {
+    clearTimeout(shown);
+    bar.remove();
+    for (const event of ["escape", "change"]) model.off(event, stop);
+  };
+  return { signal: running.signal, end };
+}
+
 /** A recipe is asked by its name. Over the tables the coordinate goes in as parameters; over a view the view is it. */
-async function ask(model, recipe, cypher, parameters, whole, wanted) {
+async function ask(model, recipe, cypher, parameters, whole, wanted, signal) {
   const at = Object.fromEntries(AXES.filter((axis) => model.get(axis)).map((axis) => [axis, model.get(axis)]));
-  if (recipe) return model.call("recipe", { name: recipe.name, ...at, params: parameters }, { at: false, brief: 300 });
-  if (!whole) return model.call("query", { cypher, params: parameters }, { brief: 300 });
+  if (recipe) return model.call("recipe", { name: recipe.name, ...at, params: parameters }, { at: false, brief: 300, signal });
+  if (!whole) return model.call("query", { cypher, params: parameters }, { brief: 300, signal });
   const now = new Date().toISOString();
   for (const axis of AXES) if (wanted.includes(axis)) parameters[axis] ||= model.get(axis) || now;
-  return model.call("query_tables", { cypher, params: parameters }, { at: false, brief: 300 });
+  return model.call("query_tables", { cypher, params: parameters }, { at: false, brief: 300, signal });
 }
 
 /** A number, a list, an object, true or false; anything else is text. */
