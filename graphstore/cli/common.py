@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,14 +116,15 @@ def open_store(
     read_only: bool = False,
     create: bool = False,
     share: bool = False,
+    lets_in: bool = False,
 ) -> Iterator["GraphStore | Branch"]:
     """The store, or the branch of it that was chosen, closed afterwards; what opening it repaired is printed on standard error. `share`: through its
-    server, started in the background where nobody holds the store."""
+    server, started in the background where nobody holds the store. `lets_in`: held here, and others are let in where the server is installed."""
     here, name = HERE.get(), CHOSEN.get()
     if here is not None:
         yield here if name is None else here.on(name)
         return
-    store = _opened(path, author or os.environ.get("USER"), read_only, create, share)
+    store = _opened(path, author or os.environ.get("USER"), read_only, create, share, lets_in)
     try:
         with store:
             yield store if name is None else store.on(name)
@@ -131,7 +133,9 @@ def open_store(
             say(f"note: {notice}", err=True)
 
 
-def _opened(path: Path, author: str | None, read_only: bool, create: bool, share: bool) -> "GraphStore":
+def _opened(
+    path: Path, author: str | None, read_only: bool, create: bool, share: bool, lets_in: bool
+) -> "GraphStore":
     """The store; through its server where it has one on this machine, for reads too: that is quicker than reading the journal. A lock that another command
     holds is about to go: it is waited for."""
     import graphstore
@@ -148,10 +152,13 @@ def _opened(path: Path, author: str | None, read_only: bool, create: bool, share
     if served is not None:
         return served
     driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
+    lets_in = lets_in and find_spec("starlette") is not None and find_spec("uvicorn") is not None
     until = monotonic() + _PATIENCE
     while True:
         try:
-            return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
+            return graphstore.open(
+                path, read_only=read_only, create=create, author=author, driver=driver, share=lets_in
+            )
         except graphstore.LockedError:
             if monotonic() >= until:
                 raise

@@ -297,7 +297,7 @@ def function(command: Command) -> Callable[..., None]:
             command.check(values | {axis: time for axis, time in at.items() if time})
         writes = command.writes(values) if command.writes is not None else command.is_write
         stays = writes and bool(values.get("follow")) and not os.environ.get("GRAPHSTORE_NO_SHARE")
-        how = {"read_only": not writes, "create": command.creates, "share": stays}
+        how = {"read_only": not writes, "create": command.creates, "lets_in": stays}
         with common.open_store(store, author=author, **how) as opened:
             asked = Asked(command, opened, values, at)
             asked.path, asked.as_json = store, as_json
