@@ -298,7 +298,7 @@ class Calling:
 
     def told(self) -> tuple[tuple[bytes, bytes], ...]:
         """The header of a write: the tx that another server is to know, so that who wrote reads it there."""
-        written = (self.store if self.scoped is None else self.scoped.main.store)._written
+        written = self.store._written if self.scoped is None else self.scoped.written()
         return ((b"graphstore-written", _iso(written)),) if written >= BEGINNING else ()
 
     async def known(self, tx: bytes, *, of_all: bool = True) -> None:

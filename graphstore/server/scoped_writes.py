@@ -14,6 +14,7 @@ from graphstore.core.folder.scoped_copy import within
 from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError
 from graphstore.server import resent
 from graphstore.server.requests import Apart, Refused, Request
+from graphstore.values.period import OPEN, Instant
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
@@ -71,6 +72,11 @@ class ScopedWrites:
         self.main, self._copy, self._follow, self._scopes = main, copy, follow, scopes
         self._born: Callable[[], list[Any]] | None = None  # tells what the transaction made so far
         self._checked = 0
+        self._written: Instant = -OPEN
+
+    def written(self) -> Instant:
+        """The tx of the last write of these scopes, where it is durable: nothing that others write moves it."""
+        return self._written if self._written <= self.main.store._written else -OPEN
 
     def arguments(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call with the scope of what it makes, where they say none. Raises Refused (403) for what is of the whole store."""
@@ -134,6 +140,8 @@ class ScopedWrites:
                     yield
                 finally:
                     self._born = None
+        if store._last_tx == tx:
+            self._written = tx
 
     def _both(self, work: Work) -> bytes:
         if self._born is None:

@@ -8,7 +8,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,13 @@ WORDS = (
     "incident",
 )
 _RANDOM = re.compile(rb"lnk_[0-9a-f]{16}|[0-9a-f]{32}|graphstore-copy-[^/\"]+|\"(?:at|generated_at|checked_at)\":\"[^\"]*\"|\"[a-z_]*(?:bytes|memory|seconds)[a-z_]*\":[0-9.]+")  # fmt: skip
+
+_BY_ITSELF = {"content-length", "date", "etag"}
+TIMES = (
+    "2026-02-01T00:01:00Z",
+    "2026-02-01T00:15:00Z",
+)  # when the first of what is outside was written, and amid all
+CYPHER = "MATCH (n:Node) RETURN n.id AS id ORDER BY id"
 
 
 def _fill(store: graphstore.GraphStore, clock: Clock, *, others: bool) -> None:
@@ -126,12 +133,88 @@ def _asked(name: str) -> list[dict[str, Any]]:
 def test_no_call_shows_what_is_outside_the_scope(name, teams):
     both, alone = teams
     for args in _asked(name):
-        status, body, _ = _plain(both, name, args)
-        without, other, _ = _plain(alone, name, args)
+        status, body, heads = _plain(both, name, args)
+        without, other, theirs = _plain(alone, name, args)
         given = b"".join(sorted(word.encode() for word in map(str, args.values()) if MARK in word))
         assert status == without, (args, body, other)
         assert _RANDOM.sub(b"", body) == _RANDOM.sub(b"", other), args
         assert given or MARK.encode() not in body, (args, body)
+        assert _heads(heads) == _heads(theirs), args
+
+
+def _optional(name: str, *, every: bool = False) -> Iterator[dict[str, Any]]:
+    """Each optional argument of a call in turn, beside required ones that fit; with `every` with each of its values."""
+    call = contract.CALLS[name]
+    fits = {each: _fitting(call, each, 0) for each in call.required}
+    for number, each in enumerate(sorted(call.parameters.keys() - call.required)):
+        values = _values(call, each)
+        for at in range(len(values)) if every else (number,):
+            yield {**fits, each: values[at % len(values)]}
+
+
+def _values(call: contract.Call, name: str) -> list[Any]:
+    """What an argument may be: ids and words of inside and outside, instants, numbers."""
+    schema = str(call.schemas.get(name, {}))
+    words = [f"{MARK}-1", MARK, TIMES[1], "team/b", "a1", "budget", f"{MARK}_kind", TIMES[0], "team"]
+    found: list[Any] = []
+    if "'string'" in schema or schema == "{}":
+        found += words if "'array'" not in schema else [[word] for word in words]
+    if "'integer'" in schema or "'number'" in schema:
+        found += [1, 3, 0]
+    if "'boolean'" in schema:
+        found += [True, False]
+    if "'object'" in schema:
+        found += [{"scope": "team/b"}, {MARK: MARK}]
+    return found + list(call.schemas.get(name, {}).get("enum", ())) or [MARK]
+
+
+def _fitting(call: contract.Call, name: str, number: int) -> Any:
+    """What an argument is where it is not looked at: of inside."""
+    given = {
+        "kind": "fact",
+        "content": {"n": 1},
+        "type": "incident",
+        "patch": {"n": 2},
+        "target": "a2",
+        "cypher": CYPHER,
+    }
+    schema = str(call.schemas.get(name, {}))
+    if name in given:
+        return given[name]
+    if any(word in name for word in ("since", "until", "before", "after", "tx")):
+        return TIMES[number]
+    if "'string'" in schema and "'array'" in schema:
+        return ["a1"]
+    return "a1" if "'string'" in schema or schema == "{}" else _values(call, name)[0]
+
+
+READS = sorted(name for name, call in contract.CALLS.items() if call.scope == "read")
+
+
+def _heads(headers: dict[str, str]) -> dict[str, str]:
+    """The headers of an answer without what differs by itself: how long it is, and when it was sent."""
+    return {name: value for name, value in headers.items() if name not in _BY_ITSELF}
+
+
+def _alike(teams: Iterable[Wire], name: str, args: dict[str, Any], plain: Any) -> None:
+    """Both answer alike: status, headers, and the body but for what is random."""
+    (status, body, heads), (without, other, theirs) = [_plain(wire, name, args) for wire in teams]
+    assert (status, plain(body)) == (without, plain(other)), args
+    assert _heads(heads) == _heads(theirs), args
+    assert MARK in str(args) or MARK.encode() not in body + str(heads).encode(), (args, body, heads)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_no_optional_argument_shows_what_is_outside_the_scope(name, teams):
+    for args in _optional(name):
+        _alike(teams, name, args, lambda body: _RANDOM.sub(b"", body))
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("name", READS)
+def test_no_value_of_an_optional_argument_shows_what_is_outside_the_scope(name, teams):
+    for args in _optional(name, every=True):
+        _alike(teams, name, args, lambda body: _RANDOM.sub(b"", body))
 
 
 def _plain(wire: Wire, name: str, args: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:

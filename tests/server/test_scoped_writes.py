@@ -19,8 +19,9 @@ import graphstore
 from graphstore.core.folder import access_tokens
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.remote import calls as contract
-from graphstore.server import beside
-from tests.server.test_scoped_stores import _RANDOM, MARK, _asked, _plain, _served
+from graphstore.server import beside, scoped_writes
+from graphstore.values.period import instant
+from tests.server.test_scoped_stores import _RANDOM, MARK, _alike, _asked, _heads, _optional, _plain, _served
 from tests.support.agent import agent
 from tests.support.served import serve_in_process
 from tests.support.wire import WRITE, Wire
@@ -123,13 +124,45 @@ def test_no_call_that_writes_tells_of_what_is_outside(lasting_pair: Pair, name: 
     both, alone, served, _ = lasting_pair
     before = {node.id: node for node in served.store.nodes() if MARK in node.id}
     for args in _asked(name):
-        status, body, _ = _plain(both, name, args)
-        without, answer, _ = _plain(alone, name, args)
+        status, body, heads = _plain(both, name, args)
+        without, answer, theirs = _plain(alone, name, args)
         given = b"".join(word.encode() for word in map(str, args.values()) if MARK in word)
         assert (status, _plainly(body)) == (without, _plainly(answer)), args
         assert given or MARK.encode() not in body, (args, body)
+        assert _heads(heads) == _heads(theirs), args
     after = {node.id: node for node in served.store.nodes() if MARK in node.id}
     assert after == before
+
+
+@pytest.mark.parametrize("name", sorted(scoped_writes.CALLS))
+def test_no_optional_argument_of_a_write_tells_of_what_is_outside(lasting_pair: Pair, name: str) -> None:
+    for args in _optional(name):
+        _alike(lasting_pair[:2], name, args, _plainly)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("name", sorted(scoped_writes.CALLS))
+def test_no_value_of_an_optional_argument_of_a_write_tells_of_it(lasting_pair: Pair, name: str) -> None:
+    for args in _optional(name, every=True):
+        _alike(lasting_pair[:2], name, args, _plainly)
+
+
+def test_the_header_of_a_write_tells_the_last_of_these_scopes_alone(pair: Pair) -> None:
+    both, _, served, _ = pair
+    made = both.ask("POST", "/add_node", {"kind": "fact", "content": {"n": 1}, "id": "team/a/one"})
+    own = made[1]["tx_from"]
+    assert made[2]["graphstore-written"] == own
+    theirs = Wire(served.url, WRITE).ask(
+        "POST", "/add_node", {"kind": "fact", "content": {}, "scope": "team/b"}
+    )
+    assert instant(theirs[2]["graphstore-written"]) > instant(own)
+    _, _, nothing = both.ask("POST", "/batch", {"calls": []})
+    assert nothing.get("graphstore-written") == own
+    begun = both.post("/transaction")
+    _, _, ended = both.ask("POST", f"/transaction/{begun['transaction']}/commit")
+    assert ended.get("graphstore-written") == own
+    later = both.ask("POST", "/revise", {"id": "team/a/one", "content": {"n": 2}})
+    assert later[2]["graphstore-written"] == later[1]["tx_from"] != own
 
 
 def test_a_transaction_and_a_batch_are_whole_or_nothing(pair: Pair) -> None:
