@@ -29,6 +29,7 @@ SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read",
 Started = Literal["by hand", "in the background", "with the store"]
 """A server: one that somebody starts and ends, one that who needs it starts, or a process that has the store open and lets others in."""
 _STARTING = 10.0  # seconds to wait for a server that is starting
+_TRIES = 20  # so often a file is written that others may remove before it has its name
 
 
 def announce(place: Path, url: str | None, started: Started = "by hand") -> None:
@@ -45,7 +46,13 @@ def announce(place: Path, url: str | None, started: Started = "by hand") -> None
     }
     before = os.umask(0o177)
     try:
-        replace_whole(place / SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
+        for left in reversed(range(_TRIES)):
+            try:
+                replace_whole(place / SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
+                break
+            except FileNotFoundError:  # a process that opens the store removes what looks unfinished
+                if not left or not place.is_dir():
+                    raise
     except OSError as error:
         name = error.filename2 or error.filename or place / SERVED
         raise EngineError(f"cannot write {name}: {error.strerror}.") from error
