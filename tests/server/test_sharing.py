@@ -80,17 +80,42 @@ def graphstore_served(folder: Path) -> Iterator[Any]:
         yield store
 
 
-NOTEBOOK = """
-import sys, time, graphstore
-store = graphstore.open(sys.argv[1], share=True)
-end, turn = time.monotonic() + float(sys.argv[2]), 0
-while time.monotonic() < end:
-    store.add_node("fact", {"text": f"notebook says {turn}"})
-    print(f"notebook says {turn}", flush=True)
-    turn += 1
-    time.sleep(0.01)
-store.close()
+OPENED = "import graphstore; store = graphstore.open({folder!r}, share=True); turn = 0"
+CELL = """
+store.add_node("fact", {"text": f"notebook says {turn}"})
+print(f"notebook says {turn}", flush=True)
+turn += 1
 """
+
+
+def notebook(folder: Path, over: threading.Event, kept: list[str]) -> None:
+    """A kernel of Jupyter, in which one cell after the other writes."""
+    from jupyter_client.manager import start_new_kernel
+
+    manager, kernel = start_new_kernel(startup_timeout=120)
+
+    def run(cell: str) -> None:
+        shown: list[Any] = []
+        reply = kernel.execute_interactive(cell, timeout=120, output_hook=shown.append)
+        assert reply["content"]["status"] == "ok", reply["content"]
+        kept.extend(
+            "".join(
+                one["content"]["text"]
+                for one in shown
+                if one["msg_type"] == "stream" and one["content"]["name"] == "stdout"
+            ).splitlines()
+        )
+
+    try:
+        with graphstore_served(folder):  # by another: who holds the store is killed
+            pass
+        run(OPENED.format(folder=str(folder)))
+        while not over.is_set():
+            run(CELL)
+        run("store.close()")
+    finally:
+        kernel.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 @contextmanager
@@ -130,7 +155,7 @@ def commands(folder: Path, over: threading.Event, kept: list[str]) -> None:
 
 
 def killed(folder: Path, times: int, seconds: float, agents: list[list[str]]) -> int:
-    """Kill the holder -9 so many times, whoever it is, each time when every agent has been answered since the last. Returns how often."""
+    """Kill the holder -9 so many times, whoever it is, each time when every agent and the notebook have been answered since the last. Returns how often."""
     for done in range(times):
         time.sleep(seconds / (times + 1))
         all_answered(agents)
@@ -146,7 +171,7 @@ def killed(folder: Path, times: int, seconds: float, agents: list[list[str]]) ->
 
 
 def all_answered(agents: list[list[str]]) -> None:
-    """Wait until every agent has had an answer from now on."""
+    """Wait until each of them has had an answer from now on."""
     before, until = [len(one) for one in agents], time.monotonic() + 60
     while (
         any(len(one) == known for one, known in zip(agents, before, strict=True)) and time.monotonic() < until
@@ -158,6 +183,7 @@ def test_all_of_them_write_while_the_holder_is_killed_again_and_again(place: Pat
     over = threading.Event()
     agents: list[list[str]] = [[] for _ in range(4)]
     by_command: list[str] = []
+    by_notebook: list[str] = []
     refused: list[str] = []
     failed: list[BaseException] = []
 
@@ -177,21 +203,17 @@ def test_all_of_them_write_while_the_holder_is_killed_again_and_again(place: Pat
         for number in range(4)
     ]
     threads.append(guarded(commands, place, over, by_command))
-    with (
-        shell(place) as asked,
-        subprocess.Popen(
-            [sys.executable, "-c", NOTEBOOK, str(place), str(SECONDS)], stdout=subprocess.PIPE, text=True
-        ) as notebook,
-    ):
+    threads.append(guarded(notebook, place, over, by_notebook))
+    with shell(place) as asked:
         count: list[int] = []
         threads.append(guarded(questions, asked, over, count))
-        times = killed(place, KILLS, SECONDS, agents)
+        writers = [*agents, by_notebook]
+        times = killed(place, KILLS, SECONDS, writers)
         time.sleep(SECONDS / (KILLS + 1))
-        all_answered(agents)
+        all_answered(writers)
         over.set()
         threads[-1].join(60)
         answers, _ = asked.communicate("", timeout=120)
-        by_notebook, _ = notebook.communicate(timeout=60)
         for thread in threads:
             thread.join(60)
     assert (refused, failed) == ([], [])
@@ -201,8 +223,12 @@ def test_all_of_them_write_while_the_holder_is_killed_again_and_again(place: Pat
     with graphstore.open(place) as store:
         assert store.verify().ok
         there = Counter(node.text for node in store.nodes(kind="fact"))
-    acknowledged = [*by_notebook.split("\n")[:-1], *by_command, *(text for one in agents for text in one)]
-    assert all(agents) and by_command, (list(map(len, agents)), len(by_command))
+    acknowledged = [*by_notebook, *by_command, *(text for one in agents for text in one)]
+    assert all([*agents, by_command, by_notebook]), (
+        list(map(len, agents)),
+        len(by_command),
+        len(by_notebook),
+    )
     assert {text: there[text] for text in acknowledged if there[text] != 1} == {}
     assert max(there.values()) == 1, there.most_common(3)
 
