@@ -20,7 +20,7 @@ from graphstore.sessions.segments.analysing import Analyser, Work, builtin
 from graphstore.sessions.segments.nodes import SCHEMA_VERSION, SessionNode
 from graphstore.sessions.transcripts import session_bytes
 from graphstore.sessions.transcripts import transcript as transcripts
-from graphstore.sessions.transcripts.file_formats import FORMATS
+from graphstore.sessions.transcripts.file_formats import FORMATS, why_not_read
 from graphstore.sessions.transcripts.other_agents import document_in
 from graphstore.sessions.transcripts.transcript import Transcript
 from graphstore.sessions.writing import OwnSegment, SessionPlan, Writing
@@ -145,7 +145,10 @@ def session_files(path: str | Path, *, but: Path | None) -> list[Path]:
         own = None if but is None else but.absolute()
         lines = (file for file in place.rglob("*.jsonl") if own not in file.parents)
         documents = (file for file in place.rglob("*.json") if own not in file.parents and _is_document(file))
-        return sorted(file for file in (*lines, *documents) if file_access.is_file(file))
+        found = sorted(file for file in (*lines, *documents) if file_access.is_file(file))
+        return found or sorted(
+            file for file in place.rglob("*.*") if own not in file.parents and _is_not_read(file)
+        )
     if file_access.is_file(place):
         return [place]
     raise InvalidError(
@@ -159,6 +162,17 @@ def _is_document(file: Path) -> bool:
         with session_bytes.opened(file, 1 << 16) as opened:
             return document_in(opened) is not None
     except (OSError, ValueError):
+        return False
+
+
+def _is_not_read(file: Path) -> bool:
+    """Whether an agent keeps its sessions in a file in a form that is not read."""
+    if file.suffix not in (".db", ".json") or not file_access.is_file(file):
+        return False
+    try:
+        with file_access.opened(file) as opened:
+            return why_not_read(opened) is not None
+    except OSError:
         return False
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, BinaryIO
 
+from orjson import JSONDecodeError, loads
+
 from graphstore.sessions.transcripts.lines import ClaudeReading, Format, Lines, PiReading, Reading, Warnings
 from graphstore.sessions.transcripts.other_agents import OTHER_READINGS, STEPS, agent_of
 from graphstore.sessions.transcripts.steps import Step, steps
@@ -14,6 +16,38 @@ FORMATS: tuple[Format, ...] = ("pi", "claude", "codex", "copilot", "gemini", "op
 READINGS: Mapping[str, type[Reading]] = {"pi": PiReading, "claude": ClaudeReading, **OTHER_READINGS}
 _CLAUDE_SIGNS = frozenset({"uuid", "parentUuid", "leafUuid", "sessionId", "_type"})
 _LOOKED_AT = 100
+_HEAD = 256
+_DATABASE = b"SQLite format 3\0"
+
+
+def why_not_read(file: BinaryIO) -> str | None:
+    """Why a file that an agent wrote is none that is read, and what to give instead; None for any other. The file is rewound."""
+    try:
+        head = file.read(_HEAD)
+        if head.startswith(_DATABASE):
+            return "it is an SQLite database, such as OpenCode's `opencode.db`, and is not read. Give what `opencode export` writes of a session."
+        if not head.lstrip().startswith(b"[") and b'"history"' not in head:
+            return None
+        value = loads(head + file.read())
+    except JSONDecodeError:
+        return None
+    finally:
+        file.seek(0)
+    if _are(value, "sessionId", "messageId", "message"):
+        return "it is a `logs.json` of Gemini CLI, which has what the user asked and no answers, and is not read. Give the folder `chats` beside it."
+    history = value.get("history") if isinstance(value, dict) else value
+    if _are(history, "role", "parts"):
+        return "it is a checkpoint of Gemini CLI (`/chat save`), which has no times and no session, and is not read. Give the folder `chats` beside it."
+    return None
+
+
+def _are(values: Any, *fields: str) -> bool:
+    """Whether values are a list of objects that have these fields."""
+    return (
+        isinstance(values, list)
+        and bool(values)
+        and all(isinstance(each, dict) and all(field in each for field in fields) for each in values)
+    )
 
 
 def format_of(file: BinaryIO) -> Format:

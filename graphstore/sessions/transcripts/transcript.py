@@ -25,7 +25,7 @@ from zlib import crc32
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.sessions.transcripts import session_bytes
 from graphstore.sessions.transcripts.entries import NEVER, Entries, Entry
-from graphstore.sessions.transcripts.file_formats import READINGS, format_of, stepper
+from graphstore.sessions.transcripts.file_formats import READINGS, format_of, stepper, why_not_read
 from graphstore.sessions.transcripts.lines import (
     BLOCK,
     Format,
@@ -293,7 +293,7 @@ def read(
     """The session in a file. Damage is kept or reported in `warnings`, never raised.
 
     `parent` is the path of the parent's file, where it is neither where the header says nor beside this one. `progress` is called with bytes done and
-    in all. Raises InvalidError when there is no such file.
+    in all. Raises InvalidError when there is no such file, and for a file of an agent that is known and not read.
     """
     file = Path(path)
     reading, header, size = _reading(file, progress)
@@ -311,6 +311,9 @@ def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, in
     with session_bytes.opened(path, BLOCK) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
+        refused = why_not_read(file)
+        if refused is not None:
+            raise InvalidError(refused)
         whole = document_in(file)
         if whole is not None:
             agent, fields, messages = whole

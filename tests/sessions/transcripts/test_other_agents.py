@@ -282,6 +282,49 @@ def test_a_file_of_no_known_format_is_named(tmp_path: Path) -> None:
     assert "codex, copilot, gemini, opencode" in said
 
 
+NOT_READ = {
+    "opencode.db": (b"SQLite format 3\0" + bytes(100), "opencode export"),
+    "logs.json": (
+        json.dumps([
+            {"sessionId": "s", "messageId": 0, "type": "user", "message": "Fix the loom.", "timestamp": at(1)}
+        ], indent=2).encode(),
+        "the folder `chats`",
+    ),
+    "checkpoint-loom.json": (json.dumps([{"role": "user", "parts": [{"text": "Fix the loom."}]}]).encode(), "/chat save"),
+    "checkpoint-new.json": (
+        json.dumps({"history": [{"role": "user", "parts": [{"text": "Fix it."}]}], "authType": "key"}).encode(),
+        "/chat save",
+    ),
+}  # fmt: skip
+"""What agents keep that is not read, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", NOT_READ)
+@pytest.mark.parametrize("whole", [False, True], ids=["file", "folder"])
+def test_what_an_agent_keeps_that_is_not_read_is_named(tmp_path: Path, name: str, whole: bool) -> None:
+    written, told = NOT_READ[name]
+    file = tmp_path / "home" / "tmp" / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(written)
+    (file.parent / "settings.json").write_text('[{"theme": "dark"}]')
+    given = tmp_path / "home" if whole else file
+
+    done = CliRunner().invoke(app, ["import", "sessions", str(tmp_path / "s.gs"), str(given)])
+    said = " ".join(done.output.split())
+
+    assert done.exit_code == 1
+    assert told in said and "is not read" in said and "settings.json" not in said
+
+
+def test_beside_sessions_what_is_not_read_refuses_nothing(store: GraphStore, tmp_path: Path) -> None:
+    gemini(tmp_path)
+    (tmp_path / "logs.json").write_bytes(NOT_READ["logs.json"][0])
+
+    done = sessions.ingest(store, tmp_path)
+
+    assert [each.error for each in done.sessions] == [None] and done.new
+
+
 ODD: list[Any] = [None, 7, [], ["x"], {}, {"x": 1}, "", "x", True]
 
 
