@@ -16,7 +16,7 @@ from graphstore.values.period import when
 
 class Relative(Value):
     """A session in a lineage. `missing`: only those forked from it name it. `parent`: the session it was forked from, at the node `forked_at`, with
-    so many entries shared; `generations` away from the requested one.
+    so many entries shared; `generations` away from the requested one. `file`: where it was read from, or what those forked from it call that.
     """
 
     session: str
@@ -29,6 +29,7 @@ class Relative(Value):
     parent: str | None
     forked_at: str | None
     shared_entries: int | None
+    file: str | None = None
 
     def __str__(self) -> str:
         known = [f"started {when(self.started_at)}"] if self.started_at else []
@@ -166,6 +167,9 @@ class _Family:
             parent=fork.parent if fork else None,
             forked_at=fork.link.source if fork else None,
             shared_entries=_count(fork.link.metadata) if fork else None,
+            file=_text(content, "file")
+            or (_text(first.content, "source", "sessionFile") if first else "")
+            or None,
         )
 
 

@@ -294,11 +294,15 @@ class Cost(Value):
     unpriced: int = 0
 
     def __str__(self) -> str:
+        return f"{priced(self.cost, self.unpriced):>10}  {self.took}"
+
+    @property
+    def took(self) -> str:
+        """The tokens, and of what."""
         cached = (
             f", {self.cache_read + self.cache_write:,} cached" if self.cache_read + self.cache_write else ""
         )
-        cost = priced(self.cost, self.unpriced, self.pieces)
-        return f"{cost:>10}  {plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
+        return f"{plural(self.tokens, 'token')}{cached}  {self.key or '(unknown)'}"
 
 
 class Costs(SessionAnswer):
@@ -315,8 +319,10 @@ class Costs(SessionAnswer):
         return self.rows
 
     def __str__(self) -> str:
-        pieces = sum(row.pieces for row in self.rows)
-        total = f"{priced(self.cost, self.unpriced, pieces):>10}  {plural(self.tokens, 'token')} in all, by {self.by}"
+        total = f"{plural(self.tokens, 'token')} in all, by {self.by}"
+        if self.unpriced and not self.cost:  # no price is known: tokens only
+            return "\n".join([*(row.took for row in self.rows), total])
+        total = f"{priced(self.cost, self.unpriced):>10}  {total}"
         total += f"; no cost is known of {plural(self.unpriced, 'piece')} of work" if self.unpriced else ""
         return "\n".join([*map(str, self.rows), total])
 

@@ -40,11 +40,11 @@ def summed(amounts: Iterable[float]) -> float:
     return round(fsum(amounts), _CENTS)
 
 
-def priced(amount: float, unpriced: int, all: int) -> str:
-    """An amount of money; with "+" where it is not all that was paid, for some of it has no price."""
+def priced(amount: float, unpriced: int) -> str:
+    """An amount of money; with "+" where it is not all that was paid, for some of it has no price. "unknown" where that is all of it."""
     if not unpriced:
         return _money(amount)
-    return "unknown" if unpriced >= all and not amount else f"{_money(amount)}+"
+    return f"{_money(amount)}+" if amount else "unknown"
 
 
 def _money(amount: float) -> str:

@@ -114,7 +114,8 @@ class WorkOn(SessionAnswer):
         if not self.work:
             return f"{head}: nothing."
         work = f"{plural(len(self.work), 'piece')} of work in {plural(self.sessions, 'session')}"
-        spent = f"{self.minutes:,.0f} minutes, {priced(self.cost, self.unpriced, len(self.work))}, {plural(self.tokens, 'token')}"
+        money = f"{priced(self.cost, self.unpriced)}, " if self.cost or not self.unpriced else ""
+        spent = f"{self.minutes:,.0f} minutes, {money}{plural(self.tokens, 'token')}"
         return "\n".join([f"{head}: {work}, {spent}.", *self._days()])
 
     def _days(self) -> Iterator[str]:

@@ -260,6 +260,8 @@ def test_lineage_goes_up_to_the_first_and_down_to_the_last(family: GraphStore) -
     assert [each.session for each in low.ancestors] == [CHILD, ROOT]
     assert low.descendants == ()
     assert top.ancestors == ()
+    for each in (low.subject, *low.ancestors, *top.descendants):
+        assert each.file is not None and each.file.endswith(f"{each.session}.jsonl")
     assert [(each.session, each.generations, each.parent) for each in top.descendants] == [
         (CHILD, 1, ROOT), (CLONE, 1, ROOT), (MOVED, 1, ROOT), (GRANDCHILD, 2, CHILD),
     ]  # fmt: skip
@@ -294,6 +296,7 @@ def test_a_missing_parent_is_marked(tmp_path: Path, store: GraphStore, clock: Cl
     [parent] = sessions.lineage(store, GRANDCHILD).ancestors
 
     assert (parent.session, parent.missing, parent.started_at) == (CHILD, True, None)
+    assert parent.file is not None and "/" not in parent.file and CHILD in parent.file
     assert str(parent) == f"{CHILD} (missing: its file was not read)"
 
 
@@ -338,7 +341,22 @@ def test_what_no_cost_is_said_of_is_unknown_and_not_free(store: GraphStore) -> N
         "   unknown  10 tokens  /y",
         "  $0.5000+  30 tokens in all, by project; no cost is known of 2 pieces of work",
     ] == str(found).splitlines()
-    assert "unknown" in str(sessions.work_on(store, "/y"))
+    assert ", 10 tokens." in (said := str(sessions.work_on(store, "/y"))) and "$" not in said
+    assert "$0.5000+, 20 tokens." in str(sessions.work_on(store, "/x"))
+
+
+def test_where_no_price_is_known_tokens_alone_are_told(store: GraphStore) -> None:
+    for id, project, tokens in (("a", "/x", 5), ("b", "/x", 0), ("c", "/y", 7)):
+        content = segment(id, "Weave.", project, cost=0, tokens=tokens)
+        unpriced = {"timestamp": "2026-01-01T00:00:00Z", "decision": UNPRICED, "reasoning": "tokens only"}
+        content["daemonMeta"] = {"decisions": [unpriced] if tokens else []}
+        store.add_node("segment", content, id=id, valid_from="2026-01-01")
+
+    assert str(sessions.costs(store)).splitlines() == [
+        "7 tokens  /y",
+        "5 tokens  /x",
+        "12 tokens in all, by project",
+    ]
 
 
 # ---- the same in Cypher -------------------------------------------------------------------------
