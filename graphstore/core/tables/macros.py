@@ -25,6 +25,8 @@ OPEN_END = "timestamp('9999-12-31 23:59:59.999999')"
 AXES: Mapping[str, tuple[Axis, ...]] = {"AS_OF": ("valid", "tx"), "BELIEVED": ("tx",), "HAPPENED": ("valid",)}
 """The parameters that a word reads beside its arguments."""
 _USED = re.compile(rf"\b({'|'.join(WORDS)}|FIELD|OPEN)\b|\bIS\s+(NOT\s+)?NULL\b", re.IGNORECASE)
+_OF_ENDS = re.compile(r"\b(?:coalesce|ifnull|count)\s*\(", re.IGNORECASE)
+"""The functions whose answer depends on which of their arguments are NULL."""
 _TRAVERSED = re.compile(r"\]\s*-|-\s*\[|--")
 _ENDS = frozenset({"ORDER", "SKIP", "LIMIT", "UNION"})
 _CASTS = {"whole": "INT64", "number": "DOUBLE", "truth": "BOOL"}
@@ -51,12 +53,13 @@ def with_coordinate(
 
 def written_out(cypher: str, field: FieldOf, *, of_view: bool, driver: str) -> str:
     """The text as the engine takes it. Raises QueryError for a word with the wrong arguments."""
-    if not isinstance(cypher, str) or not _USED.search(cypher):
+    ends = ("valid_to",) if of_view else ("valid_to", "tx_to")
+    if not isinstance(cypher, str):
+        return cypher
+    if not _USED.search(cypher) and not (_OF_ENDS.search(cypher) and any(end in cypher for end in ends)):
         return cypher
     known = _written(of_view, _TRAVERSED.search(cypher) is not None, driver)
-    return _ends_as_shown(
-        _words(_named(cypher), known, field), ("valid_to",) if of_view else ("valid_to", "tx_to")
-    )
+    return _ends_as_shown(_words(_named(cypher, ends), known, field), ends)
 
 
 @cache
@@ -72,16 +75,21 @@ def _written(of_view: bool, hops: bool, driver: str) -> texts.Macros:
     return found
 
 
-def _named(cypher: str) -> str:
+def _named(cypher: str, ends: Sequence[str]) -> str:
     """The text with a name for each column that has none and uses a word: what was written."""
     found: list[str] = []
+    _, _, words = _said(cypher)
+    of_end = re.compile(
+        rf"{_OF_ENDS.pattern}.*?\b({'|'.join(map(re.escape, (*ends, *_names_of_ends(words, ends))))})\b",
+        re.IGNORECASE | re.DOTALL,
+    )
     item: list[str] | None = None
     depth, before, named = 0, "", False
     for kind, piece in [*pieces(cypher), ("end", "")]:
         word = piece.upper() if kind == "word" and before != "." and depth == 0 else ""
         if item is not None and (kind == "end" or word in _ENDS or (depth == 0 and piece == ",")):
             text = "".join(item)
-            if _USED.search(text) and not named and "`" not in text:
+            if (_USED.search(text) or of_end.search(text)) and not named and "`" not in text:
                 behind = text[len(text.rstrip()) :]
                 text = f"{text.rstrip()} AS `{text.strip().removeprefix('DISTINCT ')}`{behind}"
             found.append(text)
@@ -150,6 +158,11 @@ def in_content(variable: str, name: str, kinds: Collection[str]) -> str:
     """The field of a content that is JSON text, of the one type that its values have, else as JSON text. `kinds`: letters as `kinds_of` finds them."""
     if "\\" in name or "'" in name:
         raise QueryError(f"FIELD cannot ask for {name!r}: a name has no quotes and no backslash.")
+    if "." in name:
+        raise QueryError(
+            f"FIELD cannot ask for {name!r} here: the engine takes the dot for a way into a map. For that write 'a/b'; a field of this very name "
+            f"is a property in a view (n.`{name}`), and a column of history_table(fields=[{name!r}])."
+        )
     found = {_KINDS[each] for each in kinds if each in _KINDS}
     value = f"json_extract({variable}.content, '{name}')"
     kind = found.pop() if len(found) == 1 else "number" if found == {"whole", "number"} else "json"
@@ -165,25 +178,56 @@ def in_content(variable: str, name: str, kinds: Collection[str]) -> str:
     return f"CAST({given} AS {_CASTS[kind]})" if kind in _CASTS else f"({given})"
 
 
-def _ends_as_shown(cypher: str, ends: Sequence[str]) -> str:
-    """The text with IS NULL of an end of a period, or of a name given to one, true where the end is open."""
+def _said(cypher: str) -> tuple[list[tuple[str, str]], list[int], list[str]]:
+    """The pieces of a text without its comments, where those are that are no space, and these."""
     tokens = [(kind, piece) for kind, piece in pieces(cypher) if kind != "comment"]
     said = [at for at, (kind, _) in enumerate(tokens) if kind != "space"]
-    words = [tokens[at][1] for at in said]
+    return tokens, said, [tokens[at][1] for at in said]
+
+
+def _names_of_ends(words: Sequence[str], ends: Sequence[str]) -> set[str]:
+    """The names given to an end of a period, or to the first or last of them."""
+    found: set[str] = set()
+    for at, word in enumerate(words):
+        if word not in ends or words[at - 1 : at] != ["."]:
+            continue
+        last = words[at + 1 : at + 2] == [")"] and [each.upper() for each in words[at - 4 : at - 3]] in (
+            ["MIN"],
+            ["MAX"],
+        )
+        if [each.upper() for each in words[at + 1 + last : at + 2 + last]] == ["AS"]:
+            found.update(words[at + 2 + last : at + 3 + last])
+    return found
+
+
+def _ends_as_shown(cypher: str, ends: Sequence[str]) -> str:
+    """The text with an end of a period, or a name given to one, NULL where the end is open: in IS NULL, and where `coalesce` and `count` are of it."""
+    tokens, said, words = _said(cypher)
     upper = [word.upper() for word in words]
-    names = {
-        words[at + 2 + last]
-        for at, word in enumerate(words)
-        if word in ends and words[at - 1 : at] == ["."]
-        for last in [
-            words[at + 1 : at + 2] == [")"]
-            and words[at - 4 : at - 3] != []
-            and upper[at - 4] in ("MIN", "MAX")
-        ]
-        if upper[at + 1 + last : at + 2 + last] == ["AS"] and at + 2 + last < len(words)
-    }
+    names = _names_of_ends(words, ends)
     changed = {at: piece for at, (_, piece) in enumerate(tokens)}
+    opened: list[str] = []
     for at, word in enumerate(upper):
+        if word in ("(", "[", "{"):
+            opened.append(upper[at - 1] if word == "(" and at else word)
+        elif word in (")", "]", "}"):
+            opened = opened[:-1]
+        if words[at] in ends and words[at - 1 : at] == ["."] and at >= 2:
+            first = at - 2
+        elif words[at] in names and words[at - 1 : at] != ["."]:
+            first = at
+        else:
+            first = -1
+        argument = upper[first - 1 : first] in (["("], [","], ["DISTINCT"]) and words[at + 1 : at + 2] in (
+            [")"],
+            [","],
+        )
+        if first > 0 and argument and opened[-1:] in (["COALESCE"], ["IFNULL"], ["COUNT"]):
+            value = "".join(words[first : at + 1])
+            for place in range(said[first], said[at] + 1):
+                changed[place] = ""
+            changed[said[first]] = f"CASE WHEN {value} = {OPEN_END} THEN NULL ELSE {value} END"
+            continue
         negated = upper[at + 1 : at + 2] == ["NOT"]
         if word != "IS" or upper[at + 1 + negated : at + 2 + negated] != ["NULL"]:
             continue

@@ -234,9 +234,12 @@ class ViewGraph:
         return self._fields.known()
 
     def _field(self, variable: str, name: str) -> str:
-        """The field of a node's content: its property, or what the content says where it has none of its own."""
-        if name in self._fields.properties:
+        """The field of a node's content: its property, or what the content says where it has none of its own. `*` is no property but all of them, and
+        `a/b` is within a map, as in the tables."""
+        if name in self._fields.properties and name != "*" and "/" not in name:
             return f"{variable}.`{self._fields.properties[name]}`"
+        if "." in name and not self._fields.left_out:
+            return "CAST(NULL AS STRING)"
         return macros.in_content(variable, name, macros.kinds_of(self.engine, "Node", name))
 
     def make_ready(self, cypher: str | None, limits: Limits | None = LIMITS) -> ViewGraph:

@@ -129,6 +129,45 @@ def test_an_open_end_is_null_where_it_is_shown_as_null(moved: GraphStore, text: 
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "of_end"),
+    [
+        ("RETURN v.row, coalesce(v.valid_to, timestamp('2031-01-01'))", lambda end: end or day("2031-01-01")),
+        ("WITH v.row AS row, v.valid_to AS e RETURN row, coalesce(e, timestamp('2031-01-01'))", lambda end: end or day("2031-01-01")),
+        ("RETURN v.row, coalesce(NULL, v.valid_to)", lambda end: end),
+        ("RETURN v.row, count(v.valid_to)", lambda end: int(end is not None)),
+        ("RETURN v.row, count(DISTINCT v.valid_to)", lambda end: int(end is not None)),
+    ],
+)  # fmt: skip
+def test_coalesce_and_count_take_an_open_end_as_it_is_shown(
+    moved: GraphStore, text: str, of_end: Any
+) -> None:
+    shown = moved.query_tables("MATCH (v:Version) RETURN v.row, v.valid_to").tuples()
+    assert {end is None for _, end in shown} == {True, False}
+
+    found = moved.query_tables(f"MATCH (v:Version) {text}")
+
+    assert sorted(found.tuples()) == sorted((row, of_end(end)) for row, end in shown)
+    assert found.columns[1] == text.rpartition("row, ")[2]
+
+
+def test_the_end_of_belief_is_counted_where_it_is_shown(moved: GraphStore) -> None:
+    shown = moved.query_tables("MATCH (v:Version) RETURN v.tx_to").tuples()
+    found = moved.query_tables("MATCH (v:Version) RETURN count(v.tx_to), count(*) AS c").tuples()
+
+    assert found == [(sum(end is not None for (end,) in shown), len(shown))]
+
+
+def test_a_field_with_a_slash_is_within_a_map_in_the_tables_and_in_a_view(store: GraphStore) -> None:
+    store.add_node("fact", {"a/b": 1, "a": {"b": 2}, "*": 3, "c.d": 4}, id="one")
+    for ask, label in ((store.query, "Node"), (store.query_tables, "Version")):
+        found = ask(f"MATCH (n:{label}) RETURN FIELD(n, 'a/b'), FIELD(n, '*'), FIELD(n, 'a/c')")
+        assert found.tuples() == [(2, 3, None)]
+    assert store.query("MATCH (n:Node) RETURN FIELD(n, 'c.d'), FIELD(n, 'a.b')").tuples() == [(4, None)]
+    with pytest.raises(QueryError, match=r"FIELD cannot ask for 'c\.d' here: .*history_table"):
+        store.query_tables("MATCH (v:Version) RETURN FIELD(v, 'c.d')")
+
+
 def test_a_field_has_the_type_of_its_values(store: GraphStore) -> None:
     store.add_node("fact", {"n": 1, "x": 2, "yes": True, "mixed": 1, "list": [1]}, id="one")
     store.add_node("fact", {"n": None, "x": 2.5, "mixed": "1"}, id="two")
@@ -156,6 +195,34 @@ def test_rows_are_joined_by_key(moved: GraphStore) -> None:
     assert moved.query("UNWIND $rows AS r RETURN r, {of: r} AS map", rows=labels[:1]).tuples() == [
         (labels[0], {"of": labels[0]})
     ]
+
+
+def test_a_column_has_its_new_name_where_the_row_goes_on_too(moved: GraphStore) -> None:
+    rows = [{"id": "a1", "label": 7}]
+    for items in ("r.id AS id, r", "r, r.id AS id", "DISTINCT r.id AS id, r"):
+        found = moved.query(f"UNWIND $rows AS r WITH {items} RETURN id, r.label", rows=rows)
+        assert (found.columns, found.tuples()) == (["id", "r.label"], [("a1", 7)])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("UNWIND $rows AS r RETURN r.id, r.label AS label", (["r.id", "label"], [])),
+        ("UNWIND $rows AS r RETURN r", (["r"], [])),
+        ("UNWIND $rows AS r MATCH (n:Node {id: r.id}) WITH r, n WHERE r.label + 1 <= 9 RETURN n.id, r.label", (["n.id", "r.label"], [])),
+        ("UNWIND $rows AS r RETURN count(*) AS c, sum(r.label) AS s", (["c", "s"], [(0, None)])),
+        ("MATCH (n:Node) OPTIONAL MATCH (n)-->(m:Node) UNWIND $rows AS id WITH n, m, id WHERE n.id = id RETURN n.id", (["n.id"], [])),
+    ],
+)  # fmt: skip
+def test_an_empty_list_gives_no_rows(moved: GraphStore, text: str, expected: Any) -> None:
+    found = moved.query(text, rows=[])
+
+    assert (found.columns, found.tuples()) == expected
+
+
+def test_an_empty_list_elsewhere_is_refused(moved: GraphStore) -> None:
+    with pytest.raises(InvalidError, match="empty list"):
+        moved.query("MATCH (n:Node) WHERE n.id IN $ids RETURN n.id", ids=[])
 
 
 @pytest.mark.in_process("no rows say no types, and rows are what is sent to a server")
