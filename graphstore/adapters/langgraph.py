@@ -24,7 +24,7 @@ from langgraph.store.base import (
 )
 
 from graphstore.adapters import places
-from graphstore.adapters.item_vectors import ItemVectors
+from graphstore.adapters.langgraph_vectors import ItemVectors
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.memory.recall import recall

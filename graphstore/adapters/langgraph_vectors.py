@@ -57,18 +57,23 @@ class ItemVectors:
             vectors = map(self._unit, self._embedded(new))
             self._of_text.update(zip(new, vectors, strict=True))
 
+    @property
+    def _is_asynchronous(self) -> bool:
+        """Whether nothing but an asynchronous function was given."""
+        return getattr(self._embeddings, "afunc", None) is not None
+
     def _embedded(self, texts: list[str]) -> list[list[float]]:
-        if (
-            getattr(self._embeddings, "afunc", None) is not None
-        ):  # nothing but an asynchronous function was given
-            made: list[list[float]] = asyncio.run(self._embeddings.aembed_documents(texts))
+        made: list[list[float]]
+        if self._is_asynchronous:
+            made = asyncio.run(self._embeddings.aembed_documents(texts))
         else:
             made = self._embeddings.embed_documents(texts)
         return made
 
     def _asked(self, query: str) -> list[float]:
-        if getattr(self._embeddings, "afunc", None) is not None:
-            made: list[float] = asyncio.run(self._embeddings.aembed_query(query))
+        made: list[float]
+        if self._is_asynchronous:
+            made = asyncio.run(self._embeddings.aembed_query(query))
         else:
             made = self._embeddings.embed_query(query)
         return made
