@@ -135,8 +135,8 @@ def _parts(text: str) -> tuple[Json, list[Found]]:
         at = skip(at)
     if text[at : at + 1] != "}" or text[at + 1 :].strip():
         raise ValueError("no whole document")
-    told = next((lists[key] for key in _LISTS if lists.get(key)), [])
-    return fields, list(_placed(text, told))
+    messages = next((lists[key] for key in _LISTS if lists.get(key)), [])
+    return fields, list(_placed(text, messages))
 
 
 def _placed(text: str, spans: list[tuple[int, int, Any]]) -> Iterator[Found]:
@@ -344,7 +344,7 @@ class GeminiReading(_ChainReading):
                     if text_in(message, "type") is not None:
                         self.take(line, offset + start + inside, part, message)
             except ValueError:
-                self.warnings.add(line, "damaged line", "its messages cannot be told apart")
+                self.warnings.add(line, "damaged line", "its messages cannot be distinguished")
 
     def take_fields(self, fields: Json) -> None:
         """What the document, or its first line, says beside its messages."""
@@ -386,6 +386,8 @@ class OpenCodeReading(_ChainReading):
         info = _object(fields.get("info"))
         self.session = {"id": info.get("id"), "timestamp": _object(info.get("time")).get("created")}
         self.name, self.cwd = text_in(info, "title"), text_in(info, "directory")
+        for name in _list(fields.get("damaged")):
+            self.warnings.add(1, "damaged file", f"{name} is left out: it is no JSON object")
         if above := text_in(info, "parentID"):
             self.parent, self.agent = above, text_in(info, "id")
 

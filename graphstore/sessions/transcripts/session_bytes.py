@@ -37,15 +37,25 @@ def _messages_of(path: Path) -> tuple[Path, Path] | None:
 
 
 def _document(path: Path, messages: Path, parts: Path) -> bytes:
-    told = [
+    """The document, with the names of the files that are none of JSON as `damaged`."""
+    damaged: list[str] = []
+
+    def read(file: Path) -> dict[str, Any] | None:
+        value = _read(file)
+        if value is None:
+            damaged.append(f"{file.parent.name}/{file.name}")
+        return value
+
+    found = [
         {
             "info": info,
-            "parts": [part for piece in _files(parts / file.stem) if (part := _read(piece)) is not None],
+            "parts": [part for piece in _files(parts / file.stem) if (part := read(piece)) is not None],
         }
         for file in _files(messages)
-        if (info := _read(file)) is not None
+        if (info := read(file)) is not None
     ]
-    return json.dumps({"info": _read(path) or {"id": path.stem}, "messages": told}).encode()
+    info = read(path) or {"id": path.stem}
+    return json.dumps({"info": info, "damaged": damaged, "messages": found}).encode()
 
 
 def _files(folder: Path) -> list[Path]:

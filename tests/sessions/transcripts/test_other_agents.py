@@ -444,6 +444,19 @@ def test_older_forms_and_the_files_of_opencode_are_read(
     assert sessions.ingest(store, tmp_path).new == 0
 
 
+def test_a_file_of_opencode_that_cannot_be_read_is_reported(
+    store: GraphStore, clock: Clock, tmp_path: Path
+) -> None:
+    clock.set("2026-03-01")
+    opencode_storage(tmp_path)
+    first, *_ = sorted((tmp_path / "storage" / "part").rglob("*.json"))
+    first.write_text("{ torn")
+
+    [report] = sessions.ingest(store, tmp_path, computer="desk").sessions
+
+    assert (report.error, report.new, report.warnings) == (None, 1, ("damaged file",))
+
+
 def test_a_message_of_gemini_that_is_written_again_counts_once_as_it_is_last(
     store: GraphStore, clock: Clock, tmp_path: Path
 ) -> None:
