@@ -23,7 +23,7 @@ from graphstore.store.recipes import recipes
 from tests.conftest import Clock
 from tests.support import bolt as servers
 from tests.support import lake_worker
-from tests.support.world import fill
+from tests.support.world import fill_further
 
 pytestmark = [pytest.mark.rest, pytest.mark.in_process("reads the rows of a store of its own")]
 needs_server = pytest.mark.skipif(not servers.THERE, reason="needs arcadedb-embedded and neo4j")
@@ -65,15 +65,8 @@ def folder(tmp_path) -> Path:
     path = tmp_path / "store.gs"
     clock = Clock()
     with graphstore.open(path, clock=clock) as store:
-        fill(store, clock)
-        store.record_event("error", "it fell", id="fell", occurred_at="2026-01-10")
-        store.retract("fell", reason="another machine")
-        store.undo(store.changes()[-1], reason="this one after all")
-        store.add_node("fact", {"n": 1}, id="n", valid_from="2026-01-01")
+        fill_further(store, clock)
         store.link("n", "uses", "fell", reason="it says so")
-        for number in range(5):
-            clock.move(days=1)
-            store.revise("n", {"n": number}, valid_from=f"2026-01-0{number + 2}")
     return path
 
 

@@ -22,7 +22,7 @@ from graphstore.store import change_feed
 from tests.cli.test_command_line import answer, refused
 from tests.conftest import Clock
 from tests.support import lake_worker
-from tests.support.world import fill
+from tests.support.world import fill_further
 
 pytestmark = pytest.mark.in_process("reads the rows of a store of its own")
 DAYS = ("2026-01-20", "2026-02-01", "2026-02-04", "2026-05-01")
@@ -42,14 +42,7 @@ def folder(tmp_path) -> Path:
     path = tmp_path / "store.gs"
     clock = Clock()
     with graphstore.open(path, clock=clock) as store:
-        fill(store, clock)
-        store.record_event("error", "it fell", id="fell", occurred_at="2026-01-10")
-        store.retract("fell", reason="another machine")
-        store.undo(store.changes()[-1], reason="this one after all")
-        store.add_node("fact", {"n": 1}, id="n", valid_from="2026-01-01")
-        for number in range(5):
-            clock.move(days=1)
-            store.revise("n", {"n": number}, valid_from=f"2026-01-0{number + 2}")
+        fill_further(store, clock)
     return path
 
 

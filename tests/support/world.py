@@ -6,7 +6,7 @@ from typing import Any
 
 from graphstore import GraphStore, memory, topics, working
 from graphstore.events.timeline import record_message
-from tests.conftest import BOOM, START, after
+from tests.conftest import BOOM, START, Clock, after
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("node", {"id": "jwt"}),
@@ -202,3 +202,15 @@ def fill(store: GraphStore, clock: Any) -> None:
     branch.add_node("fact", {"auth": "passkeys"}, id="passkeys", valid_from="2026-06-01")
     clock.move(minutes=1)
     assert clock.now > START
+
+
+def fill_further(store: GraphStore, clock: Clock) -> None:
+    """The same, and an event that was taken back for a while, and what was described often."""
+    fill(store, clock)
+    store.record_event("error", "it fell", id="fell", occurred_at="2026-01-10")
+    store.retract("fell", reason="another machine")
+    store.undo(store.changes()[-1], reason="this one after all")
+    store.add_node("fact", {"n": 1}, id="n", valid_from="2026-01-01")
+    for number in range(5):
+        clock.move(days=1)
+        store.revise("n", {"n": number}, valid_from=f"2026-01-0{number + 2}")
