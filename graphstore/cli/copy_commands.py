@@ -130,9 +130,9 @@ def project(
     if history and (valid or tx):
         raise typer.BadParameter("--history is of all coordinates; it takes no --valid and no --tx.")
 
-    def told(done: "Shown") -> None:
-        said = f"{done.changed:,} written and {done.removed:,} taken away, up to {done.tx}."
-        echo(json.dumps(done._asdict()) if as_json else said)
+    def report(done: "Shown") -> None:
+        text = f"{done.changed:,} written and {done.removed:,} taken away, up to {done.tx}."
+        echo(json.dumps(done._asdict()) if as_json else text)
         sys.stdout.flush()
 
     with (
@@ -141,6 +141,6 @@ def project(
         bolt.BoltGraph(uri, database=database) as graph,
     ):
         if once:
-            told(graph.take(ChangeFeed(opened)) if history else graph.show(opened, valid=valid, tx=tx))
+            report(graph.take(ChangeFeed(opened)) if history else graph.show(opened, valid=valid, tx=tx))
         else:
-            bolt.follow(opened, graph, told, history=history, valid=valid, tx=tx, every=every, ended=ended)
+            bolt.follow(opened, graph, report, history=history, valid=valid, tx=tx, every=every, ended=ended)

@@ -340,13 +340,13 @@ def _laid(chain: Chain, left_out: int) -> Causes:
         each.id: instant(each.occurred_at if isinstance(each, Event) else each.valid_from)
         for each in (chain.root, *chain.nodes)
     }
-    laid = layout(starts, [(link.source, link.target) for link in chain.links])
-    return Causes(chain=chain, places=tuple(laid.places), lanes=tuple(laid.lanes), left_out=left_out)
+    drawn = layout(starts, [(link.source, link.target) for link in chain.links])
+    return Causes(chain=chain, places=tuple(drawn.places), lanes=tuple(drawn.lanes), left_out=left_out)
 
 
 @registry.read("page")
 def graph(view: Reader, ids: Iterable[str] | str, links: Iterable[str] = ()) -> Causes:
-    """Things and links by their ids, such as an answer has, laid out as causes are: links between these things alone. Of more than 500 the rest is counted.
+    """Things and links by their ids, such as an answer has, drawn as causes are: links between these things alone. Of more than 500 the rest is counted.
 
     Ids that are unknown here are left out. Raises NotFoundError where none is known, InvalidError for no ids.
     """

@@ -506,7 +506,7 @@ class Recorder:
             if link.confidence == "inferred" and link.created_by == "store":
                 self._store.unlink(link.id, reason=NO_WAY_BACK)
         self._store.retract(id, reason=NO_WAY_BACK)
-        self._keep(_SEEN, at)  # what the old tab showed meanwhile tells of no build
+        self._keep(_SEEN, at)  # what the old tab showed meanwhile names no build
         return put_back(before, replaced)
 
     def _recent(self, at: Instant) -> list[_Deploy]:

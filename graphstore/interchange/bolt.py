@@ -304,7 +304,7 @@ def written_out(query: str) -> str:
 def follow(
     store: Store,
     graph: BoltGraph,
-    told: Callable[[Shown], None],
+    report: Callable[[Shown], None],
     *,
     history: bool = False,
     valid: TimeLike | None = None,
@@ -312,7 +312,7 @@ def follow(
     every: float = 1.0,
     ended: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Keep the graph as the store is, looking every so many seconds. `told` hears what was written, `ended` says after a transaction whether that is all.
+    """Keep the graph as the store is, looking every so many seconds. `report` is called with what was written, `ended` says after a transaction whether that is all.
 
     Of a coordinate that moves, on either axis, the graph is made anew when something was recorded, or when something begins or ends on the valid axis;
     only what differs is written.
@@ -332,7 +332,7 @@ def follow(
         else:
             done = Shown(0, 0, None)
         if done.changed or done.removed:
-            told(done)
+            report(done)
         until = monotonic() + every
         while not (done.changed or done.removed or ended()) and (left := until - monotonic()) > 0:
             sleep(min(left, _LOOK))

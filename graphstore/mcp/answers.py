@@ -87,8 +87,8 @@ class Thing(Value):
     def __str__(self) -> str:
         how = "" if self.standing == "stands" else f" {self.standing.replace('_', ' ')},"
         at = when(self.valid_from) if self.what == "event" else during(self.valid_from, self.valid_to)
-        told = _recorded(self.recorded_at, self.who, self.valid_from)
-        return f"{self.id} [{self.kind}] {self.statement} ({how.strip()}{' ' if how else ''}{at}; {told})"
+        recorded = _recorded(self.recorded_at, self.who, self.valid_from)
+        return f"{self.id} [{self.kind}] {self.statement} ({how.strip()}{' ' if how else ''}{at}; {recorded})"
 
 
 def _recorded(at: datetime, who: str | None, begin: datetime) -> str:
@@ -133,8 +133,8 @@ class LinkLine(Value):
     def __str__(self) -> str:
         other = f" ({self.other})" if self.other else ""
         inferred = ", inferred" if self.confidence == "inferred" else ""
-        told = _recorded(self.recorded_at, self.created_by, self.valid_from)
-        held = f"{self.id}: {during(self.valid_from, self.valid_to)}; {told}{inferred}"
+        recorded = _recorded(self.recorded_at, self.created_by, self.valid_from)
+        held = f"{self.id}: {during(self.valid_from, self.valid_to)}; {recorded}{inferred}"
         return f"{self.source} {self.kind} {self.target}{other} ({held}){because(self.reason)}"
 
 
@@ -376,12 +376,12 @@ class Entry(Value):
             f" ({self.standing.replace('_', ' ')})" if self.standing and self.standing not in UPRIGHT else ""
         )
         by = f" → {', '.join(self.replaced_by)}" if self.replaced_by else ""
-        told = (
+        recorded = (
             f" (recorded {when(self.recorded_at)})"
             if self.recorded_at and self.recorded_at != self.at
             else ""
         )
-        return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}{by}{told}"
+        return f"{when(self.at)} {self.id} [{self.kind}] {who}{self.statement}{how}{by}{recorded}"
 
 
 class Timeline(Answer):
@@ -535,12 +535,12 @@ class Report(Answer):
             links = "; ".join(f"{link['relationship']} {link['target']}" for link in event["links"])
             times = f"{event['count']} times, last {event['last_seen']}" if "count" in event else None
             state = ", ".join(filter(None, (event["status"], times)))
-            told = _recorded(
+            recorded = _recorded(
                 datetime.fromisoformat(event["recorded_at"]),
                 event.get("author"),
                 datetime.fromisoformat(event["timestamp"]),
             )
-            tail = f" ({'; '.join(filter(None, (state, told)))})" + (f" — {links}" if links else "")
+            tail = f" ({'; '.join(filter(None, (state, recorded)))})" + (f" — {links}" if links else "")
             yield f"{event['timestamp']} {event['id']} [{event['type']}] {line(event['description'], STATEMENT)}{tail}"
 
 

@@ -342,10 +342,10 @@ class _Reported(Later):
         event = number - len(self._patterns)
         if not self._begin <= event < self._begin + len(self._events):
             self._begin, self._events = event, self._rest(event)
-        told = self._events[event - self._begin]
-        found = self._view.event(told["id"])
+        entry = self._events[event - self._begin]
+        found = self._view.event(entry["id"])
         who = {} if found.author is None else {"author": found.author}
-        return Part("events", {**told, "recorded_at": iso(instant(found.recorded_at)), **who})
+        return Part("events", {**entry, "recorded_at": iso(instant(found.recorded_at)), **who})
 
 
 # ---------------------------------------------------------------- timelines
@@ -395,8 +395,8 @@ def _stated(view: View, said: topics.Mention) -> Entry:
     if isinstance(node, Event):
         entry = _happened(node)
     else:
-        told = next((each for each in view.history(node.id) if each.valid_from == said.valid_from), node)
-        entry = _version(told, said.id, said.standing, said.valid_to, said.replaced_by)
+        version = next((each for each in view.history(node.id) if each.valid_from == said.valid_from), node)
+        entry = _version(version, said.id, said.standing, said.valid_to, said.replaced_by)
     return entry.model_copy(update={"at": said.valid_from, "standing": said.standing, **cut(said.says)})
 
 

@@ -302,7 +302,7 @@ class Calling:
         return ((b"graphstore-written", _iso(written)),) if written >= BEGINNING else ()
 
     async def known(self, tx: bytes, *, of_all: bool = True) -> None:
-        """Wait until a tx is known here. Raises Refused when that is not soon, saying what is known where that `of_all` may be told, InvalidError for what is
+        """Wait until a tx is known here. Raises Refused when that is not soon, saying what is known where `of_all` may be shown, InvalidError for what is
         no time."""
         wanted, store = _instant_of(tx), self.store
         until = monotonic() + self.limits.behind

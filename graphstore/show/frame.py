@@ -54,15 +54,15 @@ def _found(shown: Scene, most: int, wide: int) -> dict[str, Any]:
     boxes = shown.boxes[:most]
     starts = {each.name: instant(each.start) for each in boxes}
     edges = [each for each in shown.edges if each.tail in starts and each.head in starts]
-    laid = layout(starts, [(each.tail, each.head) for each in edges])
+    drawn = layout(starts, [(each.tail, each.head) for each in edges])
     return {
         "title": shown.title,
         "root": shown.root if shown.root in starts else boxes[0].name,
         "left_out": len(shown.boxes) - len(boxes) + max(shown.total - MOST, 0),
         "things": [_thing(each, wide) for each in boxes],
         "links": [_link(each, wide) for each in edges],
-        "places": [each.model_dump() for each in laid.places],
-        "lanes": [each.model_dump() for each in laid.lanes],
+        "places": [each.model_dump() for each in drawn.places],
+        "lanes": [each.model_dump() for each in drawn.lanes],
     }
 
 

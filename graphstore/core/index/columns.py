@@ -61,7 +61,7 @@ class Mark(NamedTuple):
 
 
 class Beyond(Protocol):
-    """What a part of a store is told of the rest of it: how its own events stand by links to there."""
+    """What a part of a store knows of the rest of it: how its own events stand by links to there."""
 
     def is_superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Whether something beyond supersedes an event."""

@@ -1,7 +1,7 @@
 """No relationship twice in one MATCH: openCypher's rule, which the engine does not keep.
 
 Where two relationships of a pattern may be the same one, the text gets the condition that they are not; a pattern of variable length becomes a TRAIL. Where
-neither can be said to the engine, the text is refused. In a graph of periods one link joins several rows of its ends: there links are told apart by their ids.
+neither can be said to the engine, the text is refused. In a graph of periods one link joins several rows of its ends: there links are distinguished by their ids.
 """
 
 from __future__ import annotations

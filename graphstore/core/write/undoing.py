@@ -126,12 +126,12 @@ class Undoing:
         """The transactions before and after the instant, in words."""
         index, at = self.index, self.ops.start
         near = {index.o_tx[op]: op for op in (at - 1, at) if 0 <= op < index.mark().ops}
-        told = [
+        nearest = [
             f"{exactly(tx)} ({index.o_verb[op]} {index.o_subject[op]}{f' by {who}' if (who := index.o_author[op]) else ''})"
             for tx, op in sorted(near.items(), key=lambda each: abs(each[0] - self.of))
             if tx != self.work.tx
         ]
-        return f" Nearest: {', '.join(told)}." if told else ""
+        return f" Nearest: {', '.join(nearest)}." if nearest else ""
 
     def _refuse_lasting(self) -> None:
         index, name = self.index, exactly(self.of)

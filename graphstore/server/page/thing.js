@@ -136,7 +136,7 @@ function plane(model, rows) {
     const room = Math.floor((b - a - 8) / 6.4); // letters
     const label = room < 9 ? String(row.number) : line(`${row.number} · ${row.text || fields(row.content)}`, Math.min(60, room));
     if (label.length <= room && d - c > 14) labels.push(s("text", { x: a + 5, y: c + 14, class: row.tx_to ? "soft" : "" }, label));
-    const about = told(row);
+    const about = described(row);
     const shape = { x: a, y: c, width: Math.max(1.5, b - a), height: Math.max(1.5, d - c), class: `c${row.number % 6}` };
     return s("g", { class: `row ${row.tx_to ? "unsaid" : ""}`, role: "button", tabindex: -1, name: `plane-${row.tx_from}-${row.valid_from}`, "aria-label": about }, s("title", null, about), s("rect", shape));
   });
@@ -157,7 +157,7 @@ function plane(model, rows) {
 }
 
 /** A row in a sentence. */
-function told(row) {
+function described(row) {
   const says = line(row.text || fields(row.content), 80);
   const believed = `believed ${when(row.tx_from)} – ${row.tx_to ? when(row.tx_to) : "now"}`;
   return `version ${row.number}${says && `, ${says}`}: true ${when(row.valid_from)} – ${when(row.valid_to)}, ${believed}${row.author ? `, by ${line(row.author, 40)}` : ""}`;
