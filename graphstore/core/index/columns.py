@@ -60,14 +60,14 @@ class Mark(NamedTuple):
     seen: int = 0
 
 
-class Beyond(Protocol):
+class OutsideLinks(Protocol):
     """What a part of a store knows of the rest of it: how its own events stand by links to there."""
 
     def is_superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Whether something beyond supersedes an event."""
+        """Whether something outside supersedes an event."""
 
     def resolved(self, ent: int, valid: Instant, tx: Instant) -> list[Instant]:
-        """The instants at which something beyond resolved an event."""
+        """The instants at which something outside resolved an event."""
 
 
 class Columns:
@@ -148,7 +148,7 @@ class Columns:
         self.turns: dict[int, list[Gap]] = {}
         self.turned = _small()  # the entities of all of them, in the order they were recorded
         self._shaken: Any = None  # what `shaky_spans.py` keeps
-        self._beyond: Beyond | None = None
+        self._outside: OutsideLinks | None = None
         self.unread: set[int] = (
             set()
         )  # such operations of old journals, which may have changed other things only

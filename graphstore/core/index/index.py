@@ -459,7 +459,7 @@ class Index(Followed):
         for link in self.perhaps(self.successors, ent, valid, tx):
             if self.find_link(link, valid, tx) >= 0:
                 return True
-        return self._beyond is not None and self._beyond.is_superseded(ent, valid, tx)
+        return self._outside is not None and self._outside.is_superseded(ent, valid, tx)
 
     def starting_with(self, prefix: str) -> Iterator[int]:
         """The entities whose id begins with `prefix`, in order of id."""

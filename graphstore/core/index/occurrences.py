@@ -125,8 +125,8 @@ class Happened:
             found.add(since)
             if index.is_event[target]:
                 found.update(at for at in self.instants(target) if at >= since)
-        if index._beyond is not None:
-            found.update(index._beyond.resolved(ent, self.valid, self.tx))
+        if index._outside is not None:
+            found.update(index._outside.resolved(ent, self.valid, self.tx))
         return sorted(found)
 
     def can_be_open(self, ent: int, body: Json | None = None) -> bool:
@@ -154,11 +154,11 @@ class Happened:
         if index.superseded(ent, self.valid, self.tx):
             return "superseded"
         resolving = self._resolving(ent)
-        if not resolving and index._beyond is None:
+        if not resolving and index._outside is None:
             return "active"
         _, last, _ = self.seen(ent)
-        if index._beyond is not None and any(
-            last <= at <= self.valid for at in index._beyond.resolved(ent, self.valid, self.tx)
+        if index._outside is not None and any(
+            last <= at <= self.valid for at in index._outside.resolved(ent, self.valid, self.tx)
         ):
             return "resolved"
         if any(since >= last for since, _ in resolving):

@@ -21,7 +21,7 @@
 #define NAMES(X) \
     X(index) X(journal) X(_blocks) X(_checked) X(core) X(valid) X(tx) X(get) X(isspace) X(standing) \
     X(ids) X(names) X(is_event) X(born) X(changed) X(kind) X(key) X(scope) X(rows_of) X(now_of) X(rows_of_link) \
-    X(out) X(into) X(successors) X(even) X(tainted) X(_standings) X(_shaken) X(_beyond) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
+    X(out) X(into) X(successors) X(even) X(tainted) X(_standings) X(_shaken) X(_outside) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
     X(r_from) X(r_to) X(r_tx) X(r_end) X(r_ver) X(o_tx) X(o_author) X(l_name) X(l_kind) X(l_src) X(l_tgt) \
     X(c_strength) X(c_inferred) X(c_pos) X(c_len) X(c_op) X(c_by) X(k_link) X(k_claim) X(k_from) X(k_to) X(k_tx) X(k_end) \
     X(id) X(number) X(content) X(text) X(tags) X(trigger) X(source) X(author) X(recorded_at) X(valid_from) X(valid_to) \
@@ -205,7 +205,7 @@ static PyObject *upright(Look *look, long long ent) {
 /* The standing of any entity, by its rows. */
 static PyObject *found_standing(Look *look, long long ent) {
     long long row, event;
-    if (find(look, ent, &row) == 1 && !NO_NUMBER(is_event, ent, &event) && (!event || (has(look, COLUMN(successors), ent) == 0 && COLUMN(_beyond) == Py_None)))
+    if (find(look, ent, &row) == 1 && !NO_NUMBER(is_event, ent, &event) && (!event || (has(look, COLUMN(successors), ent) == 0 && COLUMN(_outside) == Py_None)))
         return upright(look, ent);
     PyErr_Clear();
     PyObject *word = PyObject_CallMethod(look->index, "standing", "LLL", ent, look->valid, look->tx);

@@ -1,4 +1,4 @@
-"""What a copy of a part of a store rests on outside of that part: how its things stand is asked of the whole store, and nothing of what is there is told."""
+"""What a copy of a part of a store rests on outside of that part: how its things stand is asked of the whole store, and nothing of what is there is shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Outside:
             part.graphs.beside = self._whole.graphs
             whole = self._whole.index
             self._events = {ent: whole.ids[index.names[ent]] for ent in ents if index.is_event[ent]}
-            index._beyond = self if self._events else None
+            index._outside = self if self._events else None
         self._index, self._known = index, len(crossing)
 
     def is_shaky(self, ent: int, valid: Instant, tx: Instant) -> bool:

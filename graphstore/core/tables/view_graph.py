@@ -150,7 +150,7 @@ def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Insta
     return [
         "superseded"
         if index.is_event[ent]
-        and (ent in index.successors or index._beyond is not None)
+        and (ent in index.successors or index._outside is not None)
         and index.superseded(ent, valid, tx)
         else "shaky"
         if (answer := says.get(ent, NO)) > 0 or (answer < 0 and ent in shaky)
