@@ -240,7 +240,7 @@ def left(
         for head, kept in () if instant(heads[0]["tx"]) in folded else kept_lines:
             bodies = [places[id(head)][number] for number in kept]
             head["body"] = [head["body"][number] for number in kept]
-            raw = [journal.raw(*body) if body.length else FORGOTTEN for body in bodies]
+            raw = [journal.raw(*body) if body[1] else FORGOTTEN for body in bodies]
             _leave_out_counts(head, raw, gone)
             lines_left.append((head, raw))
         if lines_left:

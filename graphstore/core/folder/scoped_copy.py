@@ -76,7 +76,7 @@ class ScopedCopy:
         for head, kept in self._leaving_out.transaction(heads):
             bodies = [places[id(head)][number] for number in kept]
             head["body"] = [head["body"][number] for number in kept]
-            left.append((head, [self._journal.raw(*body) if body.length else FORGOTTEN for body in bodies]))
+            left.append((head, [self._journal.raw(*body) if body[1] else FORGOTTEN for body in bodies]))
         if left:
             self._leaving_out.copied.add(instant(left[0][0]["tx"]))
         written = []
@@ -150,7 +150,7 @@ class ScopedCopy:
 
     def _body(self, line: Line, body: int | None) -> dict[str, Any]:
         """A body; empty where there is none, or it was forgotten."""
-        if body is None or not line.places[body].length:
+        if body is None or not line.places[body][1]:
             return {}
         return orjson.loads(self._journal.raw(*line.places[body]))  # type: ignore[no-any-return]
 

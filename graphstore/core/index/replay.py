@@ -6,6 +6,7 @@ from bisect import insort
 from datetime import datetime
 from typing import Any
 
+from graphstore.core.index.births import grow
 from graphstore.core.index.columns import DESCRIBING, RETRACTING, UNDO, Columns, Mark
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.period import OPEN, Instant, all_recorded, instant, recorded
@@ -131,7 +132,7 @@ def _operations(index: Followed, head: Head, places: Places, tx: Instant) -> Non
     author, why, first = head.get("author"), head.get("why"), len(index.o_tx)
     bodies = [op[2] if len(op) > 2 else why for op in ops]
     there = [(0, 0) if body is None else places[body] for body in bodies]
-    index.o_tx.extend([tx] * len(ops))
+    grow(index.o_tx, tx, len(ops))
     verbs = [op[0] for op in ops]
     index.o_verb.extend(verbs)
     index.o_subject.extend([op[1] for op in ops])
@@ -155,7 +156,7 @@ def _versions(index: Followed, head: Head, places: Places) -> None:
     ents = list(map(index.ids.__getitem__, names))
     there = [places[body] for body in bodies]
     first, versions_of = len(index.v_ent), index.versions_of
-    index.v_op.extend([-1] * len(ents))
+    grow(index.v_op, -1, len(ents))
     index.v_num.extend(numbers)
     index.v_pos.extend([pos for pos, _ in there])
     index.v_len.extend([length for _, length in there])
@@ -171,10 +172,11 @@ def _rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
     names, numbers, begun, ended, by = zip(*rows, strict=True)
     ents = list(map(index.ids.__getitem__, names))
     v_num, versions_of = index.v_num, index.versions_of
-    lasts = [there[-1] if (there := versions_of[ent]) else -1 for ent in ents]
     vers = [
-        last if last >= 0 and v_num[last] == number else index.version(ent, number)
-        for ent, number, last in zip(ents, numbers, lasts, strict=True)
+        there[-1]
+        if (there := versions_of[ent]) and v_num[there[-1]] == number
+        else index.version(ent, number)
+        for ent, number in zip(ents, numbers, strict=True)
     ]
     starts, stops = all_recorded(begun), all_recorded(ended)
     ops = [first_op + op for op in by]
@@ -187,10 +189,10 @@ def _rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
                 index.add_turn(ents[at], (tx, starts[at], stops[at], op))
     first, count = len(index.r_ent), len(ents)
     for column, values in (
-        (index.r_ver, vers), (index.r_from, starts), (index.r_to, stops), (index.r_tx, [tx] * count),
-        (index.r_end, [OPEN] * count), (index.r_op, ops), (index.r_close, [-1] * count), (index.r_ent, ents),
+        (index.r_ver, vers), (index.r_from, starts), (index.r_to, stops), (index.r_tx, tx),
+        (index.r_end, OPEN), (index.r_op, ops), (index.r_close, -1), (index.r_ent, ents),
     ):  # fmt: skip
-        column.extend(values)
+        grow(column, values, count)
     index._held.clear()
     r_from, changed, fell = index.r_from, index.changed, index.fell
     rows_of, now_of, kept = index.rows_of, index.now_of, index._shaken is not None
@@ -254,7 +256,7 @@ def _links(index: Followed, head: Head, places: Places, tx: Instant, first_op: i
         of, claims_of = list(map(index.link_ids.__getitem__, names)), index.claims_of
         there = [(0, 0) if body is None else places[body] for body in bodies]
         first = len(index.c_link)
-        index.c_op.extend([-1] * len(of))
+        grow(index.c_op, -1, len(of))
         index.c_num.extend(numbers)
         index.c_strength.extend([strength or 0 for strength in strengths])
         index.c_inferred.extend(inferred)
@@ -283,10 +285,10 @@ def _link_rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
     first, count, rows_of_link = len(index.k_link), len(links), index.rows_of_link
     for column, values in (
         (index.k_claim, claims), (index.k_from, all_recorded(begun)), (index.k_to, all_recorded(ended)),
-        (index.k_tx, [tx] * count), (index.k_end, [OPEN] * count), (index.k_op, ops), (index.k_close, [-1] * count),
+        (index.k_tx, tx), (index.k_end, OPEN), (index.k_op, ops), (index.k_close, -1),
         (index.k_link, links),
     ):  # fmt: skip
-        column.extend(values)
+        grow(column, values, count)
     for row, link in enumerate(links, first):
         index.rest(link, tx)
         rows_of_link[link].append(row)

@@ -48,6 +48,7 @@ from graphstore.core.journal.line import (
     compose,
     digest_of,
     encode,
+    following,
     generation_of,
     header,
     spans_of,
@@ -279,7 +280,7 @@ class Journal:
         begin, begin_count = at, count
         while (stop := data.find(b"\n", at)) >= 0:
             try:
-                head, digest, spans = check(data[at:stop], digest)
+                head, digest, spans = following(data[at:stop], digest)
             except ValueError as error:
                 self._refuse(segment, self._line_number(segment, offset) + count, str(error))
             pending.append(placed(head, spans, (segment << SHIFT) | (offset + at), stop + 1 - at))

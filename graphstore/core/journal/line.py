@@ -28,7 +28,7 @@ TOUCH, COUNTS = (
 )  # an operation whose body holds under this name how often things were looked up, by id
 _END = b'],"digest":"'  # of the bodies
 _HEAD = b'","head":'
-_HASHES = b'{"body":["'
+_HASHES = b'"body":['
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
 
@@ -96,24 +96,45 @@ def spans_of(line: bytes) -> list[tuple[int, int]]:
 
     Raises ValueError saying what is wrong with it.
     """
+    bodies = _as_hashed(line)
+    return check(line)[2] if bodies is None else _spans(bodies)
+
+
+def following(line: bytes, prev: str) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
+    """As `check`, in half the time where `spans_of` takes half of it. What the hashes stand for is taken as it was written: whether a line that came from
+    elsewhere is in canonical form is for `check` to say."""
+    bodies = _as_hashed(line)
+    if bodies is not None:
+        at = line.rfind(_END) + len(_END)
+        head = orjson.loads(line[at + len(GENESIS) + len(_HEAD) : -1])
+        if head["prev"] == prev:
+            return head, line[at : at + len(GENESIS)].decode(), _spans(bodies)
+    return check(line, prev)
+
+
+def _as_hashed(line: bytes) -> list[bytes] | None:
+    """The bodies of a line of which every byte is what its hashes and its digest stand for; None where parsing has to tell."""
     end = line.rfind(_END)
     digest = end + len(_END)
     head = digest + len(GENESIS) + len(_HEAD)
-    hashes = head + len(_HASHES)
     if (
-        line[digest + len(GENESIS) : hashes] == _HEAD + _HASHES
-        and line.startswith(BODY + b"{")
-        and line[-1:] == b"}"
+        not line.startswith(BODY)
+        or line[-1:] != b"}"
+        or line[digest + len(GENESIS) : head] != _HEAD
+        or digest_of(line[head:-1]).encode() != line[digest : digest + len(GENESIS)]
     ):
-        raw = [b"{%b}" % body for body in line[len(BODY) + 1 : end - 1].split(b"},{")]
-        stated = line[hashes : line.find(b'"]', hashes)].decode("latin-1").split('","')
-        if (
-            line[end - 1 : end] == b"}"
-            and [blake2b(body, digest_size=16).hexdigest() for body in raw] == stated
-            and digest_of(line[head:-1]).encode() == line[digest : digest + len(GENESIS)]
-        ):
-            return list(zip(starts_of(raw), map(len, raw), strict=True))
-    return check(line)[2]
+        return None
+    written, first = line[len(BODY) : end], line.find(_HASHES, head) + len(_HASHES)
+    if written[:1] + written[-1:] not in (b"{}", b""):
+        return None
+    bodies = [b"{%b}" % body for body in written[1:-1].split(b"},{")] if written else []
+    hashes = '","'.join([blake2b(body, digest_size=16).hexdigest() for body in bodies])
+    stated = line[first : line.find(b"]", first)]
+    return bodies if stated.strip(b'"') == hashes.encode() else None
+
+
+def _spans(bodies: list[bytes]) -> list[tuple[int, int]]:
+    return list(zip(starts_of(bodies), map(len, bodies), strict=True))
 
 
 def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
@@ -139,7 +160,7 @@ def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, li
         for body, expected in zip(raw, hashes, strict=True):
             if body != FORGOTTEN and digest_of(body) != expected:
                 raise ValueError("the content of a body does not match its hash")
-    spans = list(zip(starts_of(raw), map(len, raw), strict=True))
+    spans = _spans(raw)
     if FORGOTTEN in raw:
         spans = [(0, 0) if body == FORGOTTEN else span for span, body in zip(spans, raw, strict=True)]
     if line != b'{"body":[%b],"digest":"%b","head":%b}' % (b",".join(raw), digest.encode(), head_bytes):

@@ -21,10 +21,10 @@ NOWHERE = Place(0, 0)
 
 
 class Line(NamedTuple):
-    """One verified line: its head, the places of its bodies, and its own place (in memory: its number, and 1)."""
+    """One verified line: its head, the places of its bodies as pairs, and its own place (in memory: its number, and 1)."""
 
     head: dict[str, Any]
-    places: list[Place]
+    places: list[tuple[int, int]]
     at: Place = NOWHERE
 
 
@@ -42,13 +42,11 @@ def segment_of(place: Place) -> int:
 
 def placed(head: dict[str, Any], spans: list[tuple[int, int]], at: int, length: int) -> Line:
     """The line of so many bytes at `at`, whose bodies have these spans within it."""
-    places = [Place(at + start, size) if size else NOWHERE for start, size in spans]
+    places = [(at + start, size) if size else NOWHERE for start, size in spans]
     return Line(head, places, Place(at, length))
 
 
 def in_memory(head: dict[str, Any], bodies: list[bytes], first: int, number: int) -> Line:
     """The line of that number in memory, whose bodies are numbered from `first` on."""
-    places = [
-        NOWHERE if body == FORGOTTEN else Place(first + at, len(body)) for at, body in enumerate(bodies)
-    ]
+    places = [NOWHERE if body == FORGOTTEN else (first + at, len(body)) for at, body in enumerate(bodies)]
     return Line(head, places, Place(number, 1))

@@ -84,7 +84,7 @@ def told(journal: Seam, *texts: str, tx: str = "2026-01-01T00:00:00Z") -> list[l
 def says(journal: Seam) -> list[list[bytes]]:
     """All bodies, read from where the journal stands."""
     return [
-        [journal.raw(*place) if place.length else b"" for place in line.places]
+        [journal.raw(*place) if place[1] else b"" for place in line.places]
         for lines in journal.read()
         for line in lines
     ]

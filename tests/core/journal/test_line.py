@@ -1,4 +1,4 @@
-"""The spans of a line's bodies, known by their hashes, are those that parsing the line tells, damaged or not."""
+"""What a line is, known by its hashes, is what parsing it tells, damaged or not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ import random
 import orjson
 import pytest
 
-from graphstore.core.journal.line import FORGOTTEN, GENESIS, check, compose, dumps, encode, spans_of
+from graphstore.core.journal.line import (
+    FORGOTTEN,
+    GENESIS,
+    check,
+    compose,
+    dumps,
+    encode,
+    following,
+    spans_of,
+)
 
 BODIES = [
     dumps({"content": {"n": 1}, "tags": ["a", "b"]}),
@@ -31,6 +40,7 @@ def test_bodies_lie_where_parsing_says(count: int, forgotten: int) -> None:
     line = encode(head, left)[0].rstrip(b"\n")
 
     assert check(line)[2] == spans_of(line)
+    assert check(line) == following(line, GENESIS)
 
 
 @pytest.mark.parametrize("bodies", [BODIES, BODIES[::2], BODIES[:1]])
@@ -48,6 +58,20 @@ def test_what_is_damaged_is_refused_as_parsing_refuses_it(bodies: list[bytes]) -
             check(bytes(line))
         with pytest.raises(ValueError):
             spans_of(bytes(line))
+        with pytest.raises(ValueError):
+            following(bytes(line), GENESIS)
+
+
+def test_line_whose_author_stands_before_its_hashes() -> None:
+    head = {"author": '"body":["', "ops": [["add_node", "a"]], "tx": "2026-01-01T00:00:00Z"}
+    line = compose(head, BODIES[2:], GENESIS)[0].rstrip(b"\n")
+
+    assert check(line) == following(line, GENESIS)
+
+
+def test_line_that_follows_another_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="digest chain broken"):
+        following(line_of(BODIES), "1" * 32)
 
 
 def test_bodies_that_changed_places_are_refused() -> None:
