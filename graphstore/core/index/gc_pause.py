@@ -16,4 +16,8 @@ def no_collecting() -> Iterator[None]:
         yield
     finally:
         if was:
+            if not gc.get_freeze_count():
+                # what was made meanwhile counts as old: else all of it is scanned twice before it does
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
