@@ -6,7 +6,7 @@ now). What came before what is a matter of operations, never of transactions: ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -72,8 +72,22 @@ class Resting:
         self._resting_on: dict[int, list[tuple[int, int]]] = {}  # by what; each with the row of its link
         self._shaken_by: dict[int, list[tuple[int, int]]] = {}  # those of them that are shaky with it
         self._all: set[int] | None = None  # everything shaky here, once that is known
+        self._link_rows: dict[int, list[int]] | None = None  # all by what something rests on here
         self._looks = 0
         self._looked: dict[int, int] = {}  # the operation by which each was looked at last
+
+    def take(self, rows: Mapping[int, int], link_rows: Iterable[int]) -> None:
+        """Take what holds here from who has found it in columns: the row of each thing that was not forgotten, and the rows of links."""
+        index = self.index
+        link_of, kinds = index.k_link, index.l_kind
+        bases = {kind: index.l_src if kind in UPHOLDING else index.l_tgt for kind in self._falling}
+        found: dict[int, list[int]] = {}
+        for row in link_rows:
+            link = link_of[row]
+            base = bases.get(kinds[link])
+            if base is not None:
+                found.setdefault(base[link], []).append(row)
+        self._rows, self._link_rows = dict(rows), found
 
     def is_shaky(self, ent: int) -> bool:
         """Whether an entity that stands is shaky."""
@@ -184,8 +198,8 @@ class Resting:
         """All falls here that shake something directly."""
         index = self.index
         known = len(index.born)  # what was rolled back may be noted still
-        for base in sorted(index.fell):
-            if base < known and base in index.based and max(index.fell[base], index.born[base]) <= self.tx:
+        for base in sorted(index.based if self._link_rows is None else self._link_rows):
+            if base < known and max(index.fell.get(base, OPEN), index.born[base]) <= self.tx:
                 yield from self._fallen_of(base)
 
     def _fallen_of(self, base: int) -> Iterator[_Fallen]:
@@ -311,29 +325,33 @@ class Resting:
         """What rests on an entity here, and the link rows that record it."""
         found = self._resting_on.get(base)
         if found is None:
-            found = self._resting_on[base] = list(self._all_dependants(base))
+            index, tx = self.index, self.tx
+            rows = self._upheld_by(base) if self._link_rows is None else self._link_rows.get(base, ())
+            replaced = base in index.successors or base in index.corrected
+            found = self._resting_on[base] = []
+            for row in rows:
+                link = index.k_link[row]
+                kind = index.l_kind[link]
+                if kind in UPHOLDING:
+                    ent = index.l_tgt[link]
+                    rests = not index.is_event[ent] and not index.confirms(link)
+                else:
+                    ent = index.l_src[link]
+                    rests = not index.is_event[ent] or kind in OF_EVENTS
+                if rests and not (replaced and index.replaces(ent, base, tx)):
+                    found.append((ent, row))
         return found
 
-    def _all_dependants(self, base: int) -> Iterator[tuple[int, int]]:
-        index = self.index
-        for ent, row in self._beside(index.into, base, index.l_src, upholds=False):
-            rests = not index.is_event[ent] or index.l_kind[index.k_link[row]] in OF_EVENTS
-            if rests and not self.index.replaces(ent, base, self.tx):
-                yield ent, row
-        for ent, row in self._beside(index.out, base, index.l_tgt, upholds=True):
-            if not index.is_event[ent] and not self.index.replaces(ent, base, self.tx):
-                yield ent, row
-
-    def _beside(
-        self, side: dict[int, list[int]], ent: int, far: Sequence[int], *, upholds: bool
-    ) -> Iterator[tuple[int, int]]:
-        index, falling = self.index, self._falling
-        for link in index.of_kinds(side, ent, UPHOLDING if upholds else falling):
-            kind = index.l_kind[link]
-            if kind in falling and (kind in UPHOLDING) == upholds and not (upholds and index.confirms(link)):
-                row = index.find_link(link, self.valid, self.tx)
-                if row >= 0:
-                    yield far[link], row
+    def _upheld_by(self, base: int) -> Iterator[int]:
+        """The rows of links that hold here by which anything may rest on an entity."""
+        index, falling, valid, tx = self.index, self._falling, self.valid, self.tx
+        for side, kinds, upholds in ((index.into, falling, False), (index.out, UPHOLDING, True)):
+            for link in index.of_kinds(side, base, kinds):
+                kind = index.l_kind[link]
+                if kind in falling and (kind in UPHOLDING) == upholds:
+                    row = index.find_link(link, valid, tx)
+                    if row >= 0:
+                        yield row
 
     def _told_first(self, link: int, valid: Instant | None = None) -> int:
         """The first operation that recorded a link, over an instant or over any time."""
@@ -361,20 +379,18 @@ class Resting:
         """`became`, worked out once."""
         found = self._own.get(base)
         if found is None:
-            index = self.index
-            if not index.is_event[base] and base not in index.turns and self._holding(base) >= 0:
-                self._standings[base] = "stands"
-                found = []
-            else:
-                found = self.became(base)
-            self._own[base] = found
+            found = self._own[base] = self.became(base)
         return found
 
     def counted(self, base: int, row: int, found: list[Fall]) -> list[Fall]:
         """What became of a thing here, as far as it counts for a link to it."""
         index = self.index
         if found[0].word == "revised":
-            told = self._told_first(index.k_link[row], self.valid)
+            link = index.k_link[row]
+            if len(index.rows_of_link[link]) == 1 and not index.undone_by and link not in index.link_ghosts:
+                told = index.c_op[index.k_claim[row]]
+            else:
+                told = self._told_first(link, self.valid)
             return [fall for fall in found if fall.op > told]
         if found[0].op < 0:  # nothing is left of it, and its last retraction decides
             period = (index.k_from[row], index.k_to[row])
@@ -392,7 +408,7 @@ class Resting:
         index, valid = self.index, self.valid
         standing = self.standing(ent)
         if standing == "stands":
-            return [Fall(op, "revised") for op in self._turned(ent)] if ent in index.turns else []
+            return [Fall(op, "revised") for op in self._turned(ent)]
         forgot = self._forgot(ent)
         if forgot >= 0:
             return [Fall(forgot, FORGETTING[index.o_verb[forgot]])]
@@ -425,7 +441,7 @@ class Resting:
     def _turned(self, ent: int) -> Iterator[int]:
         """The operations that changed the content of a thing here."""
         index, tx, valid = self.index, self.tx, self.valid
-        for at, start, stop, op in index.turns[ent]:
+        for at, start, stop, op in index.turns.get(ent, ()):
             there = at <= tx and start <= valid < stop and (not index.undone_by or index.believed_op(op, tx))
             if there and (op not in index.unread or self._differs(ent, op)):
                 yield op
@@ -468,7 +484,8 @@ class Resting:
         """The row of an entity that holds here, or -1."""
         row = self._rows.get(ent)
         if row is None:
-            row = self._rows[ent] = self.index.find(ent, self.valid, self.tx)
+            row = self.index.find(ent, self.valid, self.tx) if self._link_rows is None else -1
+            self._rows[ent] = row
         return row
 
     def _forgot(self, ent: int) -> int:

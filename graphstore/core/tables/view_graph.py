@@ -112,8 +112,10 @@ def build(
         graph.close()
         raise
 
+    uprights = partial(_uprights, Resting(index, valid, tx, raw), rows, link_rows)
+
     def node_table() -> pa.Table:
-        nodes["standing"] = texts(_uprights(index, raw, ents, valid, tx))
+        nodes["standing"] = texts(uprights(ents))
         nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
         return pa.table(
             {name: nodes[name] for name in BASE}
@@ -125,7 +127,7 @@ def build(
     graph.await_things(
         {
             "Node": node_table,
-            "Event": lambda: _Things(index, raw, events).event_table(valid, tx),
+            "Event": lambda: _Things(index, raw, events).event_table(valid, tx, uprights),
             "Absent": lambda: graph.with_fields(*_absent_table(index, raw, absent, valid, tx)),
         }
     )
@@ -137,13 +139,15 @@ def _columns(name: str, driver: str) -> list[str]:
     return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name, driver=driver), re.MULTILINE)
 
 
-def _uprights(index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant) -> list[str]:
-    """How things that hold there stand: superseded can only be an event."""
-    kept, resting = index._shaken, Resting(index, valid, tx, raw)
+def _uprights(resting: Resting, rows: list[int], link_rows: list[int], ents: list[int]) -> list[str]:
+    """How some of the things that hold there stand: superseded can only be an event. `rows` and `link_rows`: all that hold there."""
+    index, valid, tx = resting.index, resting.valid, resting.tx
+    kept = index._shaken
     within = [ent for ent in ents if ent in index.rests and within_reach(index, ent, tx)]
     says = {ent: NOT_KEPT if kept is None else kept.says(ent, valid, tx) for ent in within}
     unknown = [ent for ent in within if says[ent] < 0]
     if len(unknown) > _MANY * len(index.rests):
+        resting.take({index.r_ent[row]: row for row in rows}, link_rows)
         shaky = resting.shaken()
     else:
         shaky = {ent for ent in unknown if resting.is_shaky(ent)}
@@ -396,8 +400,10 @@ class _Things:
             }
         )
 
-    def event_table(self, valid: Instant, tx: Instant) -> pa.Table:
-        """The rows as events, with what (valid, tx) knows of their occurrences."""
+    def event_table(
+        self, valid: Instant, tx: Instant, uprights: Callable[[list[int]], list[str]]
+    ) -> pa.Table:
+        """The rows as events, with what (valid, tx) knows of their occurrences, and how they stand by `uprights`."""
         index, happened = self.index, Happened(self.index, self.raw, valid, tx)
         seen = [happened.seen(ent) for ent in self.ents]
         bodies = [_shown(happened, ent, body) for ent, body in zip(self.ents, self.bodies, strict=True)]
@@ -414,7 +420,7 @@ class _Things:
                     [happened.status(ent, body) for ent, body in zip(self.ents, self.bodies, strict=True)]
                 ),
                 **event_columns(types, bodies),
-                "standing": texts(_uprights(index, self.raw, self.ents, valid, tx)),
+                "standing": texts(uprights(self.ents)),
                 "author": texts(
                     [
                         index.o_author[op] if op >= 0 else None
