@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
@@ -55,7 +54,7 @@ def _to_cluster(source: str | os.PathLike[str], target: str) -> Copied:
         waiting: list[Row] = []
         with contextlib.closing(_groups(source)) as groups:
             for group in groups:
-                id = str(uuid.uuid4())
+                id = os.urandom(16)
                 for line in group:
                     at += 1
                     row = row_of(at, id, line)

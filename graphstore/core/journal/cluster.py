@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -38,19 +39,22 @@ create table if not exists graphstore.journal (
 create table if not exists graphstore.body (
     store text, seq bigint, n int, bytes bytea not null, primary key (store, seq, n));
 """
-_INSERT = """
+_INSERT = f"""
 with before as (
-    select from graphstore.journal where store = %(store)s and seq = %(before)s and digest = %(prev)s for key share),
-lines as (
-    insert into graphstore.journal (store, seq, id, prev, digest, head)
-    select %(store)s, l.* from unnest(%(seqs)b::bigint[], %(ids)b::uuid[], %(prevs)b::text[], %(digests)b::text[], %(heads)b::bytea[]) l
-    where %(before)s = 0 or exists (select from before)
-    returning seq),
+    select from graphstore.journal where store = $1 and seq = $2 and digest = $3 for key share),
 bodies as (
     insert into graphstore.body (store, seq, n, bytes)
-    select %(store)s, b.* from unnest(%(of)b::bigint[], %(ns)b::int[], %(bytes)b::bytea[]) b where exists (select from lines))
-select (select count(*) from lines), case when %(told)s::text is not null then pg_notify(%(channel)s, %(told)s) end
+    select $1, $2 + of, n, bytes from unnest($7, $8, $9) b (of, n, bytes) where $2 = 0 or exists (select from before))
+insert into graphstore.journal (store, seq, id, prev, digest, head)
+select $1, $2 + n, id, coalesce($5[n - 1], $3), digest, head from unnest($4, $5, $6) with ordinality l (id, digest, head, n)
+where ($2 = 0 or exists (select from before)) and ($10 is null or pg_notify('{CHANNEL}', $10) is not null)
 """
+_INSERT_NAME = b"graphstore_insert"
+_INT8, _INT4, _TEXT, _BYTEA, _UUID = 20, 23, 25, 17, 2950  # types, as the server numbers them
+_INT4S, _TEXTS, _BYTEAS, _UUIDS = 1007, 1009, 1001, 2951
+_TYPES = (_TEXT, _INT8, _TEXT, _UUIDS, _TEXTS, _BYTEAS, _INT4S, _INT4S, _BYTEAS, _TEXT)
+_BINARY = [1] * len(_TYPES)
+_int8, _int4, _begin_array = (struct.Struct(of).pack for of in ("!q", "!i", "!5i"))
 _UNLOCK = "select pg_advisory_unlock(hashtextextended(%s, 0))"
 _TELL = "select set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"  # nothing is lost with it
 _END_IDLE = """
@@ -76,7 +80,7 @@ class Row(NamedTuple):
     """One line: its number from 1 on, the id of its transaction, its digest and that of the line before, its head and bodies."""
 
     seq: int
-    id: str
+    id: bytes
     prev: str
     digest: str
     head: bytes
@@ -155,6 +159,7 @@ class Cluster:
         self.patience = _PATIENCE
         self._driver = _psycopg()
         self._open: Any = None
+        self._prepared: Any = None  # the connection that knows the insert
         self._warned = False
         self._using = threading.RLock()
         self.token = f"{random.getrandbits(64):016x}"  # whose notification it is
@@ -181,7 +186,7 @@ class Cluster:
             self._driver.conninfo.make_conninfo(self.where.conninfo, **{**options, **given}),
             autocommit=True,
         )
-        made.execute(f"set lock_timeout = '{_TURN}s'")
+        made.execute(f"set lock_timeout = '{_TURN}s'; set plan_cache_mode = force_generic_plan")
         return made
 
     def _connection(self) -> Any:
@@ -366,7 +371,7 @@ class Cluster:
         Raises Unreachable when that is unknown, EngineError when the server refuses.
         """
         first = rows[0]
-        wanted = "select id::text from graphstore.journal where store = %s and seq = %s"
+        wanted = "select uuid_send(id) from graphstore.journal where store = %s and seq = %s"
 
         def once(connection: Any) -> bool:
             self._warned = False
@@ -404,27 +409,37 @@ class Cluster:
 
     def _send(self, connection: Any, rows: Sequence[Row], *, tell: bool = True) -> bool:
         bodies = [
-            (row.seq, n, body) for row in rows for n, body in enumerate(row.bodies) if body != FORGOTTEN
+            (_int4(at), _int4(n), body)
+            for at, row in enumerate(rows, 1)
+            for n, body in enumerate(row.bodies)
+            if body != FORGOTTEN
         ]
-        found = connection.execute(
-            _INSERT,
-            {
-                "store": self.where.store,
-                "before": rows[0].seq - 1,
-                "prev": rows[0].prev,
-                "seqs": [row.seq for row in rows],
-                "ids": [row.id for row in rows],
-                "prevs": [row.prev for row in rows],
-                "digests": [row.digest for row in rows],
-                "heads": [row.head for row in rows],
-                "of": [seq for seq, _, _ in bodies],
-                "ns": [n for _, n, _ in bodies],
-                "bytes": [body for _, _, body in bodies],
-                "channel": CHANNEL,
-                "told": self._telling if tell else None,
-            },
-        ).fetchone()
-        return bool(found[0] == len(rows))
+        encoding = connection.info.encoding
+        values = (
+            self.where.store.encode(encoding),
+            _int8(rows[0].seq - 1),
+            rows[0].prev.encode(),
+            _array(_UUID, [row.id for row in rows]),
+            _array(_TEXT, [row.digest.encode() for row in rows]),
+            _array(_BYTEA, [row.head for row in rows]),
+            _array(_INT4, [at for at, _, _ in bodies]),
+            _array(_INT4, [n for _, n, _ in bodies]),
+            _array(_BYTEA, [body for _, _, body in bodies]),
+            self._telling.encode(encoding) if tell else None,
+        )
+        if self._prepared is not connection:
+            connection.pgconn.send_prepare(_INSERT_NAME, _INSERT.encode(), _TYPES)
+            self._answer(connection)
+            self._prepared = connection
+        connection.pgconn.send_query_prepared(_INSERT_NAME, values, _BINARY)
+        return bool(self._answer(connection).command_tuples == len(rows))
+
+    def _answer(self, connection: Any) -> Any:
+        """The result of what was sent. A cursor would cost as much again as all else that a process does for an insert."""
+        [result] = connection.wait(self._driver.generators.execute(connection.pgconn))
+        if result.status == self._driver.pq.ExecStatus.FATAL_ERROR:
+            raise self._driver.errors.error_from_result(result)
+        return result
 
     def replace(self, last: tuple[int, str], rows: Callable[[], Iterator[Row]]) -> bool:
         """Put other lines in the place of all there are, whose last is this one. False: another process wrote meanwhile."""
@@ -474,6 +489,14 @@ def _wait_for_standby(connection: Any) -> None:
     connection.execute("select pg_logical_emit_message(true, 'graphstore', '')")
 
 
+def _array(type_of: int, items: Sequence[bytes]) -> bytes:
+    """An array of one dimension, as the server takes it."""
+    parts = [_begin_array(1, 0, type_of, len(items), 1)]
+    for item in items:
+        parts += (_int4(len(item)), item)
+    return b"".join(parts)
+
+
 def _chunks(rows: Any) -> Iterator[list[Row]]:
     chunk: list[Row] = []
     size = 0
@@ -493,7 +516,7 @@ def _line(head: bytes, digest: str, known: dict[int, bytes]) -> bytes:
     return b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head)
 
 
-def row_of(seq: int, id: str, line: bytes) -> Row:
+def row_of(seq: int, id: bytes, line: bytes) -> Row:
     """A line of a segment, without its end, as a row. Raises ValueError saying what is wrong with it."""
     head, digest, spans = check(line)
     bodies = [line[at : at + size] if size else FORGOTTEN for at, size in spans]

@@ -10,7 +10,6 @@ import contextlib
 import os
 import threading
 import time
-import uuid
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -258,7 +257,7 @@ class ClusterJournal(Journal):
 
     def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[tuple[int, int]]]:
         """Decide on one transaction, which is sent by `sync`."""
-        number, id = self.number, str(uuid.uuid4())
+        number, id = self.number, os.urandom(16)
         placed = super().append(lines)
         for seq, (head, bodies) in enumerate(lines, number + 1):
             raw = dumps(head)
@@ -366,7 +365,7 @@ class ClusterJournal(Journal):
         """Have the server hold the lines of these segments in place of all there are. Raises EngineError when another process wrote meanwhile."""
 
         def rows() -> Iterator[Row]:
-            other, id, seq = Journal(folder, writer=False), str(uuid.uuid4()), 0
+            other, id, seq = Journal(folder, writer=False), os.urandom(16), 0
             try:
                 for group in other.read():
                     for line in other.written(group):
