@@ -126,6 +126,7 @@ class Journal:
         self._cut: list[tuple[Ticket, Ticket, str]] = []  # the numbers that were cut off, and why
         self._held: State | None = None  # where the open group begins
         self._syncing = threading.Lock()
+        self._round = threading.Lock()  # held by those who wait for the next sync; the first of them does it
         self._opening = threading.Lock()
         self._interval = interval
         self._dirty = threading.Event()
@@ -706,28 +707,37 @@ class Journal:
         self._held = None
 
     def sync(self, ticket: Ticket) -> bool:
-        """Wait until what the ticket stands for is durable. Many may wait: one system call serves all who wait by then.
+        """Wait until what the ticket stands for is durable. Many may wait: one system call serves all who wait by then, and none of them waits for a
+        later one.
 
         False: it is not. Then `cut_back` decides what became of it, and `check` tells. Nothing can be appended before.
         """
         if self.path is None or self._syncer is not None:
             self._dirty.set()
             return True
-        with self._syncing:
+        with self._round:
             if self._synced >= ticket:
                 return not self._was_cut(ticket)
-            if self._broken or self.failed:
-                return False
-            upto = self._state
-            if self._held is not None and ticket <= self._held[3]:
-                upto = self._held
-            try:
-                self._flush(self._durable[0].segment, upto)
-            except OSError as error:
-                self.failed = f"cannot make {self.named} durable: {error.strerror}."
-                return False
-            self._durable, self._synced = upto, upto[3]
-            return True
+            with self._syncing:
+                return self._sync(ticket)
+
+    def _sync(self, ticket: Ticket) -> bool:
+        if self._synced >= ticket:
+            return not self._was_cut(ticket)
+        if self._broken or self.failed:
+            return False
+        # before the state is read: whoever waits with the old lock has been appended by then
+        self._round = threading.Lock()
+        upto = self._state
+        if self._held is not None and ticket <= self._held[3]:
+            upto = self._held
+        try:
+            self._flush(self._durable[0].segment, upto)
+        except OSError as error:
+            self.failed = f"cannot make {self.named} durable: {error.strerror}."
+            return False
+        self._durable, self._synced = upto, upto[3]
+        return True
 
     def _flush(self, segment: int, upto: State) -> None:
         """Make durable what was appended to the segments from this one on, up to a state. Raises OSError."""
