@@ -23,7 +23,7 @@ from graphstore.core.journal.asked import transactions_of
 from graphstore.core.journal.cluster import Cluster, Diverged, Listening, Row, Unreachable, row_of
 from graphstore.core.journal.files import Moves, sync_folder, write_all
 from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.line import GENESIS, check, digest_of, dumps, spans_of
+from graphstore.core.journal.line import GENESIS, check, dumps, spans_of
 from graphstore.core.journal.positions import OFFSET, Line, Place
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, WriteConflictError
@@ -33,7 +33,10 @@ _SLICE, _ALONE = (
     0.05,
 )  # seconds for which a process keeps its turn, beside others and alone: it asks once for many transactions
 _POLL = 1.0  # seconds between looks at the server, should a notification be lost
-_GATHER = 0.003  # seconds in which notifications are taken together
+_GATHER, _OWN = (
+    0.003,
+    0.02,
+)  # seconds in which notifications are taken together: of others, and of this process
 _CHUNK = 1 << 22
 _REQUESTS = 100_000  # of other processes that are known without a look into the copy
 
@@ -172,7 +175,9 @@ class ClusterJournal(Journal):
             thread.start()
 
     def _rest(self, _: object) -> None:
-        while self._taken.wait() and not self._stop.wait(_SLICE / 4):
+        while self._taken.wait() and not self._stop.wait(
+            max(self._used + _SLICE - time.monotonic(), _SLICE / 4)
+        ):
             if not self._turns and time.monotonic() - self._used >= _SLICE:
                 with contextlib.suppress(EngineError), self._server:
                     if not self._turns and not self._pending:
@@ -206,7 +211,8 @@ class ClusterJournal(Journal):
         told = listening.told(_POLL)
         if not told:
             return True
-        self._stop.wait(_GATHER)
+        # nobody else writes while this process has its turn
+        self._stop.wait(_OWN if self.cluster.locked else _GATHER)
         told += listening.told(0)
         mine = f"{self.cluster.token} {self.cluster.where.store}"
         return any(one.endswith(f" {self.cluster.where.store}") and one != mine for one in told)
@@ -259,9 +265,9 @@ class ClusterJournal(Journal):
         """Decide on one transaction, which is sent by `sync`."""
         number, id = self.number, os.urandom(16)
         placed = super().append(lines)
-        for seq, (head, bodies) in enumerate(lines, number + 1):
-            raw = dumps(head)
-            self._pending.append((self._number, Row(seq, id, head["prev"], digest_of(raw), raw, bodies)))
+        digests = [*(head["prev"] for head, _ in lines[1:]), self.digest]
+        for seq, ((head, bodies), digest) in enumerate(zip(lines, digests, strict=True), number + 1):
+            self._pending.append((self._number, Row(seq, id, head["prev"], digest, dumps(head), bodies)))
         return placed
 
     def _flush(self, segment: int, upto: State) -> None:
