@@ -1,23 +1,30 @@
-"""What an append costs over PostgreSQL: one writer beside a bare `INSERT … RETURNING` of as many bytes, and sixteen threads beside one.
+"""What an append costs over PostgreSQL: one writer beside a bare `INSERT … RETURNING` of as many bytes, sixteen threads beside one, and how far behind a
+follower in another process is.
 
 A primary and the synchronous standby that it waits for, both on loopback, from Debian's packages.
+`python -m benchmarks.postgres URL RATE SECONDS` appends so many times a second, from sixteen threads, and prints what was acknowledged when.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from statistics import median
-from typing import Any
 
 import graphstore
 from benchmarks.arena import Arena, Row
-from benchmarks.timing import apart
+from benchmarks.timing import apart, spread
 
 BARE, GROUPED = 1.5, 5
 """An append is to take at most so many times the bare insert; sixteen threads are to append at least so many times as much as one."""
 THREADS = 16
+RATE, BEHIND = 1_000, 0.05
+"""At so many appends a second a follower is to show what was acknowledged within so many seconds, in 99 of 100."""
 _TABLE = "create table bare (seq bigserial primary key, bytes bytea not null)"
 _INSERT = "insert into bare (bytes) values (%b) returning seq"
 _SIZE = "select max(octet_length(head) + octet_length(bytes)) from graphstore.journal join graphstore.body using (store, seq)"
@@ -53,9 +60,22 @@ def postgres(arena: Arena) -> Iterator[Row]:
         work = f"PostgreSQL: a durable add, {THREADS} threads"
         yield Row(work, arena.size, {"ours": grouped}, took["ours"] / GROUPED, "")
 
+        rate, behind = _followed(pair.url("followed", pair.primary), 0.5 if arena.quick else 5.0)
+        found = spread(behind)
+        work = f"PostgreSQL: seen by a follower once acknowledged, {rate:,.0f} appends a second"
+        yield Row(
+            work,
+            arena.size,
+            {"ours": found.median},
+            BEHIND,
+            "",
+            spreads={"ours": found},
+            tail=BEHIND if rate >= 0.95 * RATE else None,
+        )
 
-def _add(store: graphstore.GraphStore, name: str, number: int) -> None:
-    store.add_node("fact", {"says": f"{name} {number} {'y' * 60}"}, id=f"{name}-{number}")
+
+def _add(store: graphstore.GraphStore, name: str, number: int) -> graphstore.Node:
+    return store.add_node("fact", {"says": f"{name} {number} {'y' * 60}"}, id=f"{name}-{number}")
 
 
 def _at_once(store: graphstore.GraphStore, turn: int, quick: bool) -> float:
@@ -69,11 +89,60 @@ def _at_once(store: graphstore.GraphStore, turn: int, quick: bool) -> float:
             counts[mine] += 1
 
     start, before = time.perf_counter(), store.stats()["nodes"]
-    threads: list[Any] = [threading.Thread(target=adding, args=(mine,)) for mine in range(THREADS)]
+    _in_threads(adding)
+    seconds = time.perf_counter() - start
+    assert before + sum(counts) == store.stats()["nodes"], "an add that was acknowledged is not there"
+    return seconds / sum(counts)
+
+
+def _in_threads(work: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    seconds = time.perf_counter() - start
-    assert before + sum(counts) == store.stats()["nodes"], "an add that was acknowledged is not there"
-    return seconds / sum(counts)
+
+
+def _followed(url: str, seconds: float) -> tuple[float, list[float]]:
+    """How many appends a second another process makes, and how many seconds after each was acknowledged it is seen here."""
+    graphstore.open(url).close()
+    looks: list[tuple[float, float]] = []  # the tx that was known, and when
+    stop = threading.Event()
+    with graphstore.open(url, read_only=True) as follower:
+
+        def looking() -> None:
+            while not stop.wait(0.001):
+                looks.append((follower.as_of().at.tx.timestamp(), time.monotonic()))
+
+        thread = threading.Thread(target=looking)
+        thread.start()
+        command = [sys.executable, "-m", "benchmarks.postgres", url, str(RATE), str(seconds)]
+        appended = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+        while looks[-1][0] < appended[-1][0]:
+            time.sleep(0.01)
+        stop.set()
+        thread.join()
+        assert len(appended) == follower.stats()["nodes"]
+    behind = [max(looks[bisect_left(looks, (tx,))][1] - acknowledged, 0.0) for tx, acknowledged in appended]
+    times = [acknowledged for _, acknowledged in appended]
+    return len(times) / (max(times) - min(times)), behind
+
+
+def _append(url: str, rate: int, seconds: float) -> list[tuple[float, float]]:
+    """The tx of each append, and when it was acknowledged."""
+    acknowledged: list[tuple[float, float]] = []
+    with graphstore.open(url) as store:
+        start = time.monotonic()
+
+        def appending(mine: int) -> None:
+            for number in range(mine, int(rate * seconds), THREADS):
+                time.sleep(max(start + number / rate - time.monotonic(), 0.0))
+                tx = _add(store, "followed", number).tx_from
+                acknowledged.append((tx.timestamp(), time.monotonic()))
+
+        _in_threads(appending)
+    return sorted(acknowledged)
+
+
+if __name__ == "__main__":
+    print(json.dumps(_append(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))))
