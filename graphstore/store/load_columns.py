@@ -263,10 +263,18 @@ def linked(
         b'{%b,"salt":"%b"}' % (body[1:], salt) if body else body
         for body, salt in zip(bodies, salts(len(bodies)), strict=True)
     ]
-    if names is not none:
+    if names is not none and not _are_plain(names):
         wrong = {at for at, name in enumerate(names) if not (name is None or _checked(_name, name))}
         written = [None if at in wrong else body for at, body in enumerate(written)] if wrong else written
     return ([0] * len(numbers) if strengths is none else strengths), written, names
+
+
+def _are_plain(names: list[Any]) -> bool:
+    """Whether names are printable ASCII without spaces, each of them."""
+    if set(map(type, names)) != {str} or "" in names:
+        return False
+    every = "".join(names)
+    return every.isascii() and every.isprintable() and " " not in every
 
 
 def _contents(values: list[Any]) -> list[Json | None]:

@@ -550,6 +550,8 @@ class Columns:
 
     def said_last(self, ent: int) -> dict[int, list[Period]]:
         """The periods over which each version was said last, without those of rows that an open transaction will keep."""
+        if self._shows_all_said(ent):
+            return {}
         kept: dict[int, list[Period]] = {}
         for row in self.now_of[ent]:
             kept.setdefault(self.r_ver[row], []).append((self.r_from[row], self.r_to[row]))
@@ -557,6 +559,19 @@ class Columns:
         for start, stop, ver in self.said(ent):
             found.setdefault(ver, []).extend(without_all((start, stop), kept.get(ver, ())))
         return found
+
+    def _shows_all_said(self, ent: int) -> bool:
+        """Whether what is believed of an entity is plainly all that was said of it last: of each row that is not, the next one took the whole place."""
+        if ent in self.ghosts or self.undone_by:
+            return False
+        begun, ended, opened, closed, told = self.r_from, self.r_to, self.r_op, self.r_close, self.v_op
+        first, last, gone, before = 0, 0, False, -1
+        for row in self.rows_of[ent]:
+            start, stop, op = begun[row], ended[row], opened[row]
+            if op < before or op != told[self.r_ver[row]] or (gone and (first < start or stop < last)):
+                return False
+            first, last, gone, before = start, stop, closed[row] >= 0, op
+        return not gone
 
     def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
         """Add settings."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
-from itertools import count, islice
+from itertools import compress, count, islice
 from typing import Any, TypeVar
 
 from graphstore.core.index.columns import UNDO, Columns, Mark
@@ -154,16 +154,19 @@ def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequenc
                            index.r_tx, index.r_end, index.r_op, index.r_close)),
         (mark.versions, versions, (index.v_ent, index.v_num, index.v_pos, index.v_len, index.v_op)),
     ):  # fmt: skip
+        left = bytearray(len(columns[0]) - first)
+        for at in kept:
+            left[at - first] = 1
         for column in columns:
-            values = [column[at] for at in kept]
+            values = array(column.typecode, compress(column[first:], left))
             del column[first:]
             column.extend(values)
-    for row in range(mark.rows, len(index.r_ent)):
-        ver = index.r_ver[row]
-        index.r_ver[row] = named.get(ver, ver)
-        index.rows_of[index.r_ent[row]].append(row)
-    for ver in range(mark.versions, len(index.v_ent)):
-        index.versions_of[index.v_ent[ver]].append(ver)
+    vers = [named.get(ver, ver) for ver in index.r_ver[mark.rows :]]
+    index.r_ver[mark.rows :] = array(index.r_ver.typecode, vers)
+    for row, ent in enumerate(index.r_ent[mark.rows :], mark.rows):
+        index.rows_of[ent].append(row)
+    for ver, ent in enumerate(index.v_ent[mark.versions :], mark.versions):
+        index.versions_of[ent].append(ver)
     closings = [row for row in index.closings[mark.closings :] if row < mark.rows]
     del index.closings[mark.closings :]
     index.closings.extend(closings)

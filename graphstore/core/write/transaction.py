@@ -579,7 +579,6 @@ class Composer:
         self.line = Line({})
         self.order = self.line.order
         self.first_op = self.mark.ops
-        self._said_last: dict[int, dict[int, list[Period]]] = {}
 
     def compose(self) -> tuple[list[Line], bool]:
         """The lines, and whether they omit a row opened and closed in this transaction."""
@@ -709,6 +708,11 @@ class Composer:
             for claim in lists["claims"]
             if link_told.get(claim) != index.c_op[claim] >= 0
         ]
+        said_last = {
+            ent: index.said_last(ent)
+            for ent in set(index.v_ent[mark.versions :])
+            if (ent < mark.entities or ent in entities) and not index.is_event[ent]
+        }
         head["said"] = [
             [
                 index.names[ent],
@@ -718,9 +722,9 @@ class Composer:
                 end_moment(stop),
                 index.v_op[ver] - first,
             ]
-            for ver in range(mark.versions, len(index.v_ent))
-            if ((ent := index.v_ent[ver]) < mark.entities or ent in entities) and not index.is_event[ent]
-            for start, stop in self._periods_said(ent, ver, versions)
+            for ver, ent in enumerate(index.v_ent[mark.versions :], mark.versions)
+            if ent in said_last and (said_last[ent] or ver not in versions)
+            for start, stop in self._periods_said(ent, ver, versions, said_last[ent])
         ]
         ghosts = [
             (link, start, stop, op)
@@ -747,15 +751,15 @@ class Composer:
             if not head[name]:
                 del head[name]
 
-    def _periods_said(self, ent: int, ver: int, versions: set[int]) -> list[Period]:
+    def _periods_said(
+        self, ent: int, ver: int, versions: set[int], said_last: dict[int, list[Period]]
+    ) -> list[Period]:
         """The periods to record of a version: where nothing said it over, and all of what was said of an entity first if that is not written."""
         index = self.index
         if not index.v_num[ver]:
             return [(start, stop) for _, start, stop, of in index.ghosts.get(ent, ()) if of == ver]
         if ver in versions or ver != index.versions_of[ent][0]:
-            if ent not in self._said_last:
-                self._said_last[ent] = index.said_last(ent)
-            return self._said_last[ent].get(ver, [])
+            return said_last.get(ver, [])
         return [
             (index.r_from[row], index.r_to[row])
             for row in index.rows_of[ent]
@@ -808,14 +812,8 @@ class Composer:
 
     # ------------------------------------------------------------------ how each list is written
 
-    def _body(self, column: array[int], at: int) -> int:
-        """The number of the body whose place is in `column[at]`."""
-        number = self._place(column[at])
-        self.line.bodied.append((column, (at,), (number,)))
-        return number
-
     def _bodies(self, column: array[int], rows: Numbers) -> Numbers:
-        """The same of many rows of a column."""
+        """The numbers of the bodies whose places are in these rows of a column."""
         order, bodies, written = self.order, self.line.bodies, self.work.bodies
         places = _of(column, rows)
         fresh = dict.fromkeys(places)
@@ -836,10 +834,11 @@ class Composer:
         same = not self.work.why[1]
         if same and not any(length) and authors.count(author) == len(ops):
             return written
+        bodies = iter(self._bodies(index.o_pos, [op for op, size in zip(ops, length, strict=True) if size]))
         for op, entry, size, told_by in zip(ops, written, length, authors, strict=True):
             if same and not size and told_by == author:
                 continue
-            number = self._body(index.o_pos, op) if size else None
+            number = next(bodies) if size else None
             if told_by != author:
                 entry += [number, told_by]
             elif number is not None and index.o_pos[op] == why:
@@ -903,6 +902,7 @@ class Composer:
 
     def _claims(self, claims: Numbers) -> list[Any]:
         index = self.index
+        bodies = iter(self._bodies(index.c_pos, [claim for claim in claims if index.c_len[claim]]))
         return [
             [
                 index.l_name[index.c_link[claim]],
@@ -910,7 +910,7 @@ class Composer:
                 index.c_strength[claim] or None,
                 index.c_inferred[claim],
                 index.c_by[claim],
-                self._body(index.c_pos, claim) if index.c_len[claim] else None,
+                next(bodies) if index.c_len[claim] else None,
             ]
             for claim in claims
         ]
