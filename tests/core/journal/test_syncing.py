@@ -47,7 +47,7 @@ class LastFirst:
         me = object()
         with self._changed:
             self._waiting.append(me)
-            assert self._changed.wait_for(lambda: not self._taken and self._waiting[-1] is me, 10)
+            assert self._changed.wait_for(lambda: not self._taken and self._waiting[-1] is me, 60)
             self._waiting.pop()
             self._taken = True
 
@@ -65,7 +65,7 @@ def test_who_was_served_by_a_sync_does_not_wait_for_a_later_one(
 
     def held(descriptor: int) -> None:
         begun.release()
-        assert let.acquire(timeout=10)
+        assert let.acquire(timeout=60)
         sync(descriptor)
 
     with graphstore.open(tmp_path / "memory.gs") as store:
@@ -100,11 +100,11 @@ def test_who_was_served_by_a_sync_does_not_wait_for_a_later_one(
         let.release()
         assert begun.acquire(timeout=10)
         for thread in second:
-            thread.join(5)
+            thread.join(3)
         late = [thread.is_alive() for thread in second + third]
         let.release()
         for thread in threads + second + third:
-            thread.join(10)
+            thread.join(60)
         monkeypatch.undo()
         assert [False] * 4 + [True] * 4 == late
         assert 9 == len(store.nodes())
