@@ -54,9 +54,12 @@ def optional_text(what: str, value: Any) -> str | None:
 
 def json_object(what: str, value: Any) -> Json:
     """The checked JSON object. Raises InvalidError naming what JSON cannot hold."""
-    if not isinstance(value, Mapping):
+    if type(value) is dict:  # asked first: what Mapping is takes an abstract class long to say
+        plain = value
+    elif isinstance(value, Mapping):
+        plain = dict(value)
+    else:
         raise InvalidError(f"{what} {brief(value)} is no JSON object. Give a dict with text keys.")
-    plain = value if type(value) is dict else dict(value)
     try:
         raw = orjson.dumps(plain, option=_STRICT)
     except (TypeError, ValueError, RecursionError) as error:

@@ -106,11 +106,6 @@ def moment(at: Instant) -> datetime:
     return EPOCH + MICROSECOND * at
 
 
-def moments(instants: Iterable[Instant]) -> list[datetime]:
-    """The aware datetimes of many instants, which need not be kept."""
-    return [EPOCH + MICROSECOND * at for at in instants]
-
-
 def end_moment(at: Instant) -> datetime | None:
     """The aware datetime of a period's end; None when it is open."""
     return None if at >= OPEN else moment(at)

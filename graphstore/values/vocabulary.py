@@ -21,6 +21,7 @@ NEVER_SO: frozenset[Fall] = frozenset({"corrected", "retracted", "erased"})
 """The falls that say it never was so."""
 
 CREATORS: tuple[Creator, ...] = get_args(Creator)
+_CREATORS: dict[str, Creator] = {creator: creator for creator in CREATORS}
 _PEOPLE: tuple[Creator, ...] = ("user", "agent", "extractor")
 _STORE: tuple[Creator, ...] = ("store", "user", "agent")
 _SESSIONS: tuple[Creator, ...] = ("boundary", "daemon", "user", "agent")
@@ -270,7 +271,7 @@ def new_kind(
 def creator_of(created_by: str) -> Creator:
     """Which of the creators made a link: the class before the first colon (`agent:claude`). A name that is no class is that of a user."""
     plain = created_by.partition(":")[0]
-    return next((creator for creator in CREATORS if creator == plain), "user")
+    return _CREATORS.get(plain, "user")
 
 
 def maker_of(source: str | None, author: str | None) -> str:

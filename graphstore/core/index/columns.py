@@ -610,7 +610,8 @@ def _lay(said: list[Said], piece: Said) -> None:
     if not said or said[-1][1] <= start:
         said.append(piece)
         return
-    first = bisect_right(said, start, key=lambda one: one[1])
+    # what is said anew is mostly the end of what was said
+    first = len(said) - 1 if said[-1][0] <= start else bisect_right(said, start, key=lambda one: one[1])
     last = first
     fresh: list[Said] = []
     while last < len(said) and said[last][0] < stop:

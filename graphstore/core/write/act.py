@@ -151,8 +151,10 @@ class Act:
         for span in spans:
             if not said or said[-1][1] <= span[0]:
                 continue
-            first = bisect_right(said, span[0], key=lambda one: one[1])
-            for start, stop, ver in islice(said, first, None):
+            last = len(said) - 1  # which is mostly the one that is described anew
+            if said[last][0] > span[0]:
+                last = bisect_right(said, span[0], key=lambda one: one[1])
+            for start, stop, ver in islice(said, last, None):
                 part = overlap((start, stop), span)
                 if part is None:
                     break

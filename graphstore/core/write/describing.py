@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphstore.core.write.act import Act
 from graphstore.core.write.transaction import refuse_forgotten, refuse_taken_slot
-from graphstore.core.write.trust import rank
+from graphstore.core.write.trust import Trust, rank
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.values.content_diff import same
 from graphstore.values.inputs import json_object, optional_text, part, version_body
@@ -50,10 +50,11 @@ def revise(
         if not spans:
             return describing.left_alone(over)
         over = describing.rows(spans)
-    act.trust(source).guard(ent, spans)
+    trust = act.trust(source)
+    trust.guard(ent, spans)
     if source is None:
         replaced = [index.r_ver[row] for row in over] or [work.last_version(ent)]
-        _put(body, "source", describing.kept_source(replaced))
+        _put(body, "source", describing.kept_source(replaced, trust))
     op = work.op("revise", index.names[ent], reason)
     if not minor:
         act.turn(ent, spans, body["content"], op, describing.body)
@@ -87,6 +88,7 @@ def amend(
     act.expect(ent, if_number)
     fields = json_object("patch", patch)
     source, reason = optional_text("source", source), optional_text("reason", reason)
+    trust = act.trust(source)
     amended: dict[int, Json] = {}
     pieces: dict[int, list[Period]] = {}
     for row in over:
@@ -98,11 +100,11 @@ def amend(
             continue
         pieces.setdefault(ver, []).append(piece)
         if ver not in amended:
-            by = describing.kept_source([ver]) if source is None else source
+            by = describing.kept_source([ver], trust) if source is None else source
             amended[ver] = version_body(content, old.get("text"), old.get("tags"), "user_feedback", by)
     if not amended:
         return describing.left_alone(over)
-    act.trust(source).guard(ent, [piece for changed in pieces.values() for piece in changed])
+    trust.guard(ent, [piece for changed in pieces.values() for piece in changed])
     op = work.op("amend", name, reason)
     for ver, body in amended.items():
         act.turn(ent, pieces[ver], body["content"], op, describing.body)
@@ -129,10 +131,12 @@ class _Describing:
             found = self._bodies[ver] = self.act.body(ver)
         return found
 
-    def rows(self, spans: Iterable[Period]) -> list[int]:
+    def rows(self, spans: Sequence[Period]) -> list[int]:
         """The rows believed over some of these periods, by valid time."""
-        now = self.index.now_of[self.ent]
-        return list(dict.fromkeys(row for span in sorted(spans) for row in self.index.over(now, span)))
+        over, now = self.index.over, self.index.now_of[self.ent]
+        if len(spans) == 1:
+            return over(now, spans[0])
+        return list(dict.fromkeys(row for span in sorted(spans) for row in over(now, span)))
 
     def left_alone(self, rows: list[int]) -> Node:
         """The node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
@@ -142,9 +146,9 @@ class _Describing:
             return sight.node(now, sight.upright(self.ent))
         return sight.node(rows[-1], sight.standing(self.ent))
 
-    def kept_source(self, versions: Iterable[int]) -> str | None:
+    def kept_source(self, versions: Sequence[int], trust: Trust) -> str | None:
         """The source of what ranks highest among versions, of equals the latest; None when the writer ranks lower."""
-        index, trust = self.index, self.act.trust()
+        index = self.index
         if not trust.ranks:
             source: str | None = self.body(max(versions, key=index.v_num.__getitem__)).get("source")
             return source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -121,12 +120,13 @@ class Linking:
                 "Give a later valid_to, or none."
             )
         ends, before = Ends(new, self.kind("supersedes"), old), len(index.k_link)
-        there = self.overlapping(ends, (cut, until), self.work.tx)
+        alike = self._alike(ends, (cut, until), self.work.tx)
+        there = [row for row in alike if overlap(self._held(row), (cut, until))]
         if there:
             said = (None if since is None else cut, until)
             rows = self._supersede_again(there, ends, said, claim, op, verb)
         else:
-            rows = [self.join(ends, (cut, until), claim, op, verb=verb)]
+            rows = [self._join(ends, (cut, until), since=cut, alike=alike, claim=claim, op=op, verb=verb)]
         for row in rows:
             self._take(row, op, verb, is_new=row >= before)
         return rows[0]
@@ -200,11 +200,25 @@ class Linking:
         Over a time of which it is said already with the same attributes nothing is written. What is written is a period of a link that overlaps or
         touches it, else of a new link. The operation is `op`, or one of its own.
         """
+        period = self._period(ends, span)
+        alike = self._alike(ends, period, self.work.tx)
+        return self._join(ends, period, since=span[0], alike=alike, claim=claim, op=op, verb=verb)
+
+    def _join(
+        self,
+        ends: Ends,
+        period: Period,
+        *,
+        since: Instant | None,
+        alike: list[int],
+        claim: Claim,
+        op: int,
+        verb: str,
+    ) -> int:
+        """See `join`. `alike`: the rows of a link with these ends that overlap or touch the period."""
         index = self.index
         if ends.source == ends.target:
             raise InvalidError(f"{index.names[ends.source]!r} cannot be linked to itself.")
-        since, period = span[0], self._period(ends, span)
-        alike = self._alike(ends, period, self.work.tx)
         there = [row for row in alike if overlap(self._held(row), period)] if alike else alike
         fresh = self._unsaid(there, ends, period, claim) if there else [period]
         if not fresh:
@@ -418,7 +432,7 @@ class Linking:
 
     def new_link_id(self) -> str:
         """A link id that is not known yet."""
-        return drawn(lambda: f"lnk_{os.urandom(8).hex()}", self.index.link_ids)
+        return drawn(lambda: f"lnk_{self.work.random()}", self.index.link_ids)
 
     def _free_link_id(self, name: str) -> str:
         printable("link id", name)

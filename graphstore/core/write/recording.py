@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from graphstore.core.index.index import Index
@@ -92,7 +91,7 @@ class Recording:
 
     def new_id(self, at: Instant) -> str:
         """A new id for an event that happened then."""
-        return drawn(lambda: f"evt_{at // 1000}_{os.urandom(4).hex()}", self.index.ids)
+        return drawn(lambda: f"evt_{at // 1000}_{self.work.random()[:8]}", self.index.ids)
 
     def _same(self, report: Report, id: str) -> int:
         """The event of that id, when its content is the same; -1 when the id is not known."""

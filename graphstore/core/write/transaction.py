@@ -32,7 +32,6 @@ from graphstore.values.period import (
     coalesce,
     end_moment,
     moment,
-    moments,
     overlap,
     without,
     without_all,
@@ -119,14 +118,18 @@ class Transaction:
 
     def body(self, body: Json) -> tuple[int, int]:
         """Add a salt to a body and keep it for the line. Returns a place at which the open transaction can read it."""
+        body["salt"] = self.random()
+        raw = dumps(body)
+        self.bodies.append(raw)
+        return -len(self.bodies), len(raw)
+
+    def random(self) -> str:
+        """64 random bits as 16 hex characters, for a salt or an id."""
         if not self._salts:
             fresh = os.urandom(8 * self._salts_at_once).hex()
             self._salts = [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
             self._salts_at_once = min(1024, self._salts_at_once * 8)
-        body["salt"] = self._salts.pop()
-        raw = dumps(body)
-        self.bodies.append(raw)
-        return -len(self.bodies), len(raw)
+        return self._salts.pop()
 
     def salts(self, count: int) -> list[bytes]:
         """Salts for bodies that are made outside."""
@@ -857,35 +860,28 @@ class Composer:
 
     def _versions(self, versions: Numbers) -> list[Any]:
         index = self.index
-        names = map(index.names.__getitem__, _of(index.v_ent, versions))
+        names, ents, numbers = index.names, index.v_ent, index.v_num
         bodies = self._bodies(index.v_pos, versions)
-        return list(map(list, zip(names, _of(index.v_num, versions), bodies, strict=True)))
+        return [[names[ents[ver]], numbers[ver], body] for ver, body in zip(versions, bodies, strict=True)]
 
     def _closed(self, rows: Numbers) -> list[Any]:
         return [[row, self.index.r_close[row] - self.first_op] for row in rows]
 
     def _rows(self, rows: Numbers) -> list[Any]:
-        index = self.index
+        index, first = self.index, self.first_op
         self.line.head["turns"] = []  # those of the transaction are in its last line
-        names = map(index.names.__getitem__, _of(index.r_ent, rows))
-        numbers = map(index.v_num.__getitem__, _of(index.r_ver, rows))
-        return self._spans(names, numbers, rows, index.r_from, index.r_to, index.r_op)
-
-    def _spans(
-        self,
-        names: Iterable[str],
-        numbers: Iterable[int],
-        rows: Numbers,
-        starts: array[int],
-        stops: array[int],
-        ops: array[int],
-    ) -> list[Any]:
-        """Rows of versions or links: of what each is, the period, the operation."""
-        first = self.first_op
-        begun = moments(_of(starts, rows))
-        ended = [None if at >= OPEN else EPOCH + MICROSECOND * at for at in _of(stops, rows)]
-        told_by = [op - first for op in _of(ops, rows)]
-        return list(map(list, zip(names, numbers, begun, ended, told_by, strict=True)))
+        names, ents, numbers, vers = index.names, index.r_ent, index.v_num, index.r_ver
+        starts, stops, ops = index.r_from, index.r_to, index.r_op
+        return [
+            [
+                names[ents[row]],
+                numbers[vers[row]],
+                EPOCH + MICROSECOND * starts[row],
+                None if stops[row] >= OPEN else EPOCH + MICROSECOND * stops[row],
+                ops[row] - first,
+            ]
+            for row in rows
+        ]
 
     def _seen(self, rows: Numbers) -> list[Any]:
         index, first = self.index, self.first_op
@@ -895,10 +891,11 @@ class Composer:
 
     def _links(self, links: Numbers) -> list[Any]:
         index = self.index
-        sources = map(index.names.__getitem__, _of(index.l_src, links))
-        targets = map(index.names.__getitem__, _of(index.l_tgt, links))
-        names, kinds = _of(index.l_name, links), _of(index.l_kind, links)
-        return list(map(list, zip(names, sources, kinds, targets, strict=True)))
+        names, links_named, kinds = index.names, index.l_name, index.l_kind
+        sources, targets = index.l_src, index.l_tgt
+        return [
+            [links_named[link], names[sources[link]], kinds[link], names[targets[link]]] for link in links
+        ]
 
     def _claims(self, claims: Numbers) -> list[Any]:
         index = self.index
@@ -919,10 +916,19 @@ class Composer:
         return [[row, self.index.k_close[row] - self.first_op] for row in rows]
 
     def _link_rows(self, rows: Numbers) -> list[Any]:
-        index = self.index
-        names = map(index.l_name.__getitem__, _of(index.k_link, rows))
-        numbers = map(index.c_num.__getitem__, _of(index.k_claim, rows))
-        return self._spans(names, numbers, rows, index.k_from, index.k_to, index.k_op)
+        index, first = self.index, self.first_op
+        names, links, numbers, claims = index.l_name, index.k_link, index.c_num, index.k_claim
+        starts, stops, ops = index.k_from, index.k_to, index.k_op
+        return [
+            [
+                names[links[row]],
+                numbers[claims[row]],
+                EPOCH + MICROSECOND * starts[row],
+                None if stops[row] >= OPEN else EPOCH + MICROSECOND * stops[row],
+                ops[row] - first,
+            ]
+            for row in rows
+        ]
 
 
 # each list follows those it refers to; a large transaction writes all of one before the next
