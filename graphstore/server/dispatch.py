@@ -370,7 +370,7 @@ class Calling:
             with engine.time_limit(self.limits.query), block:
                 values = _each(self._run, line, prepared)
                 if ids:
-                    return encode([_id_of(value) for value in values])
+                    return encode(list(map(_id_of, values)))  # which holds no value longer than it has to
                 return b"[" + b",".join([encode(value) for value in values]) + b"]"
 
         if self.scoped is not None:
@@ -690,12 +690,14 @@ def _each(run: Callable[..., Any], line: Store, prepared: Prepared) -> Iterator[
         except GraphStoreError as error:
             raise type(error)(f"call {number}, {call.name}: {error} Nothing of the batch was kept.") from None
         yield value
+        del value  # what nobody holds when the next call begins need never be made
 
 
 def _id_of(value: Any) -> Any:
     """The id of what a verb gives, a list of them, or None where it gives nothing that has one."""
-    if isinstance(value, list):
+    kind = type(value)  # isinstance() would ask the value for its class, which makes it
+    if kind is list:
         return [_id_of(each) for each in value]
-    if isinstance(value, Recorded):
+    if issubclass(kind, Recorded):
         return value.event.id
     return getattr(value, "id", None)

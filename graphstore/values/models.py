@@ -62,17 +62,21 @@ class Value(BaseModel):
         return self
 
     @classmethod
-    def later(cls: type[M], make: Callable[[], M]) -> M:
-        """The record that `make` gives, made when anything of it is first asked for. Until then it is an instance of a subclass."""
+    def later(cls: type[M], make: Callable[[], M], id: str | None = None) -> M:
+        """The record that `make` gives, made when anything of it but its `id`, where that is given, is first asked for. Until then it is an instance of
+        a subclass."""
         self: M = _new(_unmade(cls))
-        _set_private(self, make)
+        _set_private(self, (make, id))
         return self
 
 
 @cache
 def _unmade(cls: type[Value]) -> Any:
     def completed(self: Value, name: str) -> Any:
-        made = _private(self)()
+        make, id = _private(self)
+        if name == "id" and id is not None:
+            return id
+        made = make()
         _set_fields(self, made.__dict__)
         _set_named(self, made.__pydantic_fields_set__)
         _set_extra(self, None)

@@ -16,7 +16,7 @@ import orjson
 import pyarrow
 import pytest
 
-from graphstore import GraphStore
+from graphstore import GraphStore, Node
 from graphstore.core.folder.access_tokens import Tokens
 from graphstore.remote import calls as contract
 from graphstore.server.http_app import Limits, Patience
@@ -608,6 +608,15 @@ def test_a_batch_may_answer_ids_alone(disk_store, wire):
 
     link = disk_store.links_from("e1", "supersedes")[0].id
     assert ["n1", "e1", [link], None] == answers
+
+
+def test_of_the_nodes_of_a_batch_whose_ids_are_answered_alone_none_is_made(disk_store, wire, monkeypatch):
+    made, make = [], Node.made.__func__
+    monkeypatch.setattr(Node, "made", classmethod(lambda cls, fields: made.append(cls) or make(cls, fields)))
+    names = [f"n{number}" for number in range(5)]
+
+    assert names == wire.post("/batch?answers=ids", {"calls": [["add_node", fact(id)] for id in names]})
+    assert [] == made
 
 
 @pytest.mark.parametrize(

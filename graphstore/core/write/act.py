@@ -174,7 +174,7 @@ class Act:
                 return sight.written(now, sight.upright(ent), body)
             return sight.written(row, sight.standing(ent), body)
 
-        return self.work.answer(Node, make)
+        return self.work.answer(Node, make, self.index.names[ent])
 
     def linked(self, rows: list[int]) -> list[Link]:
         """Links as a verb leaves them, by their rows."""
@@ -185,4 +185,5 @@ class Act:
                 sight.append(self.sight())
             return sight[0].link(row)
 
-        return [self.work.answer(Link, partial(make, row)) for row in rows]
+        names, links = self.index.l_name, self.index.k_link
+        return [self.work.answer(Link, partial(make, row), names[links[row]]) for row in rows]

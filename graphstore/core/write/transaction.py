@@ -156,11 +156,12 @@ class Transaction:
         why = loads(self.bodies[-index.o_pos[op] - 1]) if index.o_len[op] else {}
         index.o_pos[op], index.o_len[op] = self.body({**why, **said})
 
-    def answer(self, kind: type[V], make: Callable[[], V]) -> V:
-        """What a verb returns. In a block of many it is made when somebody looks at it, or at the next step if it is still held then."""
+    def answer(self, kind: type[V], make: Callable[[], V], id: str | None = None) -> V:
+        """What a verb returns. In a block of many it is made when somebody looks at more of it than its `id`, or at the next step if it is still held
+        then."""
         if self.depth != 1:
             return make()
-        answer = kind.later(make)
+        answer = kind.later(make, id)
         self._answers.append(ref(answer))
         return answer
 

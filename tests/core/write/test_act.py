@@ -112,3 +112,26 @@ def test_an_answer_that_nobody_looks_at_is_not_made(store: GraphStore) -> None:
     held = steps(lambda: add(*(f"held{n:03}" for n in range(100))))
     dropped = steps(lambda: add_and_drop(*(f"drop{n:03}" for n in range(100))))
     assert dropped < held * 0.9
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Node, lambda store: store.add_node("fact", {"n": 1}, id="one")),
+        (Node, lambda store: store.revise("old", {"n": 2})),
+        (Link, lambda store: store.supersede("old", by="new")[0]),
+    ],
+    ids=["add_node", "revise", "supersede"],
+)
+def test_of_an_answer_whose_id_alone_is_asked_nothing_else_is_made(
+    store: GraphStore, kind: Any, said: Callable[[GraphStore], Any]
+) -> None:
+    for id in ("old", "new"):
+        store.add_node("fact", {}, id=id)
+    with store.transaction():
+        answer = said(store)
+        id = answer.id
+        assert kind is not type(answer)
+        assert answer.valid_from is not None
+        assert kind is type(answer)
+    assert id == answer.id == answer.__dict__["id"]
