@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from graphstore.errors import QueryError
@@ -105,6 +106,7 @@ class Limits:
 
 
 LIMITS = Limits()
+_KEPT, _SHORT = 64, 4_096  # so many texts that were read last, of at most so many characters
 _CLAUSES = frozenset({"MATCH", "UNWIND", "WITH", "RETURN", "UNION", "CALL"})
 _SIGNS = frozenset({"NOT", "-", "+"})
 
@@ -125,6 +127,11 @@ def parse(cypher: str, limits: Limits | None = LIMITS) -> Statement:
         raise QueryError(f"a query is a text, not {type(cypher).__name__}.")
     if limits is not None and len(cypher) > limits.characters:
         raise _too_much("the query has", len(cypher), "characters", limits.characters)
+    return (_parsed if len(cypher) <= _SHORT else _parsed.__wrapped__)(cypher, limits)
+
+
+@lru_cache(maxsize=_KEPT)
+def _parsed(cypher: str, limits: Limits | None) -> Statement:
     pieces: list[str] = []
     tokens: list[tuple[str, str]] = []
     params: set[str] = set()

@@ -24,7 +24,7 @@ WORDS = ("AS_OF", "BELIEVED", "HAPPENED", "HOLDS", "OVERLAPS", "MEET", "TEXT_OF"
 OPEN_END = "timestamp('9999-12-31 23:59:59.999999')"
 AXES: Mapping[str, tuple[Axis, ...]] = {"AS_OF": ("valid", "tx"), "BELIEVED": ("tx",), "HAPPENED": ("valid",)}
 """The parameters that a word reads beside its arguments."""
-_USED = re.compile(rf"\b({'|'.join(WORDS)}|FIELD|OPEN)\b|\bIS\s+(NOT\s+)?NULL\b", re.IGNORECASE)
+_USED = re.compile(rf"\b((?i:{'|'.join(WORDS)}|FIELD)|OPEN)\b|\b(?i:IS\s+(NOT\s+)?NULL)\b")
 _OF_ENDS = re.compile(r"\b(?:coalesce|ifnull|count)\s*\(", re.IGNORECASE)
 """The functions whose answer depends on which of their arguments are NULL."""
 _TRAVERSED = re.compile(r"\]\s*-|-\s*\[|--")

@@ -31,7 +31,7 @@ from graphstore.core.tables.engine import (
     stopped_by,
     time_limit,
 )
-from graphstore.core.tables.guard import parse, split
+from graphstore.core.tables.guard import Limits, parse, split
 from graphstore.errors import EngineError, InvalidError, LockedError, NotFoundError, QueryError
 
 pytestmark = pytest.mark.driver
@@ -192,6 +192,15 @@ ALLOWED = [
     "MATCH (a:Person)-[r:KNOWS* 1..3]->(b:Person) RETURN a.id, length(r)",
     "RETURN 5.5e2 AS x",
 ]
+
+
+def test_a_text_that_was_read_before_is_held_against_the_limits_given_now() -> None:
+    text = "MATCH (n) RETURN [n.id, [1, 2]]"
+    parse(text)
+
+    assert parse(text) == parse(text, None)
+    with pytest.raises(QueryError, match="brackets within each other"):
+        parse(text, Limits(depth=1))
 
 
 @pytest.mark.parametrize(("cypher", "named"), REFUSED, ids=[text for text, _ in REFUSED])
