@@ -89,10 +89,13 @@ class GraphFile:
 
     def looks(self) -> dict[str, int]:
         """The size and the checksum of the file."""
-        total = 0
-        with open(open_plain(self.path, os.O_RDONLY), "rb") as source:
-            while data := source.read(1 << 22):
-                total = crc32(data, total)
+        total, part = (
+            0,
+            memoryview(bytearray(1 << 20)),
+        )  # one buffer for all: new memory costs as much as what is read
+        with open(open_plain(self.path, os.O_RDONLY), "rb", buffering=0) as source:
+            while read := source.readinto(part):
+                total = crc32(part[:read], total)
         return {"size": self.path.stat().st_size, "checksum": total}
 
     def _write(self, note: dict[str, Any]) -> None:
