@@ -1,4 +1,5 @@
-"""`python -m benchmarks.first_search FOLDER TEXT INSTANT`: what only a fresh process can tell of a search, as a line of JSON. Nothing here loads numpy before."""
+"""`python -m benchmarks.first_search search|recall FOLDER TEXT INSTANT`: what only a fresh process can tell of a search, as a line of JSON. Nothing here loads
+numpy before."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ from benchmarks.timing import resident_bytes
 
 
 def main() -> None:
-    folder, text, instant = sys.argv[1:]
+    act, folder, text, instant = sys.argv[1:]
     store = graphstore.open(folder)
     view = store.as_of(valid=instant, tx=instant)
+    recall = graphstore.recall.recall
     before, start = resident_bytes(), perf_counter()
-    with view.reading() as sight:
-        found = [sight.id(ent) for ent, _ in sight.found(text, 10).matches]
+    if act == "recall":
+        found = [hit.node.id for hit in recall(view, text, hops=0)]
+    else:
+        with view.reading() as sight:
+            found = [sight.id(ent) for ent, _ in sight.found(text, 10).matches]
     seconds = perf_counter() - start
     print(json.dumps({"seconds": seconds, "found": found, "more": resident_bytes() - before}))
 

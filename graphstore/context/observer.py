@@ -268,11 +268,11 @@ def _open(sight: Sight, user: str, thread: str | None) -> tuple[_Batch, list[Mes
 def _messages(sight: Sight, batch: int) -> list[Message]:
     """The messages of a batch that stand and were authorized, by when they were sent, then as they were recorded."""
     found = []
-    withheld = sight.withheld() or (lambda ent: False)
+    admitted = sight.admitted()
     for row in sight.links_around(batch, "out", _JOINED):
         ent = sight.edge(row).target
         version = sight.find(ent) if sight.is_event(ent) else -1
-        if version >= 0 and not sight.is_superseded(ent) and not withheld(ent):
+        if version >= 0 and not sight.is_superseded(ent) and admitted(ent):
             event = sight.event(version, "stands")
             sender, transcript = sight.link(row).metadata.get("sender"), timeline.transcript_of(sight, ent)
             found.append((event.occurred_at, ent, message_of(event, sender, transcript)))
@@ -785,14 +785,14 @@ class _Writing:
 
 def _members(sight: Sight, batch: int) -> list[int]:
     """The messages of a batch that are believed, authorized and not superseded, those to come included."""
-    withheld = sight.withheld() or (lambda ent: False)
+    admitted = sight.admitted()
     return [
         edge.target
         for edge in sight.edges(batch, "out", _JOINED)
         if sight.believed_link(edge.link)
         and sight.is_believed(edge.target)
         and not sight.is_superseded(edge.target)
-        and not withheld(edge.target)
+        and admitted(edge.target)
     ]
 
 

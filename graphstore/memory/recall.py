@@ -223,7 +223,7 @@ def _standing(
             return listed, [hit.node.id for hit in listed.hits]
         meant = _meant(sight, lens, k, weigh, seen)
         followed = frozenset.union(*view.vocabulary.named(along)) or None
-        near = Near(sight, followed, direction, fan_out, seen)
+        near = Near(sight, followed, direction, fan_out, lens.seen(sight))
         seeds = _seeds(found, meant, k)
         reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
         if weigh is not None:
@@ -303,7 +303,7 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | No
         for ent, number, score in sight.found_ever(text, filters.kind):
             if ent in best or (fits is not None and not fits(ent, sight.last_row(ent, number))):
                 continue
-            if (standing and ent in passed) or (seen is not None and not seen(ent)):
+            if (standing and ent in passed) or not seen(ent):
                 continue
             passed.add(ent)
             hit = _mention(sight, found, ent, number, score, len(best) + 1)
@@ -317,19 +317,13 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | No
     return view._looked(look)
 
 
-def _seen(sight: Sight, lens: Lens | None) -> Callable[[int], bool] | None:
-    """Which entities may be found, and be passed on the way; None: all. A message that was not authorized never is."""
-    seen, withheld = None if lens is None else lens.seen(sight), sight.withheld()
-    if withheld is None:
-        return seen
-    if seen is None:
-        return lambda ent: not withheld(ent)
-    return lambda ent: seen(ent) and not withheld(ent)
+def _seen(sight: Sight, lens: Lens | None) -> Callable[[int], bool]:
+    """Which entities may be found, and be passed on the way. A message that was not authorized never is."""
+    seen, admitted = None if lens is None else lens.seen(sight), sight.admitted()
+    return admitted if seen is None else lambda ent: seen(ent) and admitted(ent)
 
 
-def _listed_ever(
-    sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool] | None
-) -> Recalled:
+def _listed_ever(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool]) -> Recalled:
     """The newest `k` things ever recorded that fit, each as the last of its versions that does, where filters are all that is asked."""
     index, fits = sight.index, filters.fitting(sight)
     rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
@@ -337,7 +331,7 @@ def _listed_ever(
     for ver in dict.fromkeys(index.r_ver[:rows]):
         ent, number = index.v_ent[ver], index.v_num[ver]
         wanted = index.kind[ent] in filters.kind if filters.kind else not ranking.says_again(sight, ent)
-        if not wanted or ent in index.gone or (seen is not None and not seen(ent)):
+        if not wanted or ent in index.gone or not seen(ent):
             continue
         row = sight.last_row(ent, number)
         if row >= 0 and (fits is None or fits(ent, row)) and (ent not in held or number > held[ent][3]):
@@ -354,15 +348,13 @@ def _listed_ever(
     return Recalled(text=text, hits=hits, note=note, left_out=left)
 
 
-def _listed(
-    sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool] | None
-) -> Recalled:
+def _listed(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool]) -> Recalled:
     """The newest `k` things that stand and fit, where filters are all that is asked."""
     index, fits = sight.index, filters.fitting(sight)
     held: list[tuple[int, str, int]] = []
     for ent, kind in enumerate(index.kind):
         wanted = kind in filters.kind if filters.kind else not ranking.says_again(sight, ent)
-        if not wanted or (seen is not None and not seen(ent)):
+        if not wanted or not seen(ent):
             continue
         row = sight.find(ent)
         if row >= 0 and (fits is None or fits(ent, row)) and sight.standing(ent) in UPRIGHT:
@@ -383,9 +375,7 @@ def _is_led_to(order: _Order, ent: int) -> bool:
     return ent in order.meaning or ent in order.ways or ent in order.gained
 
 
-def _elsewhere(
-    sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool] | None
-) -> dict[str, int]:
+def _elsewhere(sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool]) -> dict[str, int]:
     """How many things that do not stand here say the question, by how they stand, and how many stand in scopes that were not asked; of very many, among
     those that say it best."""
     index, passed, fits = sight.index, set[int](), filters._replace(scope=frozenset()).fitting(sight)
@@ -395,7 +385,7 @@ def _elsewhere(
             not filters.scope or index.scope[ent] in filters.scope,
             sight.standing(ent) in UPRIGHT,
         )
-        if ent in passed or stands == there or (seen is not None and not seen(ent)):
+        if ent in passed or stands == there or not seen(ent):
             continue
         if fits is not None and not fits(ent, sight.last_row(ent, number)):
             continue
@@ -464,7 +454,7 @@ def _meant(
     lens: Lens,
     k: int,
     weigh: Callable[[int], float] | None,
-    fits: Callable[[int], bool] | None = None,
+    fits: Callable[[int], bool],
 ) -> Mapping[int, float]:
     """The `k` things nearest in meaning that fit, with how near, best first."""
     if weigh is None:
@@ -520,7 +510,7 @@ def _fitting(
     found: Found,
     filters: Filters,
     weigh: Callable[[int], float] | None,
-    seen: Callable[[int], bool] | None,
+    seen: Callable[[int], bool],
 ) -> tuple[Found, Callable[[int], bool]]:
     """What is found of what is wanted, saying what the text asks to be said, and which entities may be hits."""
     kind, wanted, chosen, standing = sight.kind, filters.kind, filters.fitting(sight), filters.standing
@@ -529,7 +519,7 @@ def _fitting(
         of_kind = kind(ent) in wanted if wanted else not ranking.says_again(sight, ent)
         return (
             of_kind
-            and (seen is None or seen(ent))
+            and seen(ent)
             and (found.admits is None or found.admits(ent))
             and (chosen is None or chosen(ent, sight.find(ent)))
             and (not standing or sight.standing(ent) in standing)

@@ -168,3 +168,16 @@ def test_it_stays_withheld_when_the_store_is_opened_again(tmp_path):
     with graphstore.open(tmp_path / "m.gs") as store:
         assert ["sweet"] == found(store, "marmalade")
         assert () == Memory(store).recall("marmalade", hops=0).hits
+
+
+def test_what_was_asked_inside_a_transaction_is_asked_again_once_that_was_rolled_back(store):
+    store.add_node("fact", {"says": "the vault has a door"}, id="door")
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        recorded(store, None)
+        assert [hit.node.id for hit in recall.recall(store, "marmalade vault")] == ["door"]
+        1 / 0  # noqa: B018
+    timeline.record_message(
+        store, "TEXT", SECRET, sender="eve", thread="t1", id="open"
+    )  # under the same number
+
+    assert {hit.node.id for hit in recall.recall(store, "marmalade vault")} == {"door", "open"}

@@ -14,7 +14,7 @@ Step = tuple[int, int]  # the row of a link, and the thing it leads to
 
 
 class Near:
-    """The links of things that stand, to things that stand."""
+    """The links of things that stand, to things that stand. A message that was not authorized is no way."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Near:
         self._other = {"out": (into,), "in": (out,), "both": ()}[direction]
         self._same = frozenset(name for name in self._kinds if kinds[name].symmetric)
         self._fan_out = fan_out
-        self._seen = seen
+        self._seen, self._admitted = seen, sight.admitted()
         self._held = standing.links.setdefault((self._kinds, direction), {})
         self._strongest: dict[int, list[Step]] = {}
 
@@ -79,12 +79,12 @@ class Near:
         return [row for row, source, target in ends if seen(source if target == ent else target)]
 
     def _believed(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
-        index, tx, standing = self._index, self._tx, self._version_of
+        index, tx, standing, admitted = self._index, self._tx, self._version_of, self._admitted
         of_kind, rows_of, k_tx, k_end = index.l_kind, index.rows_of_link, index.k_tx, index.k_end
         return [
             row
             for link in links
-            if standing[far[link]] >= 0 and of_kind[link] in kinds
+            if standing[far[link]] >= 0 and of_kind[link] in kinds and admitted(far[link])
             for row in rows_of[link]
             if k_tx[row] <= tx < k_end[row]
         ]

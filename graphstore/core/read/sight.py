@@ -200,9 +200,9 @@ class Sight(Rows):
         """The messages of a thread around one, itself included, as `Postings.around` finds them."""
         return [self.index.r_ent[each] for each in self.core.postings.around(self, row, most)]
 
-    def withheld(self) -> Callable[[int], bool] | None:
-        """Which entities are messages that were not authorized, as `Postings.withheld` knows them."""
-        return self.core.postings.withheld(self)
+    def admitted(self) -> Callable[[int], bool]:
+        """Which entities are no messages, or were authorized, as `Postings.admitted` knows them."""
+        return self.core.postings.admitted(self)
 
     def trace(self, trace_id: str) -> list[int]:
         """The events of a trace, as `Postings.trace` finds them."""

@@ -47,6 +47,7 @@ class Postings:
     def __init__(self) -> None:
         self._lock = threading.RLock()  # nobody waits for the store's lock while he holds it
         self._index: Index | None = None
+        self._asked: tuple[Index | None, dict[int, bool]] = (None, {})  # events whose bodies were looked at
         self._begin()
 
     def _begin(self) -> None:
@@ -100,26 +101,27 @@ class Postings:
                 found.setdefault(name, []).append(row)
         return iter(found.items())
 
-    def withheld(self, sight: At) -> Callable[[int], bool] | None:
-        """Which entities are messages that were not authorized; None: there is none."""
-        index = sight.index
-        self._follow(sight.core)
-        column, number = self._columns["authorized"], self._numbers["authorized"].get(False)
-        pending = {
-            index.r_ent[row]
-            for row, fields in self._open_fields(sight.core)
-            if fields.get("authorized") is False
-        }
-        if number is None and not pending:
-            return None
+    def admitted(self, sight: At) -> Callable[[int], bool]:
+        """Which entities are no messages, or were authorized. The body of an event is read when it is asked for: to note those of all takes long."""
+        core, index = sight.core, sight.index
+        with self._lock:
+            if self._asked[0] is not index:
+                self._asked = index, {}
+        known, is_event = self._asked[1], index.is_event
 
-        def is_withheld(ent: int) -> bool:
-            if not index.is_event[ent]:
-                return False
-            rows = index.rows_of[ent]
-            return ent in pending or bool(rows and rows[0] < len(column) and column[rows[0]] == number)
+        def is_admitted(ent: int) -> bool:
+            if not is_event[ent]:
+                return True
+            found = known.get(ent)
+            if found is None:
+                ver = index.versions_of[ent][0]
+                raw = core.raw(index.v_pos[ver], index.v_len[ver]) if index.v_len[ver] else b""
+                found = b'"authorized":false' not in raw or orjson.loads(raw).get("authorized") is not False
+                if ver < index.mark().versions:  # else it may be rolled back
+                    known[ent] = found
+            return found or ent in index.gone
 
-        return is_withheld
+        return is_admitted
 
     def around(self, sight: At, row: int, most: int) -> list[int]:
         """The rows of the thread of a message, itself and up to `most` before and after it, by when they happened, then as they were recorded.
