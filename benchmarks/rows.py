@@ -23,6 +23,7 @@ from benchmarks.arena import Arena, Budget, Row, loaded
 from benchmarks.branches import branches
 from benchmarks.data import CUT, DAY
 from benchmarks.event_log import event_log
+from benchmarks.lake import lake
 from benchmarks.memory import memory
 from benchmarks.postgres import postgres
 from benchmarks.reads import beside, chains, deep, hops, hubs, node
@@ -398,6 +399,7 @@ GROUPS: dict[str, Group] = {
     "server": server,
     "cli": command_line,
     "postgres": postgres,
+    "lake": lake,
     "timeline": timeline,
     "topics": topics,
     "sessions": sessions,
@@ -407,7 +409,7 @@ GROUPS: dict[str, Group] = {
     "open": opening,
     "search": searched,
 }
-ROOMS = ("postgres", "timeline", "topics", "sessions", "memory", "branches", "decay", "search")
+ROOMS = ("postgres", "lake", "timeline", "topics", "sessions", "memory", "branches", "decay", "search")
 """The groups about one room each, and what needs a server: run when they are named. `search` closes the arena's stores, as `open` does: it comes last."""
 LARGE = ("node", "hops", "chains", "arrow", "query", "load", "writes", "open")
 HUGE = ("node", "hops", "load", "open")
