@@ -330,7 +330,8 @@ def test_two_processes_write_at_once(opened, url):
 
 @pytest.mark.parametrize("when", ["before", "middle", "after"])
 @pytest.mark.parametrize(
-    "step, mark", [("turn", "select pg_advisory_lock("), ("lines", '"cut-{}"'), ("end", "select pg_advisory_unlock(")]
+    "step, mark",
+    [("turn", "select pg_advisory_lock("), ("prepare", "graphstore_insert"), ("lines", '"cut-{}"'), ("end", "select pg_advisory_unlock(")],
 )  # fmt: skip
 def test_a_connection_cut_at_any_step_of_a_commit_leaves_no_doubt(opened, servers, url, step, mark, when):
     from tests.support.cutting_proxy import CuttingProxy
