@@ -43,7 +43,7 @@ from graphstore.core.journal.files import (
     sync_folder,
     write_all,
 )
-from graphstore.core.journal.journal import Journal, Seal
+from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS
 from graphstore.core.journal.positions import Position
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
@@ -86,7 +86,6 @@ class Folder:
         self._words: tuple[memoryview, str] | None = (
             None  # the file, and the digest of the index it belongs to
         )
-        self._seals: list[Seal] = []  # what was known of the journal when it was opened
 
     def hold(self) -> None:
         """Become the only writer. Raises LockedError naming who is."""
@@ -390,16 +389,13 @@ class Folder:
             return None
         assert self.path is not None
         name = self.path / _INDEX
-        if not journal.holds(found.position) or not _same(
-            found.seals, journal.seals(found.position, found.seals)
-        ):
+        if not journal.holds(found.position) or not journal.is_sealed(found.position, found.seals):
             notify(f"{name} does not belong to this journal: the index was read from the journal instead.")
             return None
         index = found.index()
-        self._seals = found.seals
         words = index_file.mapped(self.path / _WORDS)
         self._words = words and (words[0], found.digest)
-        journal.start_at(found.position, found.digest)
+        journal.start_at(found.position, found.digest, found.seals)
         return index
 
     def keep_accesses(self, counts: dict[str, int]) -> None:
@@ -440,7 +436,7 @@ class Folder:
             journal.settle()  # the copy never knows more than what is on the disk
         except EngineError:
             return
-        seals = journal.seals(journal.end, self._seals)
+        seals = journal.seals(journal.end)
         spans = shaky_spans.NOTHING
         with contextlib.suppress(EngineError, DamageError):  # without them some first reads only take longer
             spans = shaky_spans.saved(index, journal.raw)
@@ -449,10 +445,6 @@ class Folder:
         with contextlib.suppress(EngineError, DamageError):  # without them the next search only takes longer
             if (there := words()) is not None:
                 index_file.write_words(self.path / _WORDS, *there, journal.digest)
-
-
-def _same(one: list[Seal], other: list[Seal]) -> bool:
-    return [(seal.size, seal.checksum) for seal in one] == [(seal.size, seal.checksum) for seal in other]
 
 
 class Reach(NamedTuple):

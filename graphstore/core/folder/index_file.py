@@ -9,7 +9,7 @@ import os
 import sys
 from array import array
 from collections.abc import Sequence
-from itertools import compress, count
+from itertools import chain, compress, count, islice
 from pathlib import Path
 from typing import IO, Any
 from zlib import crc32
@@ -39,7 +39,7 @@ from graphstore.core.journal.journal import Seal
 from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 
-_MAGIC = b"graphstore index 12\n"
+_MAGIC = b"graphstore index 13\n"
 _WORDS = b"graphstore words 1\n"
 _ALIGNED = 8
 _MAP_FIXED = 0x10
@@ -72,14 +72,15 @@ def write(
 ) -> None:
     """Write the copy, atomically."""
     header: dict[str, Any] = {
-        "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "seals": [list(seal) for seal in seals],
+        "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "seals": [(seal.size, seal.written, len(seal.sums)) for seal in seals],
         **{name: getattr(index, name) for name in _PLAIN},
         "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()],
         "undone_by": list(index.undone_by.items()),
         "nothing": {name: [one for one, there in getattr(index, name).items() if not there] for name in _WIDE},
         "spans": shaky_spans.FORMAT,
     }  # fmt: skip
-    blocks = _blocks(index, header) | {f"spans.{name}": block for name, block in spans._asdict().items()}
+    blocks = {"sums": array("q", chain.from_iterable(seal.sums for seal in seals))}
+    blocks |= _blocks(index, header) | {f"spans.{name}": block for name, block in spans._asdict().items()}
     _put(path, _MAGIC, header, blocks)
 
 
@@ -169,7 +170,10 @@ class Copy:
     def __init__(self, header: dict[str, Any], data: memoryview, changed: int) -> None:
         self.position = Position(*header["position"])
         self.digest: str = header["digest"]
-        self.seals = [Seal(*seal) for seal in header["seals"]]
+        sums = iter(_block(header, data, "sums"))
+        self.seals = [
+            Seal(size, written, list(islice(sums, count))) for size, written, count in header["seals"]
+        ]
         self.changed = changed  # when the file was written
         self.transactions: int = header["transactions"]
         self.last_tx: int = header["last_tx"]

@@ -19,6 +19,7 @@ import errno
 import os
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from zlib import crc32
 
 import orjson
 
+from graphstore.core.journal.block_sums import BLOCK, UNKNOWN, WITHIN, BlockSums, sums_of
 from graphstore.core.journal.files import (
     Moves,
     Torn,
@@ -40,13 +42,11 @@ from graphstore.core.journal.files import (
     write_all,
 )
 from graphstore.core.journal.line import (
-    BODY,
     FORGOTTEN,
     GENESIS,
     SCHEMA,
     check,
     compose,
-    digest_of,
     encode,
     following,
     generation_of,
@@ -68,22 +68,19 @@ from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError
 
 SEGMENT_BYTES = 64 << 20
-_BLOCK = 15  # the journal is kept in memory in blocks of 32 KiB
-_WITHIN = (1 << _BLOCK) - 1
-_BLOCKS = 2_048  # so many of them, 64 MiB
+_BLOCKS = 2_048  # so many blocks of the journal are kept in memory, 64 MiB
 _CHUNK = 1 << 22
-_CELL = 5  # bodies that begin in the same 32 bytes are checked together
 _AROUND = 1 << 12  # bytes read around a body, in which most lines end
 _LATELY = 50_000_000  # nanoseconds: two writes so close may leave a file the same time
 MORE = b'"more":true'  # in the head of every line of a transaction but the last
 
 
 class Seal(NamedTuple):
-    """What the first bytes of a segment are: how many, when the file was written (nanoseconds; 0: that tells nothing), and a CRC of them."""
+    """What the first bytes of a segment are: how many, when the file was written (nanoseconds; 0: that tells nothing), and the sums of their blocks."""
 
     size: int
     written: int
-    checksum: int
+    sums: Sequence[int]
 
 
 class Journal:
@@ -113,8 +110,10 @@ class Journal:
         self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
         self._generations: list[int] = []  # of the files that are open
-        self._blocks: dict[int, bytes] = {}  # by place; not mapped: a file may be cut off under a map
-        self._checked: dict[int, bytearray] = {}  # by segment and cell: bodies held against their hash
+        self._sums = BlockSums()
+        self._blocks: dict[
+            int, bytes
+        ] = {}  # by place, as they were written; not mapped: a file may be cut off under a map
         self._broken: str | None = (
             None  # why nothing may be written any more before the store is opened again
         )
@@ -275,6 +274,7 @@ class Journal:
             if at == 0:
                 return
             count = 1
+            self._sums.add(segment, 0, data[:at])
             self._moved(Position(segment, at), self.digest, self._state[2])
         digest = self.digest
         pending: list[Line] = []  # a transaction without its last line so far; it never crosses a segment
@@ -288,6 +288,7 @@ class Journal:
             last, at, count = at, stop + 1, count + 1
             if head.get("more"):
                 continue
+            self._sums.add(segment, offset + begin, data[begin:at])
             self._moved(Position(segment, offset + at), digest, (segment, offset + last, at - last))
             begin, begin_count = at, count
             if progress and count % 1024 == 0:
@@ -404,40 +405,52 @@ class Journal:
                 self.torn.aside = str(aside)
             os.ftruncate(fd, begin)
             if begin == 0:
-                write_all(fd, header(int(name.stem)))
-                self._moved(
-                    Position(self.end.segment, len(header(int(name.stem)))), self.digest, self._state[2]
-                )
+                first = header(int(name.stem))
+                write_all(fd, first)
+                self._sums.add(self.end.segment, 0, first)
+                self._moved(Position(self.end.segment, len(first)), self.digest, self._state[2])
             os.fsync(fd)
         finally:
             os.close(fd)
         sync_folder(self.path)
 
-    def seals(self, upto: Position, known: Sequence[Seal] = ()) -> list[Seal]:
-        """What the bytes before `upto` are, segment by segment. Those that `known` has are not read again where no file was written to since."""
+    def seals(self, upto: Position) -> list[Seal]:
+        """What the bytes before `upto` were when they were written or verified, segment by segment."""
         found = []
         for segment in range(upto.segment + 1):
-            file = os.fstat(self._file(segment).fileno())
-            size = upto.offset if segment == upto.segment else file.st_size
-            written = file.st_mtime_ns if size == file.st_size else 0
-            before = known[segment] if segment < len(known) else None
-            if before is not None and written and before[:2] == (size, written):
-                found.append(before)
-                continue
+            size, written = self._written(segment, upto)
             if time.time_ns() - written < _LATELY:  # what is written at once may leave this time as it is
                 written = 0
-            found.append(Seal(size, written, self._checksum(segment, size)))
+            found.append(Seal(size, written, self._sums.every(segment, size)))
         return found
 
-    def _checksum(self, segment: int, size: int) -> int:
-        fd, total, at = self._file(segment).fileno(), 0, 0
-        while at < size and (data := os.pread(fd, min(_CHUNK, size - at), at)):
-            total = crc32(data, total)
-            at += len(data)
-        return total
+    def _written(self, segment: int, upto: Position) -> tuple[int, int]:
+        """How many bytes a segment has before `upto`, and when it was written; 0 where there are more."""
+        file = os.fstat(self._file(segment).fileno())
+        size = upto.offset if segment == upto.segment else file.st_size
+        return size, file.st_mtime_ns if size == file.st_size else 0
 
-    def start_at(self, position: Position, digest: str) -> None:
+    def is_sealed(self, upto: Position, seals: Sequence[Seal]) -> bool:
+        """Whether the bytes before `upto` are still those of the seals. They are read where a file was written to since."""
+        for segment in range(upto.segment + 1):
+            size, written = self._written(segment, upto)
+            seal = seals[segment]
+            if written and seal[:2] == (size, written):
+                continue
+            fd, at = self._file(segment).fileno(), 0
+            found = array("q")
+            while at < size and (data := read_at(fd, at, min(_CHUNK, size - at))):
+                found.extend(sums_of(data))
+                at += len(data)
+            if (size, found) != (seal.size, array("q", seal.sums)):
+                return False
+        return True
+
+    def start_at(self, position: Position, digest: str, seals: Sequence[Seal] = ()) -> None:
         """Continue from a position; the bytes before it are known to be right."""
+        self._sums = BlockSums()
+        for segment, seal in enumerate(seals):
+            self._sums.load(segment, seal.size, seal.sums)
         self._moved(position, digest, None)
 
     def _moved(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:
@@ -471,26 +484,14 @@ class Journal:
         segment, offset = pos >> SHIFT, pos & OFFSET
         if self.path is None:
             return self._memory[offset]
+        block, at = self._blocks.get(pos >> BLOCK), pos & WITHIN
+        if block is not None and at + length <= len(block):
+            return block[at : at + length]
         try:
-            return self._read_body(pos, segment, offset, length)
+            return self._unread(segment, offset, length)
         except DamageError as error:
             self._check_followed(error)
             raise
-
-    def _read_body(self, pos: int, segment: int, offset: int, length: int) -> bytes:
-        block = self._blocks.get(pos >> _BLOCK)
-        at = pos & _WITHIN
-        if block is not None and at + length <= len(block):
-            found = block[at : at + length]
-        else:
-            found = self._unread(pos, segment, offset, length)
-        try:
-            if self._checked[segment][offset >> _CELL]:
-                return found
-        except (KeyError, IndexError):
-            pass
-        self._check_body(segment, offset, found)
-        return found
 
     def _check_followed(self, cause: DamageError | None = None) -> None:
         """Hold on to what was followed: other lines may be where it was. Raises EngineError when the writer took it back."""
@@ -499,20 +500,8 @@ class Journal:
                 f"the writer of {self.path} took back what this reader followed to last, which was not durable yet. Call refresh() and ask again."
             ) from cause
 
-    def _check_body(self, segment: int, offset: int, body: bytes) -> None:
-        """Hold a body that is read for the first time against its hash, which its line has after it. Raises DamageError."""
-        if not body:  # it was forgotten
-            return
-        around = self._bytes(segment, offset - len(BODY), len(body) + _AROUND)
-        tail = around[len(BODY) + len(body) :]
-        stop = tail.find(b"\n")
-        alone = around.startswith(BODY) and tail.startswith(b"]") and stop >= 0
-        if alone and tail.find(b'"%b"' % digest_of(body).encode(), 0, stop) >= 0:
-            self._mark_checked(segment, [offset])
-        else:
-            self._check_line(segment, offset, len(body))
-
     def _check_line(self, segment: int, offset: int, length: int) -> None:
+        """Hold the line of a body against its digest. Raises DamageError."""
         start, size, head = offset, _AROUND, b""
         while start > 0 and b"\n" not in head:
             start = max(0, offset - size)
@@ -532,39 +521,44 @@ class Journal:
                 raise ValueError("it is not the line that was read there")
         except ValueError as error:
             self._refuse(segment, self._line_number(segment, start), str(error))
-        self._mark_checked(segment, [start + at for at, size in spans if size])
 
-    def _mark_checked(self, segment: int, offsets: list[int]) -> None:
-        marks = self._checked.get(segment)
-        top = max(offsets, default=0) >> _CELL
-        if marks is None or top >= len(marks):
-            old, marks = marks or b"", bytearray(max(top + 1, SEGMENT_BYTES >> _CELL))
-            marks[: len(old)] = old
-            self._checked[segment] = marks
-        for offset in offsets:
-            marks[offset >> _CELL] = 1
-
-    def _unread(self, pos: int, segment: int, offset: int, length: int) -> bytes:
-        at = offset & _WITHIN
-        if at + length <= 1 << _BLOCK and self._is_written(segment, (offset | _WITHIN) + 1):
-            blocks = self._blocks  # others are put in their place when the file is replaced or cut
-            block = self._bytes(segment, offset - at, 1 << _BLOCK)
-            self._check_followed()
-            if len(block) > _WITHIN:
-                if len(blocks) >= _BLOCKS:
-                    blocks.clear()
-                blocks[pos >> _BLOCK] = block
-            found = block[at : at + length]
+    def _unread(self, segment: int, offset: int, length: int) -> bytes:
+        """The bytes of a body from the file: of blocks that are as they were written. Where one is not, or that is not known, its line is checked."""
+        parts, at, stop = [], offset, offset + length
+        while at < stop:
+            block = self._block(segment, at >> BLOCK, keep=length <= 1 << BLOCK)
+            part = block[at & WITHIN : (at & WITHIN) + stop - at]
+            if not part or (at + len(part) < stop and len(block) <= WITHIN):
+                break
+            parts.append(part)
+            at += len(part)
         else:
-            found = self._bytes(segment, offset, length)
-            self._check_followed()
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        found = self._bytes(segment, offset, length)
+        self._check_followed()
         if len(found) < length:
-            self._refuse_cut(segment, offset + length)
+            self._refuse_cut(segment, stop)
+        self._check_line(segment, offset, length)
         return found
 
-    def _is_written(self, segment: int, offset: int) -> bool:
-        """Whether the bytes before this offset do not change any more."""
-        return segment < self.end.segment or offset <= self.end.offset
+    def _block(self, segment: int, number: int, *, keep: bool) -> bytes:
+        """A block as far as it was followed, or nothing where it is not as it was then."""
+        blocks, place = (
+            self._blocks,
+            (segment << SHIFT - BLOCK) | number,
+        )  # others are put in their place when the file is replaced or cut
+        size, expected = self._sums.of(segment, number)
+        block = blocks.get(place, b"")
+        if len(block) < size and expected != UNKNOWN:
+            block = self._bytes(segment, number << BLOCK, size)
+            self._check_followed()
+            if len(block) < size or crc32(block) != expected:
+                return b""
+            if keep:
+                if len(blocks) >= _BLOCKS:
+                    blocks.clear()
+                blocks[place] = block
+        return block
 
     def _refuse_cut(self, segment: int, wanted: int) -> NoReturn:
         size = os.fstat(self._file(segment).fileno()).st_size
@@ -615,7 +609,7 @@ class Journal:
             return self._keep_in_memory(lines, digest)
         segment, offset = self._room()
         self._number += 1  # first: who is interrupted after it has to sync
-        self._commit(segment, offset, parts)
+        self._commit(segment, offset, b"".join(parts))
         base = (segment << SHIFT) | offset
         self.appended = Place(base, at)
         last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
@@ -656,14 +650,16 @@ class Journal:
                 f"cannot begin {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.",
                 outcome="not kept",
             ) from error
-        return Position(segment, len(header(segment + 1)))
+        first = header(segment + 1)
+        self._sums.add(segment, 0, first)
+        return Position(segment, len(first))
 
-    def _commit(self, segment: int, offset: int, parts: list[bytes]) -> None:
+    def _commit(self, segment: int, offset: int, data: bytes) -> None:
         fd = self._file(segment).fileno()
         if os.lseek(fd, 0, os.SEEK_END) < offset:
             self._refuse_cut(segment, offset)
         try:
-            pwrite_all(fd, b"".join(parts), offset)
+            pwrite_all(fd, data, offset)
         except BaseException as error:
             self._undo(fd, offset)  # where that fails too: without its last byte it is no transaction
             if not isinstance(error, OSError):
@@ -677,6 +673,7 @@ class Journal:
                 f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}",
                 outcome="not kept",
             ) from error
+        self._sums.add(segment, offset, data)
 
     @property
     def state(self) -> State:
@@ -810,8 +807,8 @@ class Journal:
 
     def _cut_to(self, end: Position) -> bool:
         """Durably remove what is after `end`. False, and the journal is broken, when the disk refuses."""
+        self._sums.cut(*end)  # before the blocks: who reads takes them first
         self._blocks = {}
-        self._checked.clear()
         try:
             later = range(self.segments() - 1, end.segment, -1)
             for segment in later:
@@ -917,6 +914,7 @@ class Journal:
             old = header(segment + 1, self._generations[segment])
             fresh = header(segment + 1, self._generations[segment] + 1)
             data = memoryview(self._bytes(segment, 0, stop))
+            sound = array("q", sums_of(data)) == self._sums.every(segment, stop)
             parts: list[Any] = [fresh]
             at, shift = len(old), len(fresh) - len(old)
             moves = Moves([], [shift])
@@ -927,7 +925,9 @@ class Journal:
                 shift += len(FORGOTTEN) - length
                 moves.starts.append(pos)
                 moves.shifts.append(shift)
-            self._replace(segment, b"".join([*parts, data[at:]]))
+            written = b"".join([*parts, data[at:]])
+            self._replace(segment, written)
+            self._sums.rewritten(segment, written, sound=sound)
             self._shifted(segment, moves)
             return moves
 
@@ -945,7 +945,6 @@ class Journal:
         self._files[segment] = fresh
         self._generations[segment] += 1
         self._blocks = {}
-        self._checked.pop(segment, None)
         try:
             sync_folder(name.parent)
         except (
@@ -1023,7 +1022,6 @@ class Journal:
     def reopen(self) -> None:
         """Close the files, so that the next read opens those that are there now."""
         self._blocks = {}
-        self._checked.clear()
         self._let_go(0)
         self.start_at(Position(0, 0), GENESIS)
 

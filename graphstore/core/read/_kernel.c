@@ -19,7 +19,7 @@
 
 /* attributes that are read, fields of bodies and of values, and words */
 #define NAMES(X) \
-    X(index) X(journal) X(_blocks) X(_checked) X(core) X(valid) X(tx) X(get) X(isspace) X(standing) \
+    X(index) X(journal) X(_blocks) X(core) X(valid) X(tx) X(get) X(isspace) X(standing) \
     X(ids) X(names) X(is_event) X(born) X(changed) X(kind) X(key) X(scope) X(rows_of) X(now_of) X(rows_of_link) \
     X(out) X(into) X(successors) X(even) X(tainted) X(_standings) X(_shaken) X(_outside) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
     X(r_from) X(r_to) X(r_tx) X(r_end) X(r_ver) X(o_tx) X(o_author) X(l_name) X(l_kind) X(l_src) X(l_tgt) \
@@ -48,7 +48,7 @@ typedef struct {
     descrsetfunc set;
     newfunc new_datetime;
     long long open, beginning;
-    int shift, block, cell; /* of places in the journal, of its blocks, and of what is checked together */
+    int block; /* of the journal in memory, in bits */
 } State;
 
 /* One look at a coordinate. `sight` is made when something is asked of it; the links of one answer share `standings`. */
@@ -282,19 +282,15 @@ static PyObject *made(State *s, Model *model, PyObject *fields) {
     return self;
 }
 
-/* The bytes at a place, where a block of the journal in memory has them and they were held against their hash before. */
+/* The bytes at a place, where a block of the journal in memory has them. */
 static PyObject *kept(Look *look, long long pos, Py_ssize_t length) {
-    State *s = look->s;
-    long long cell = (pos & ((1LL << s->shift) - 1)) >> s->cell, at = pos & ((1LL << s->block) - 1);
+    long long at = pos & ((1LL << look->s->block) - 1);
     PyObject *journal = PyObject_GetAttr(look->core, NAME(journal)), *found = NULL;
-    PyObject *checked = journal == NULL ? NULL : PyObject_GetAttr(journal, NAME(_checked));
-    PyObject *blocks = checked == NULL ? NULL : PyObject_GetAttr(journal, NAME(_blocks));
-    PyObject *marks = blocks == NULL ? NULL : of_number(look, checked, pos >> s->shift);
-    PyObject *block = marks == NULL ? NULL : of_number(look, blocks, pos >> s->block);
-    if (block != NULL && PyByteArray_CheckExact(marks) && cell < PyByteArray_Size(marks) && PyByteArray_AsString(marks)[cell] &&
-        PyBytes_CheckExact(block) && at + length <= PyBytes_Size(block))
+    PyObject *blocks = journal == NULL ? NULL : PyObject_GetAttr(journal, NAME(_blocks));
+    PyObject *block = blocks == NULL ? NULL : of_number(look, blocks, pos >> look->s->block);
+    if (block != NULL && PyBytes_CheckExact(block) && at + length <= PyBytes_Size(block))
         found = PyBytes_FromStringAndSize(PyBytes_AsString(block) + at, length);
-    Py_XDECREF(journal), Py_XDECREF(checked), Py_XDECREF(blocks), Py_XDECREF(marks), Py_XDECREF(block);
+    Py_XDECREF(journal), Py_XDECREF(blocks), Py_XDECREF(block);
     return found;
 }
 
@@ -511,10 +507,10 @@ static PyObject *set_up(PyObject *module, PyObject *args) {
     PyTypeObject *type = &PyType_Type;
     if (s->given != NULL)
         return PyErr_Format(PyExc_RuntimeError, "the kernel is set up already");
-    if (!PyArg_ParseTuple(args, "(O!O!O)(O!O!O)(OOO)OO!OO!(LL)(iii)", type, &s->node.type, &PyDict_Type, &s->node.fields, &s->node.named,
+    if (!PyArg_ParseTuple(args, "(O!O!O)(O!O!O)(OOO)OO!OO!(LL)i", type, &s->node.type, &PyDict_Type, &s->node.fields, &s->node.named,
                           type, &s->link.type, &PyDict_Type, &s->link.fields, &s->link.named, &s->set_named, &s->set_extra,
                           &s->set_private, &s->loads, type, &s->datetime, &s->utc, &PyTuple_Type, &s->statement, &s->beginning,
-                          &s->open, &s->shift, &s->block, &s->cell))
+                          &s->open, &s->block))
         return NULL;
     s->set = (descrsetfunc)PyType_GetSlot(Py_TYPE(s->set_named), Py_tp_descr_set);
     s->new_datetime = (newfunc)PyType_GetSlot((PyTypeObject *)s->datetime, Py_tp_new);

@@ -15,8 +15,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-from graphstore.core.journal import journal
-from graphstore.core.journal.positions import SHIFT
+from graphstore.core.journal.block_sums import BLOCK
 from graphstore.values.models import Link, Node, Value
 from graphstore.values.period import BEGINNING, OPEN, Instant
 from graphstore.values.text import STATEMENT
@@ -63,7 +62,7 @@ def _load() -> None:
         UTC,
         STATEMENT,
         (BEGINNING, OPEN),
-        (SHIFT, journal._BLOCK, journal._CELL),
+        BLOCK,
     )
     node, node_of, link_of = found.node, found.node_of, found.link_of
     links_from, backlinks_to = found.links_from, found.backlinks_to

@@ -111,13 +111,40 @@ def test_a_body_is_checked_where_it_lies_after_another_was_erased(path):
         assert "Marzipan" == store.node("one").content["says"]
 
 
-def test_a_checked_body_is_not_checked_again(path, monkeypatch):
+def test_a_byte_that_went_bad_beside_a_body_keeps_nobody_from_it(path):
     with graphstore.open(path) as store:
-        names = [node.id for node in store.nodes()]
+        harm(path, b"Nougat")
+        assert "Printen-17" == store.node("few-17").content["says"]
+        assert "Stollen-0000" == store.node("many-0000").content["says"]
+        with pytest.raises(DamageError):
+            store.node("one")
+
+
+def test_what_was_read_once_is_not_read_again(path, monkeypatch):
+    with graphstore.open(path) as store:
+        names = [node.id for node in store.nodes() if node.id != "big"]
         read = {name: store.node(name).content for name in names}
 
         def refuse(*_: object) -> None:
-            raise AssertionError("checked again")
+            raise AssertionError("read again")
 
-        monkeypatch.setattr(journals.Journal, "_check_body", refuse)
+        monkeypatch.setattr(journals.Journal, "_bytes", refuse)
         assert read == {name: store.node(name).content for name in names}
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_blocks_are_known_however_the_store_was_opened(path, saved, monkeypatch):
+    """Lines are looked at only where something went bad."""
+    if not saved:
+        (path / "index.bin").unlink()
+    monkeypatch.setattr(journals.Journal, "_check_line", None)
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "Dominostein"}, id="last")
+        store.erase("few-00", reason="asked for")
+        store.add_node("fact", {"says": "Spekulatius"}, id="very last")
+        assert "Spekulatius" == store.node("very last").content["says"]
+        assert {"Dominostein", "Marzipan", "Stollen-2345"} <= {
+            node.content.get("says") for node in store.nodes()
+        }
+    with graphstore.open(path) as store:
+        assert "Dominostein" == store.node("last").content["says"]
