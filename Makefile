@@ -25,7 +25,7 @@ test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
 
 test-rest: $(VENV)/dev test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
 	$(BIN)/python -m pytest $(FEWER) -m rest $(ARGS)
-	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(WORKERS) tests/stories/test_api.py tests/stories/test_branches.py $(ARGS)
+	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(WORKERS) tests/stories/test_api.py tests/stories/test_branches.py tests/core/write tests/core/read -m "served and not rest" $(ARGS)
 
 test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(WORKERS) -m driver $(ARGS)
