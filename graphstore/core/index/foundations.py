@@ -198,8 +198,9 @@ class Resting:
         """All falls here that shake something directly."""
         index = self.index
         known = len(index.born)  # what was rolled back may be noted still
-        for base in sorted(index.based if self._link_rows is None else self._link_rows):
-            if base < known and max(index.fell.get(base, OPEN), index.born[base]) <= self.tx:
+        for base in sorted(index.fell if self._link_rows is None else self._link_rows):
+            fell = index.fell.get(base, OPEN) if base in index.based else OPEN
+            if base < known and max(fell, index.born[base]) <= self.tx:
                 yield from self._fallen_of(base)
 
     def _fallen_of(self, base: int) -> Iterator[_Fallen]:
