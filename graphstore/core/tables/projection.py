@@ -9,10 +9,10 @@ back in them, and what is written is written one statement at a time.
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -288,7 +288,7 @@ class Projection:
         return POOL if self._file else memory_pool(self._index)
 
     def _version(self) -> str:
-        return f"{self._driver} {sys.modules[self._driver].__version__}"  # its distribution's, without reading that
+        return f"{self._driver} {version(self._driver)}"
 
     def _mark_dirty(self) -> None:
         if self._file is not None:
