@@ -130,7 +130,7 @@ def _agent(store: graphstore.GraphStore, folder: Path, said: Language) -> None:
 def _told(store: graphstore.GraphStore, text: str, memory: Memory | None) -> context.Context:
     found = context.context(store, "ada", "t1", text, ROOM, identity="an agent", memory=memory)
     assert found.tokens <= ROOM
-    assert ["conversation"] == [each.section for each in found.left_out]
+    assert found.left_out, "there was room for all: nothing was chosen"
     return found
 
 
