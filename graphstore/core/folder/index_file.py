@@ -72,14 +72,14 @@ def write(
 ) -> None:
     """Write the copy, atomically."""
     header: dict[str, Any] = {
-        "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "seals": [(seal.size, seal.written, len(seal.sums)) for seal in seals],
+        "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "seals": [(seal.size, seal.written, len(seal.checksums)) for seal in seals],
         **{name: getattr(index, name) for name in _PLAIN},
         "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()],
         "undone_by": list(index.undone_by.items()),
         "nothing": {name: [one for one, there in getattr(index, name).items() if not there] for name in _WIDE},
         "spans": shaky_spans.FORMAT,
     }  # fmt: skip
-    blocks = {"sums": array("q", chain.from_iterable(seal.sums for seal in seals))}
+    blocks = {"checksums": array("q", chain.from_iterable(seal.checksums for seal in seals))}
     blocks |= _blocks(index, header) | {f"spans.{name}": block for name, block in spans._asdict().items()}
     _put(path, _MAGIC, header, blocks)
 
@@ -170,9 +170,9 @@ class Copy:
     def __init__(self, header: dict[str, Any], data: memoryview, changed: int) -> None:
         self.position = Position(*header["position"])
         self.digest: str = header["digest"]
-        sums = iter(_block(header, data, "sums"))
+        checksums = iter(_block(header, data, "checksums"))
         self.seals = [
-            Seal(size, written, list(islice(sums, count))) for size, written, count in header["seals"]
+            Seal(size, written, list(islice(checksums, count))) for size, written, count in header["seals"]
         ]
         self.changed = changed  # when the file was written
         self.transactions: int = header["transactions"]

@@ -28,7 +28,7 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.core.journal.block_sums import BLOCK, UNKNOWN, WITHIN, BlockSums, sums_of
+from graphstore.core.journal.block_checksums import BLOCK, UNKNOWN, WITHIN, BlockChecksums, checksums_of
 from graphstore.core.journal.files import (
     Moves,
     Torn,
@@ -76,11 +76,11 @@ MORE = b'"more":true'  # in the head of every line of a transaction but the last
 
 
 class Seal(NamedTuple):
-    """What the first bytes of a segment are: how many, when the file was written (nanoseconds; 0: that tells nothing), and the sums of their blocks."""
+    """What the first bytes of a segment are: how many, when the file was written (nanoseconds; 0: that tells nothing), and the checksums of their blocks."""
 
     size: int
     written: int
-    sums: Sequence[int]
+    checksums: Sequence[int]
 
 
 class Journal:
@@ -110,10 +110,9 @@ class Journal:
         self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
         self._generations: list[int] = []  # of the files that are open
-        self._sums = BlockSums()
-        self._blocks: dict[
-            int, bytes
-        ] = {}  # by place, as they were written; not mapped: a file may be cut off under a map
+        self._checksums = BlockChecksums()
+        # by place, as they were written; not mapped: a file may be cut off under a map
+        self._blocks: dict[int, bytes] = {}
         self._broken: str | None = (
             None  # why nothing may be written any more before the store is opened again
         )
@@ -274,7 +273,7 @@ class Journal:
             if at == 0:
                 return
             count = 1
-            self._sums.add(segment, 0, data[:at])
+            self._checksums.add(segment, 0, data[:at])
             self._moved(Position(segment, at), self.digest, self._state[2])
         digest = self.digest
         pending: list[Line] = []  # a transaction without its last line so far; it never crosses a segment
@@ -288,7 +287,7 @@ class Journal:
             last, at, count = at, stop + 1, count + 1
             if head.get("more"):
                 continue
-            self._sums.add(segment, offset + begin, data[begin:at])
+            self._checksums.add(segment, offset + begin, data[begin:at])
             self._moved(Position(segment, offset + at), digest, (segment, offset + last, at - last))
             begin, begin_count = at, count
             if progress and count % 1024 == 0:
@@ -407,7 +406,7 @@ class Journal:
             if begin == 0:
                 first = header(int(name.stem))
                 write_all(fd, first)
-                self._sums.add(self.end.segment, 0, first)
+                self._checksums.add(self.end.segment, 0, first)
                 self._moved(Position(self.end.segment, len(first)), self.digest, self._state[2])
             os.fsync(fd)
         finally:
@@ -421,7 +420,7 @@ class Journal:
             size, written = self._written(segment, upto)
             if time.time_ns() - written < _LATELY:  # what is written at once may leave this time as it is
                 written = 0
-            found.append(Seal(size, written, self._sums.every(segment, size)))
+            found.append(Seal(size, written, self._checksums.every(segment, size)))
         return found
 
     def _written(self, segment: int, upto: Position) -> tuple[int, int]:
@@ -440,17 +439,17 @@ class Journal:
             fd, at = self._file(segment).fileno(), 0
             found = array("q")
             while at < size and (data := read_at(fd, at, min(_CHUNK, size - at))):
-                found.extend(sums_of(data))
+                found.extend(checksums_of(data))
                 at += len(data)
-            if (size, found) != (seal.size, array("q", seal.sums)):
+            if (size, found) != (seal.size, array("q", seal.checksums)):
                 return False
         return True
 
     def start_at(self, position: Position, digest: str, seals: Sequence[Seal] = ()) -> None:
         """Continue from a position; the bytes before it are known to be right."""
-        self._sums = BlockSums()
+        self._checksums = BlockChecksums()
         for segment, seal in enumerate(seals):
-            self._sums.load(segment, seal.size, seal.sums)
+            self._checksums.load(segment, seal.size, seal.checksums)
         self._moved(position, digest, None)
 
     def _moved(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:
@@ -543,11 +542,9 @@ class Journal:
 
     def _block(self, segment: int, number: int, *, keep: bool) -> bytes:
         """A block as far as it was followed, or nothing where it is not as it was then."""
-        blocks, place = (
-            self._blocks,
-            (segment << SHIFT - BLOCK) | number,
-        )  # others are put in their place when the file is replaced or cut
-        size, expected = self._sums.of(segment, number)
+        blocks = self._blocks  # others are put in their place when the file is replaced or cut
+        place = (segment << SHIFT - BLOCK) | number
+        size, expected = self._checksums.of(segment, number)
         block = blocks.get(place, b"")
         if len(block) < size and expected != UNKNOWN:
             block = self._bytes(segment, number << BLOCK, size)
@@ -651,7 +648,7 @@ class Journal:
                 outcome="not kept",
             ) from error
         first = header(segment + 1)
-        self._sums.add(segment, 0, first)
+        self._checksums.add(segment, 0, first)
         return Position(segment, len(first))
 
     def _commit(self, segment: int, offset: int, data: bytes) -> None:
@@ -673,7 +670,7 @@ class Journal:
                 f"cannot write {self._name(segment)}: {error.strerror}. Nothing of this transaction was kept.{full}",
                 outcome="not kept",
             ) from error
-        self._sums.add(segment, offset, data)
+        self._checksums.add(segment, offset, data)
 
     @property
     def state(self) -> State:
@@ -807,7 +804,7 @@ class Journal:
 
     def _cut_to(self, end: Position) -> bool:
         """Durably remove what is after `end`. False, and the journal is broken, when the disk refuses."""
-        self._sums.cut(*end)  # before the blocks: who reads takes them first
+        self._checksums.cut(*end)  # before the blocks: who reads takes them first
         self._blocks = {}
         try:
             later = range(self.segments() - 1, end.segment, -1)
@@ -914,7 +911,7 @@ class Journal:
             old = header(segment + 1, self._generations[segment])
             fresh = header(segment + 1, self._generations[segment] + 1)
             data = memoryview(self._bytes(segment, 0, stop))
-            sound = array("q", sums_of(data)) == self._sums.every(segment, stop)
+            sound = array("q", checksums_of(data)) == self._checksums.every(segment, stop)
             parts: list[Any] = [fresh]
             at, shift = len(old), len(fresh) - len(old)
             moves = Moves([], [shift])
@@ -927,7 +924,7 @@ class Journal:
                 moves.shifts.append(shift)
             written = b"".join([*parts, data[at:]])
             self._replace(segment, written)
-            self._sums.rewritten(segment, written, sound=sound)
+            self._checksums.rewritten(segment, written, sound=sound)
             self._shifted(segment, moves)
             return moves
 

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-from graphstore.core.journal.block_sums import BLOCK
+from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.values.models import Link, Node, Value
 from graphstore.values.period import BEGINNING, OPEN, Instant
 from graphstore.values.text import STATEMENT

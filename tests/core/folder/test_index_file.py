@@ -223,7 +223,7 @@ def test_a_journal_that_nobody_wrote_to_is_not_read_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made_long_ago(path)
-    monkeypatch.setattr(journals, "sums_of", None)
+    monkeypatch.setattr(journals, "checksums_of", None)
     with graphstore.open(path) as store:
         assert {"n": -7} == store.node("neu-ü7").content and not told_anew(store)
 

@@ -14,17 +14,16 @@ WITHIN = (1 << BLOCK) - 1
 UNKNOWN = -1
 
 
-class BlockSums:
+class BlockChecksums:
     """Those of all segments, as far as each was followed."""
 
     def __init__(self) -> None:
         self._whole: dict[int, array[int]] = {}  # by segment, of each block that is full
-        self._begun: dict[
-            int, tuple[int, int]
-        ] = {}  # how far it was followed, and the sum of the block that has begun there
+        # how far each was followed, and the checksum of the block that has begun there
+        self._begun: dict[int, tuple[int, int]] = {}
 
     def of(self, segment: int, number: int) -> tuple[int, int]:
-        """How many bytes of a block are known, and their sum or UNKNOWN."""
+        """How many bytes of a block are known, and their checksum or UNKNOWN."""
         size, begun = self._begun.get(segment, (0, UNKNOWN))  # first: meanwhile the block may get full
         whole = self._whole.get(segment, ())
         if number < len(whole):
@@ -32,7 +31,7 @@ class BlockSums:
         return (size & WITHIN, begun) if number == size >> BLOCK else (0, UNKNOWN)
 
     def every(self, segment: int, size: int) -> array[int]:
-        """The sums of the first bytes of a segment, the last block as far as it has begun."""
+        """The checksums of the first bytes of a segment, the last block as far as it has begun."""
         followed, begun = self._begun.get(segment, (0, UNKNOWN))
         found = self._whole.get(segment, array("q"))[: size >> BLOCK]
         found.extend([UNKNOWN] * ((size >> BLOCK) - len(found)))
@@ -54,7 +53,7 @@ class BlockSums:
         self._begun[segment] = offset, begun
 
     def cut(self, segment: int, offset: int) -> int:
-        """Forget what is behind an offset, and all later segments. Returns the sum of the block that has begun there."""
+        """Forget what is behind an offset, and all later segments. Returns the checksum of the block that has begun there."""
         for later in [each for each in self._begun if each > segment]:
             del self._whole[later], self._begun[later]
         size, begun = self._begun.get(segment, (0, 0))
@@ -66,15 +65,17 @@ class BlockSums:
 
     def rewritten(self, segment: int, data: bytes, *, sound: bool) -> None:
         """Take the bytes that are in place of a segment. `sound`: what they were made of was as it was written."""
-        self.load(segment, len(data), sums_of(data) if sound else [UNKNOWN] * (len(data) + WITHIN >> BLOCK))
+        self.load(
+            segment, len(data), checksums_of(data) if sound else [UNKNOWN] * (len(data) + WITHIN >> BLOCK)
+        )
 
-    def load(self, segment: int, size: int, sums: Iterable[int]) -> None:
+    def load(self, segment: int, size: int, checksums: Iterable[int]) -> None:
         """Take what `every` gave."""
-        found = array("q", sums)
+        found = array("q", checksums)
         self._begun[segment] = size, found.pop() if size & WITHIN else 0
         self._whole[segment] = found
 
 
-def sums_of(data: bytes | memoryview) -> Iterable[int]:
-    """The sums of the blocks of some bytes that begin a block."""
+def checksums_of(data: bytes | memoryview) -> Iterable[int]:
+    """The checksums of the blocks of some bytes that begin a block."""
     return (crc32(data[at : at + (1 << BLOCK)]) for at in range(0, len(data), 1 << BLOCK))
