@@ -561,7 +561,7 @@ class Columns:
         return found
 
     def _shows_all_said(self, ent: int) -> bool:
-        """Whether what is believed of an entity is plainly all that was said of it last: of each row that is not, the next one took the whole place."""
+        """Whether the rows believed of an entity are plainly all that was said of it last: each row that is closed was replaced whole by the next one."""
         if ent in self.ghosts or self.undone_by:
             return False
         begun, ended, opened, closed, told = self.r_from, self.r_to, self.r_op, self.r_close, self.v_op

@@ -33,10 +33,8 @@ _SLICE, _ALONE = (
     0.05,
 )  # seconds for which a process keeps its turn, beside others and alone: it asks once for many transactions
 _POLL = 1.0  # seconds between looks at the server, should a notification be lost
-_GATHER, _OWN = (
-    0.003,
-    0.02,
-)  # seconds in which notifications are taken together: of others, and of this process
+# seconds in which notifications are taken together: of others, and of this process
+_GATHER, _OWN = 0.003, 0.02
 _CHUNK = 1 << 22
 _REQUESTS = 100_000  # of other processes that are known without a look into the copy
 
