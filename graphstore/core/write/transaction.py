@@ -42,6 +42,7 @@ C = TypeVar("C")
 _MANY = 100
 AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Numbers = Sequence[int]
+By = tuple[Sequence[Any], Sequence[int]]  # a column, and the column that has a place in it for each row
 Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
 
 
@@ -107,8 +108,8 @@ class Transaction:
         self._log: list[tuple[int, list[Taken] | None]] = []
         # the periods actually removed: entity, period, operation
         self.removals: list[tuple[int, Period, int]] = []
-        self._salts: list[str] = []
-        self._salts_at_once = 2
+        self._randoms: list[str] = []
+        self._randoms_at_once = 2
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
         self._settings = len(index.settings)
@@ -125,11 +126,11 @@ class Transaction:
 
     def random(self) -> str:
         """64 random bits as 16 hex characters, for a salt or an id."""
-        if not self._salts:
-            fresh = os.urandom(8 * self._salts_at_once).hex()
-            self._salts = [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
-            self._salts_at_once = min(1024, self._salts_at_once * 8)
-        return self._salts.pop()
+        if not self._randoms:
+            fresh = os.urandom(8 * self._randoms_at_once).hex()
+            self._randoms = [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
+            self._randoms_at_once = min(1024, self._randoms_at_once * 8)
+        return self._randoms.pop()
 
     def salts(self, count: int) -> list[bytes]:
         """Salts for bodies that are made outside."""
@@ -869,20 +870,10 @@ class Composer:
         return [[row, self.index.r_close[row] - self.first_op] for row in rows]
 
     def _rows(self, rows: Numbers) -> list[Any]:
-        index, first = self.index, self.first_op
+        index = self.index
         self.line.head["turns"] = []  # those of the transaction are in its last line
-        names, ents, numbers, vers = index.names, index.r_ent, index.v_num, index.r_ver
-        starts, stops, ops = index.r_from, index.r_to, index.r_op
-        return [
-            [
-                names[ents[row]],
-                numbers[vers[row]],
-                EPOCH + MICROSECOND * starts[row],
-                None if stops[row] >= OPEN else EPOCH + MICROSECOND * stops[row],
-                ops[row] - first,
-            ]
-            for row in rows
-        ]
+        things, versions = (index.names, index.r_ent), (index.v_num, index.r_ver)
+        return self._periods(rows, things, versions, index.r_from, index.r_to, index.r_op)
 
     def _seen(self, rows: Numbers) -> list[Any]:
         index, first = self.index, self.first_op
@@ -917,13 +908,19 @@ class Composer:
         return [[row, self.index.k_close[row] - self.first_op] for row in rows]
 
     def _link_rows(self, rows: Numbers) -> list[Any]:
-        index, first = self.index, self.first_op
-        names, links, numbers, claims = index.l_name, index.k_link, index.c_num, index.k_claim
-        starts, stops, ops = index.k_from, index.k_to, index.k_op
+        index = self.index
+        links, claims = (index.l_name, index.k_link), (index.c_num, index.k_claim)
+        return self._periods(rows, links, claims, index.k_from, index.k_to, index.k_op)
+
+    def _periods(
+        self, rows: Numbers, named: By, numbered: By, starts: Any, stops: Any, ops: Any
+    ) -> list[Any]:
+        """The rows of things or links: the name, the number, from when, until when (None: open), and which operation of the transaction."""
+        (names, things), (numbers, texts), first = named, numbered, self.first_op
         return [
             [
-                names[links[row]],
-                numbers[claims[row]],
+                names[things[row]],
+                numbers[texts[row]],
                 EPOCH + MICROSECOND * starts[row],
                 None if stops[row] >= OPEN else EPOCH + MICROSECOND * stops[row],
                 ops[row] - first,
