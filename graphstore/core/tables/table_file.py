@@ -89,10 +89,8 @@ class GraphFile:
 
     def looks(self) -> dict[str, int]:
         """The size and the checksum of the file."""
-        total, part = (
-            0,
-            memoryview(bytearray(1 << 20)),
-        )  # one buffer for all: new memory costs as much as what is read
+        total = 0
+        part = memoryview(bytearray(1 << 20))  # one buffer for all: new memory costs as much as what is read
         with open(open_plain(self.path, os.O_RDONLY), "rb", buffering=0) as source:
             while read := source.readinto(part):
                 total = crc32(part[:read], total)
