@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import repeat
 from typing import Any
 
-from graphstore.core.index import libraries
+from graphstore.core.index import libraries, shaky_spans
 from graphstore.core.index.births import Birth, Run
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
@@ -86,7 +86,10 @@ def load(
                 left = work.index.lengths()
             if len(memory.contents) > _KEPT or store._core.index.lengths() != left:
                 memory.forget()  # versions got other numbers
-        return _stored(store._core.index, before)
+        stored = _stored(store._core.index, before)
+    with no_collecting(), store._core.lock:
+        shaky_spans.fill(store._core.index, store._core.raw, before)
+    return stored
 
 
 def _in_thousands(steps: Sequence[Step], count: int) -> Iterator[Step]:

@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING
+from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING, Mark
 from graphstore.core.index.foundations import Fall, Raw, Resting
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
@@ -132,16 +132,33 @@ class Shaken:
         if not self._index.pending and not self._is_kept(ent):
             self._make(ent)
 
+    def fill(self, since: Mark) -> None:
+        """Keep the spans of things that were described or linked since. Not beside an open transaction."""
+        index = self._index
+        self._follow()
+        if index.pending:
+            return
+        links = set(index.k_link[since.link_rows :])
+        self._fill(sorted({*index.r_ent[since.rows :], *self._ends(links)}))
+
+    def _fill(self, ents: Iterable[int]) -> None:
+        index, left = self._index, SAVED
+        for ent in ents:
+            if ent in index.rests and ent in index.tainted:
+                while not self._is_kept(ent):
+                    if left == 0:
+                        return
+                    self._make(ent)
+                    left -= 1
+
     def complete(self) -> Saved:
         """All that is kept, as it is saved; and first some of what is not."""
-        index, left = self._index, SAVED
+        index = self._index
         self._follow()
+        self._fill(range(len(index.names)))
         starts, numbers = array("I", [0]), array("q")
         for ent in range(len(index.names)):
             if ent in index.rests and ent in index.tainted:
-                while left > 0 and not self._is_kept(ent):
-                    self._make(ent)
-                    left -= 1
                 numbers.extend(self._coded(ent))
             starts.append(len(numbers))
         return Saved(starts, numbers, array("i", self._hubs))
@@ -579,6 +596,11 @@ def look(index: Index, raw: Raw, ent: int) -> Shaken:
     found = _kept_by(index, raw)
     found.look(ent)
     return found
+
+
+def fill(index: Index, raw: Raw, since: Mark) -> None:
+    """Keep the spans of what was written since, so that no read makes them. The store's lock is held, and no transaction is open."""
+    _kept_by(index, raw).fill(since)
 
 
 def saved(index: Index, raw: Raw) -> Saved:

@@ -63,6 +63,23 @@ class Story:
         content = {"n": self.chance.randrange(3)}
         self.store.revise(self.some(), content, minor=self.chance.random() < 0.3, **since)  # type: ignore[arg-type]
 
+    def load(self) -> None:
+        if self.chance.random() < 0.7:
+            self.link()
+            return
+        versions = [
+            {
+                "node_id": id,
+                "content": {"n": self.chance.randrange(3)},
+                "valid_from": f"{self.day()}T00:00:00Z",
+            }
+            for id in (self.some(), self.some(), f"t{self.made}")
+        ]
+        links = [{"source": self.some(), "kind": "derived_from", "target": f"t{self.made}"}]
+        self.store.bulk_load(versions=versions, links=links)
+        self.ids.append(f"t{self.made}")
+        self.made += 1
+
     def turn(self, *, forgets: bool = True) -> None:
         """One verb; what the store refuses is none."""
         store, chance = self.store, self.chance
@@ -76,7 +93,7 @@ class Story:
                 lambda: self.add(supersedes=self.some()), lambda: self.add(corrects=self.some()),
                 lambda: self.add(derived_from=self.some()),
                 lambda: store.confirm(self.some(), reason="seen"), lambda: store.confirm(self.some(), reason="seen"),
-                self.unlink, self.undo, self.forget if forgets else self.revise,
+                self.unlink, self.undo, self.forget if forgets else self.revise, self.load,
             )
         )  # fmt: skip
         self.clock.move(hours=chance.choice((0, 1, 30)))
@@ -214,6 +231,25 @@ def test_a_process_that_opens_a_saved_store_makes_no_spans(tmp_path: Path) -> No
         within = [ent for ent in index.rests if ent in index.tainted]
         assert within
         assert all(index._shaken.says(ent, index.last_tx, index.last_tx) != NOT_KEPT for ent in within)
+
+
+def test_a_load_leaves_no_spans_to_be_made(clock: Clock) -> None:
+    def said(number: int, day: int) -> dict[str, object]:
+        at = f"2026-01-0{day}T00:00:00Z"
+        return {"node_id": f"n{number}", "content": {"day": day}, "valid_from": at, "tx_from": at}
+
+    links = [
+        {"source": f"n{number}", "kind": "derived_from", "target": f"n{number // 2}", "tx_from": "2026-01-01"}
+        for number in range(1, 30)
+    ]
+    with graphstore.open(":memory:", clock=clock) as store:
+        versions = [said(number, 1) for number in range(30)] + [said(number, 2) for number in (1, 2, 3)]
+        store.bulk_load(versions=versions, links=links)
+        index = store._core.index
+        within = [ent for ent in index.rests if ent in index.tainted]
+        assert {"n2", "n29"} <= {index.names[ent] for ent in within}
+        assert all(index._shaken.says(ent, index.last_tx, index.last_tx) != NOT_KEPT for ent in within)
+        assert store.node("n29").standing == "shaky"
 
 
 def test_what_no_fall_ever_reached_needs_no_judge_at_an_older_tx(clock: Clock) -> None:
