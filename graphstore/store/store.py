@@ -987,7 +987,7 @@ class Branch(Store):
         self._made = record.made
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
-        self._waiting, self._handing = trunk._waiting, trunk._handing
+        self._waiting, self._handed = trunk._waiting, trunk._handed
         self._open, self._owner, self._too_big = None, 0, 0
         self._loaded_at = (-1, -1)
         self._closed: str | None = None
@@ -1058,14 +1058,6 @@ class Branch(Store):
         return "_core" in vars(self)
 
     # ------------------------------------------------------------------ one writer, one line of instants
-
-    @property
-    def _handed(self) -> Instant:
-        return self._trunk._handed
-
-    @_handed.setter
-    def _handed(self, at: Instant) -> None:
-        self._trunk._handed = at
 
     @property
     def _last_tx(self) -> Instant:

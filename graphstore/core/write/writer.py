@@ -111,6 +111,30 @@ class _Now(View):
         return work is None or work is self._work or work.tx > self._tx
 
 
+class _Handed:
+    """How late the views are that were handed out. No transaction is at or before that.
+
+    Each thread notes its own, so none waits for another. Who hands a view out notes it first and then looks whether a transaction has begun that is not
+    later; who begins a transaction does the same the other way round. So one of the two sees the other.
+    """
+
+    def __init__(self) -> None:
+        self._by_thread: dict[int, Instant] = {}
+
+    def note(self, at: Instant) -> bool:
+        """Note a view. Whether it is the latest of this thread: else it is as good as handed out already."""
+        thread = threading.get_ident()
+        later = at > self._by_thread.get(thread, -OPEN)
+        if later:
+            self._by_thread[thread] = at
+        return later
+
+    @property
+    def last(self) -> Instant:
+        """The tx of the latest."""
+        return max(tuple(self._by_thread.values()), default=-OPEN)
+
+
 class Writer(Reader):
     """An open store without its verbs: its index and journal, its clock, and how a transaction begins and ends."""
 
@@ -125,8 +149,7 @@ class Writer(Reader):
         self._place = place
         self._clock = clock
         self._author = author
-        self._handed: Instant = -OPEN
-        self._handing = threading.Lock()  # a view is handed out, or the instant of a transaction chosen
+        self._handed = _Handed()  # branches share it
         self._open: Transaction | None = None
         self._owner = 0
         self._too_big: int = 0  # no eviction below this size: it would not free enough
@@ -293,10 +316,9 @@ class Writer(Reader):
         Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
         if snapshot is not None or self._core.epoch.under_way:
-            with self._core.lock, self._handing:
+            with self._core.lock:
                 return self._handed_view(snapshot, valid, tx)
-        with self._handing:
-            return self._handed_view(None, valid, tx)
+        return self._handed_view(None, valid, tx)
 
     def _handed_view(self, snapshot: str | None, valid: TimeLike | None, tx: TimeLike | None) -> View:
         here, at = now_valid, now_tx = self._coordinate()
@@ -319,8 +341,8 @@ class Writer(Reader):
                 at = instant(tx, "tx")
             if at > now_tx:
                 self._refuse_ahead(at, now_tx)
-        if at > self._handed:
-            self._handed = at
+        if self._handed.note(at) and at > self._coordinate()[1]:  # a transaction has begun meanwhile
+            return self._handed_view(snapshot, valid, tx)
         return View(self._core, here, at)
 
     def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
@@ -411,10 +433,13 @@ class Writer(Reader):
             try:
                 if asked is not None:
                     asked.refuse_done(core.journal)
-                with core.lock, self._handing:
+                with core.lock:
                     self._owner = threading.get_ident()
-                    tx = self._trying or self._again() or (self._soonest_tx() if early else self._next_tx(at))
+                    given = self._trying or self._again()
+                    tx = given or self._chosen_tx(at, early)
                     self._open = work = Transaction(core.index, core.pending, tx, author, reason)
+                    while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
+                        work.tx = self._chosen_tx(at, early)
                 yield work
                 work.complete()
                 with no_collecting() if work.is_large else contextlib.nullcontext():
@@ -536,8 +561,12 @@ class Writer(Reader):
     def _after_commit(self) -> None:
         """Called after a transaction was written. A branch records in the trunk's index where its line is."""
 
+    def _chosen_tx(self, at: Instant | None, early: bool) -> Instant:
+        return self._soonest_tx() if early else self._next_tx(at)
+
     def _next_tx(self, at: Instant | None) -> Instant:
-        last = max(self._last_tx, self._handed)
+        handed = self._handed.last
+        last = max(self._last_tx, handed)
         if at is None:
             return max(self._now(), last + 1)
         clock = self._told_time()
@@ -545,9 +574,9 @@ class Writer(Reader):
             raise InvalidError(
                 f"at {exactly(at)} runs backwards: the last transaction was at {exactly(self._last_tx)}. Give a later instant."
             )
-        if at <= self._handed:
+        if at <= handed:
             raise InvalidError(
-                f"at {exactly(at)} runs backwards: a view as of tx {exactly(self._handed)} has been handed out and must not change. Give a later instant."
+                f"at {exactly(at)} runs backwards: a view as of tx {exactly(handed)} has been handed out and must not change. Give a later instant."
             )
         if at > clock:
             raise InvalidError(
@@ -562,7 +591,7 @@ class Writer(Reader):
     def _soonest_tx(self) -> Instant:
         """The first instant after every transaction and every view handed out, however long ago that is."""
         last = self._last_tx if self._lines[0]._core.index.transactions else BEGINNING
-        return max(last, self._handed, BEGINNING) + 1
+        return max(last, self._handed.last, BEGINNING) + 1
 
     def _verb(self, *, early: bool = False) -> _Verb:
         """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
@@ -1029,9 +1058,9 @@ def _after_fork() -> None:
         if not store._core.closed:
             store._core.closed = "this store was opened before a fork. Open it anew in the child: graphstore.open(…, read_only=True)."
             store._core.lock = threading.RLock()
-            store._writer, store._handing = threading.RLock(), threading.Lock()
+            store._writer = threading.RLock()
             for line in store._lines[1:]:
-                line._writer, line._handing = store._writer, store._handing
+                line._writer = store._writer
                 if "_core" in vars(line):
                     line._core.closed, line._core.lock = store._core.closed, store._core.lock
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
+import threading
+from bisect import bisect_right
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 import graphstore
-from graphstore import GraphStore
+from graphstore import GraphStore, View
 from graphstore.errors import ConflictError, InvalidError
+from graphstore.values.period import instant, moment
 from tests.conftest import Clock, day
 
 pytestmark = pytest.mark.served
@@ -49,6 +54,71 @@ def test_a_transaction_is_later_than_each_view_handed_out(store: GraphStore) -> 
             write(store, before)
     write(store, seen + TICK)
     assert [] == view.nodes()
+
+
+@pytest.mark.in_process("looks at the transactions that are known to this process")
+def test_no_transaction_comes_into_a_view_that_another_thread_was_handed() -> None:
+    store = graphstore.open(":memory:")  # whose clock goes on between any two looks at it
+    told: list[tuple[View, int]] = []
+    done = threading.Event()
+    instants = store._core.index.t_tx
+
+    def read() -> None:
+        while not done.is_set():
+            view = store.as_of()
+            told.append((view, len(instants)))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for reader in readers:
+            reader.start()
+        for _ in range(300):
+            store.add_node("fact", {})
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+        sys.setswitchinterval(usual)
+    assert len(told) > 300
+    known = [bisect_right(instants, instant(view.at.tx)) for view, _ in told]
+    assert not [told[at] for at, count in enumerate(known) if count > told[at][1]]
+
+
+@pytest.mark.in_process("a clock and a time zone that wait are inside this process")
+def test_a_view_is_earlier_than_a_transaction_that_begins_while_it_is_made() -> None:
+    clock_was_read, view_has_begun, wrote, handed = (threading.Event() for _ in range(4))
+    ticks = count(instant(day("2026-02-01")))
+
+    def clock() -> datetime:
+        now = moment(next(ticks))
+        if threading.current_thread() is writer and not clock_was_read.is_set():
+            clock_was_read.set()
+            assert view_has_begun.wait(10)
+        return now
+
+    class Zone(tzinfo):
+        def utcoffset(self, _: datetime | None) -> timedelta:
+            view_has_begun.set()
+            assert wrote.wait(10)
+            return timedelta()
+
+    def write() -> None:
+        with store.transaction():
+            store.add_node("fact", {}, id="new", valid_from="2026-01-01")
+            wrote.set()
+            assert handed.wait(10)
+
+    writer = threading.Thread(target=write)
+    with graphstore.open(":memory:", clock=clock) as store:
+        writer.start()
+        assert clock_was_read.wait(10)
+        view = store.as_of(valid=datetime(2026, 1, 20, tzinfo=Zone()))
+        handed.set()
+        writer.join()
+        assert view.at.tx < store.changes()[-1].tx
+        assert not view.nodes() and store.nodes()
 
 
 def test_without_an_instant_it_is_the_clock_or_just_after_what_was(store: GraphStore, clock: Clock) -> None:
