@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -165,8 +165,7 @@ class Resting:
         """Everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were recorded."""
         index = self.index
         seen: set[int] = set()
-        every = sorted(self._every_fallen(), key=lambda one: (-index.o_tx[one.fall.op], one.root))
-        for fell_at, group in groupby(every, key=lambda one: index.o_tx[one.fall.op]):
+        for fell_at, group in groupby(self._latest_fallen(), key=lambda one: index.o_tx[one.fall.op]):
             for fallen, ent, path in self._spread(list(group), seen):
                 if ent not in index.gone:
                     yield ShakyEntity(ent, fallen.root, path, fell_at, fallen.fall.op)
@@ -196,12 +195,32 @@ class Resting:
 
     def _every_fallen(self) -> Iterator[_Fallen]:
         """All falls here that shake something directly."""
+        return chain.from_iterable(map(self._fallen_of, self._perhaps_fallen()))
+
+    def _latest_fallen(self) -> Iterator[_Fallen]:
+        """The same, the latest first: what changed before a fall is not looked at until all of that and later were taken."""
+        index, waiting, count = self.index, list[tuple[Instant, int, int, _Fallen]](), 0
+        undone = index.undone_last()
+        bases = [
+            (min(max(index.changed_last(base), undone), self.tx), base) for base in self._perhaps_fallen()
+        ]
+        for changed, base in sorted(bases, reverse=True):
+            while waiting and -waiting[0][0] > changed:
+                yield heappop(waiting)[-1]
+            for fallen in self._fallen_of(base):
+                heappush(waiting, (-index.o_tx[fallen.fall.op], base, count, fallen))
+                count += 1
+        while waiting:
+            yield heappop(waiting)[-1]
+
+    def _perhaps_fallen(self) -> Iterator[int]:
+        """What may have fallen here, of what anything rests on."""
         index = self.index
         known = len(index.born)  # what was rolled back may be noted still
         for base in sorted(index.fell if self._link_rows is None else self._link_rows):
             fell = index.fell.get(base, OPEN) if base in index.based else OPEN
             if base < known and max(fell, index.born[base]) <= self.tx:
-                yield from self._fallen_of(base)
+                yield base
 
     def _fallen_of(self, base: int) -> Iterator[_Fallen]:
         """The falls of one thing here, each with what it shakes directly."""

@@ -318,6 +318,34 @@ class Index(Followed):
             return "not_yet" if self.believed(ent, tx) else "retracted", cover
         return self._absence(ent, valid, tx, cover), cover
 
+    def changed_last(self, ent: int) -> Instant:
+        """When how an entity stands, at whatever valid time, changed last, but for what was undone."""
+        since = max(self.changed[ent], self.forgotten_at(ent))
+        for side in (self.gaps, self.turns):
+            if ent in side:
+                since = max(since, max((gap[0] for gap in side[ent]), default=0))
+        if ent in self.successors:
+            since = max(since, max(map(self.link_changed_last, self.successors[ent]), default=0))
+        return since
+
+    def link_changed_last(self, link: int) -> Instant:
+        """When the rows of a link changed last."""
+        rows = self.rows_of_link[link]
+        if len(rows) == 1:
+            end = self.k_end[rows[0]]
+            return end if end < OPEN else self.k_tx[rows[0]]
+        ends = (self.k_end[row] for row in rows)
+        return max((*(self.k_tx[row] for row in rows), *(end for end in ends if end < OPEN)), default=0)
+
+    def undone_last(self) -> Instant:
+        """When anything was undone last."""
+        return max((self.o_tx[ops[-1]] for ops in self.undone_by.values()), default=0)
+
+    def forgotten_at(self, ent: int) -> Instant:
+        """When an entity was forgotten last."""
+        op = self.gone.get(ent, -1)
+        return self.o_tx[op] if op >= 0 else 0
+
     def stood(self, ent: int, valid: Instant, tx: Instant) -> str:
         """How an entity stood at (valid, tx) before it was forgotten."""
         cover = self.last_cover(ent, valid, tx)

@@ -337,7 +337,7 @@ class Shaken:
                     hubs |= below.hubs
                     shaken = below.since > BEFORE
             if shaken or (base in fell and self._may_fall(base, counts)):
-                since = max(since, self._link_changed(link))
+                since = max(since, index.link_changed_last(link))
                 if not index.replaces(ent, base, index.last_tx):
                     rows = index.rows_of_link[link]
                     found += [(base, row, counts) for row in rows if index.k_end[row] >= OPEN]
@@ -353,15 +353,6 @@ class Shaken:
             or ("superseded" in counts and base in index.successors)
         )
 
-    def _link_changed(self, link: int) -> Instant:
-        index = self._index
-        rows = index.rows_of_link[link]
-        if len(rows) == 1:
-            end = index.k_end[rows[0]]
-            return end if end < OPEN else index.k_tx[rows[0]]
-        ends = (index.k_end[row] for row in rows)
-        return max((*(index.k_tx[row] for row in rows), *(end for end in ends if end < OPEN)), default=0)
-
     def _spans(self, ent: int, fresh: dict[int, Spans]) -> Spans:
         """The spans of a thing from what it rests on; what is on the way here itself leaves all open."""
         index = self._index
@@ -376,7 +367,7 @@ class Shaken:
         replaced: set[int] = set()
         for link in index.of_kinds(index.out, ent, _REPLACING):
             if index.l_kind[link] in _REPLACING:
-                since = max(since, self._link_changed(link))
+                since = max(since, index.link_changed_last(link))
                 if index.believed_link(link, index.last_tx):
                     replaced.add(index.l_tgt[link])
         found: list[Span] = []
@@ -473,20 +464,18 @@ class Shaken:
         """Where the standing of a thing may change in valid time, and when it changed last."""
         index = self._index
         rows = index.rows_of[ent]
-        cuts, since = {BEFORE, AFTER}, index.changed[ent]
+        cuts = {BEFORE, AFTER}
         cuts.update(map(index.r_from.__getitem__, rows))
         cuts.update(map(index.r_to.__getitem__, rows))
         for side in (index.gaps, index.turns):
-            for at, start, stop, _ in side.get(ent, ()):
-                since = max(since, at)
+            for _, start, stop, _ in side.get(ent, ()):
                 cuts.add(start)
                 cuts.add(stop)
         for link in index.successors.get(ent, ()):
-            since = max(since, self._link_changed(link))
             for row in index.rows_of_link[link]:
                 cuts.add(index.k_from[row])
                 cuts.add(index.k_to[row])
-        return sorted(cuts), max(since, self._undone(), self._forgotten(ent))
+        return sorted(cuts), max(index.changed_last(ent), index.undone_last())
 
     def _upright(self, ent: int) -> tuple[list[tuple[Instant, Instant, int]], Instant]:
         """The periods over which a thing stands, each with the operation that looked at it last; and when that changed last."""
@@ -497,7 +486,7 @@ class Shaken:
             return [
                 (start, stop, at.looked(ent)) for start, stop, at in there if at.standing(ent) == "stands"
             ], max(since, self._confirmed(ent)[1])
-        since = max(index.changed[ent], self._undone(), self._forgotten(ent))
+        since = max(index.changed[ent], index.undone_last(), index.forgotten_at(ent))
         if ent in index.gone:
             return [], since
         confirmed, at = self._confirmed(ent)
@@ -516,16 +505,6 @@ class Shaken:
             return -1, 0
         counting = index.confirmations(ent, index.last_tx)
         return (counting[-1] if counting else -1), index.o_tx[every[-1]]
-
-    def _undone(self) -> Instant:
-        """When anything was undone last."""
-        index = self._index
-        return max((index.o_tx[ops[-1]] for ops in index.undone_by.values()), default=0)
-
-    def _forgotten(self, ent: int) -> Instant:
-        """When a thing was forgotten last."""
-        op = self._index.gone.get(ent, -1)
-        return self._index.o_tx[op] if op >= 0 else 0
 
 
 def _decoded(since: Instant, hubs: int = 0, *flat: int) -> Spans:

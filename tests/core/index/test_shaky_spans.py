@@ -139,8 +139,12 @@ def compared(store: GraphStore, chance: random.Random) -> Counter[str]:
             if index.born[ent] > tx or index.standing(ent, valid, tx) != "stands":
                 continue
             says = {YES: True, NO: False}.get(look(index, core.raw, ent).says(ent, valid, tx))
-            judged = Resting(index, valid, tx, core.raw)._is_shaken(ent)
+            resting = Resting(index, valid, tx, core.raw)
+            judged = resting._is_shaken(ent)
             assert says is None or says == judged, (index.names[ent], valid, tx, says, judged)
+            fell = [(one.fell_at, one.ent) for one in resting.shaky_entities()]
+            assert fell == sorted(fell, key=lambda one: -one[0]), "the latest fall is not the first"
+            assert judged == (ent in {one for _, one in fell})
             found["open" if says is None else "shaky" if says else "stands"] += tx == index.last_tx
     return found
 
