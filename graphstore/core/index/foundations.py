@@ -406,11 +406,9 @@ class Resting:
         """What became of a thing here, as far as it counts for a link to it."""
         index = self.index
         if found[0].word == "revised":
-            link = index.k_link[row]
-            if len(index.rows_of_link[link]) == 1 and not index.undone_by and link not in index.link_ghosts:
-                told = index.c_op[index.k_claim[row]]
-            else:
-                told = self._told_first(link, self.valid)
+            told = index.told_once(row)
+            if told is None:
+                told = self._told_first(index.k_link[row], self.valid)
             return [fall for fall in found if fall.op > told]
         if found[0].op < 0:  # nothing is left of it, and its last retraction decides
             period = (index.k_from[row], index.k_to[row])

@@ -197,6 +197,12 @@ class Index(Followed):
             if self.l_kind[link] in UPHOLDING and not self.confirms(link):
                 yield link, self.l_src[link], falling[self.l_kind[link]]
 
+    def told_once(self, row: int) -> int | None:
+        """The operation that told the link of a row, where there was no other."""
+        link = self.k_link[row]
+        once = len(self.rows_of_link[link]) == 1 and not self.undone_by and link not in self.link_ghosts
+        return self.c_op[self.k_claim[row]] if once else None
+
     def confirms(self, link: int) -> bool:
         """Whether a link comes from a confirmation: it is no foundation."""
         source = self.l_src[link]

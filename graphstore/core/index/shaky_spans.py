@@ -26,9 +26,8 @@ from graphstore.values.period import OPEN, Instant, Period
 # valid from, to; the last fall that reaches a thing there: surely, and at most, as operations; what fell, and whether it ended
 Span = tuple[Instant, Instant, int, int, int, bool]
 Ground = tuple[int, int, frozenset[str]]  # what a thing rests on, the link row, and the falls that count
-Own = tuple[
-    Instant, list[tuple[Instant, Instant, list[Fall]]] | None
-]  # since when it is right, and spans; None: too many
+OwnFalls = tuple[Instant, Instant, list[Fall]]  # valid from, to
+Own = tuple[Instant, list[OwnFalls] | None]  # since when it is right, and spans; None: too many
 
 FEW = 1000
 """So many spans are kept of a thing; where there are more, those beside each other become one that leaves more open."""
@@ -378,10 +377,7 @@ class Shaken:
                 since = max(since, changed)
                 if own is None:
                     found.append((start, stop, -1, AFTER, _SEVERAL, True))
-                for begins, ends, falls in own or ():
-                    if begins < stop and start < ends:
-                        part = max(begins, start), min(ends, stop)
-                        found += self._counted(ent, base, row, counts, part, falls)
+                found += self._counted(ent, base, row, counts, own or ())
             if "shaky" in counts and base in index.tainted:
                 below = self._of(base) or fresh.get(base)
                 if below is None:  # they rest on each other
@@ -400,18 +396,29 @@ class Shaken:
         return Spans(since, [span[0] for span in spans], spans, self._round, frozenset(hubs))
 
     def _counted(
-        self, ent: int, base: int, row: int, counts: frozenset[str], part: Period, falls: list[Fall]
+        self, ent: int, base: int, row: int, counts: frozenset[str], own: Iterable[OwnFalls]
     ) -> Iterator[Span]:
         """The spans over which falls of a foundation reach what rests on it by a row of a link."""
-        event = self._index.is_event[ent]
-        revised = falls[0].word == "revised"
-        for start, stop in self._alike(row, part) if revised else (part,):
-            last: Fall | None = None
-            for fall in self._at(start).counted(base, row, falls) if revised or falls[0].op < 0 else falls:
-                if fall.word in counts and not (event and fall.word == "ended") and (not last or fall > last):
-                    last = fall
-            if last is not None:
-                yield start, stop, last.op, last.op, base, last.word == "ended"
+        index = self._index
+        event, told = index.is_event[ent], index.told_once(row)
+        since, until = index.k_from[row], index.k_to[row]
+        for begins, ends, falls in own:
+            if until <= begins or ends <= since:
+                continue
+            part = max(begins, since), min(ends, until)
+            revised = falls[0].word == "revised"
+            if revised and told is not None:
+                if "revised" in counts and falls[-1].op > told:
+                    yield *part, falls[-1].op, falls[-1].op, base, False
+                continue
+            for start, stop in self._alike(row, part) if revised else (part,):
+                mine = self._at(start).counted(base, row, falls) if revised or falls[0].op < 0 else falls
+                count = [
+                    fall for fall in mine if fall.word in counts and not (event and fall.word == "ended")
+                ]
+                if count:
+                    last = max(count)
+                    yield start, stop, last.op, last.op, base, last.word == "ended"
 
     def _alike(self, row: int, part: Period) -> Iterable[Period]:
         """The parts of a period over each of which the link of a row was recorded first by one operation."""
@@ -436,7 +443,7 @@ class Shaken:
             self._own[base] = found
         return found
 
-    def _fallen(self, base: int, cuts: list[Instant]) -> Iterator[tuple[Instant, Instant, list[Fall]]]:
+    def _fallen(self, base: int, cuts: list[Instant]) -> Iterator[OwnFalls]:
         """What became of a thing between each two instants at which that may change."""
         index = self._index
         plain = not (index.is_event[base] or base in index.gone or index.undone_by or index.unread)
@@ -447,7 +454,9 @@ class Shaken:
             while at < len(rows) and rows[at][1] <= start:
                 at += 1
             if at < len(rows) and rows[at][0] <= start:
-                falls = [Fall(turn[3], "revised") for turn in turns if turn[1] <= start < turn[2]]
+                here = (turn[3] for turn in reversed(turns) if turn[1] <= start < turn[2])
+                last = next(here, None)  # of several only the last counts
+                falls = [] if last is None else [Fall(last, "revised")]
             elif rows and start == BEFORE:
                 continue  # it begins later
             else:
@@ -518,36 +527,43 @@ def _decoded(since: Instant, hubs: int = 0, *flat: int) -> Spans:
 def _over(found: list[Span], upright: list[tuple[Instant, Instant, int]]) -> list[Span]:
     """The last falls that reach a thing over each span in which it stands, of those that nobody has looked at since."""
     found.sort()
-    cuts = sorted({edge for span in (*found, *upright) for edge in span[:2]})
+    cuts = {span[0] for span in found}
+    cuts.update([span[1] for span in found], [span[0] for span in upright], [span[1] for span in upright])
+    doubts = any(span[2] != span[3] for span in found)
     least: list[tuple[int, Instant, int, bool]] = []  # heaps, the last fall first
-    most: list[tuple[int, Instant]] = []
+    most: list[tuple[int, Instant]] = []  # where there are doubts: else it is the same
     spans: list[Span] = []
+    last: tuple[int, int, int, bool] | None = None
     come = at = 0
-    for start, stop in pairwise(cuts):
+    for start, stop in pairwise(sorted(cuts)):
         while come < len(found) and found[come][0] <= start:
             _, end, surely, perhaps, root, ended = found[come]
             if surely >= 0:
                 heappush(least, (-surely, end, root, ended))
-            heappush(most, (-perhaps, end))
+            if doubts:
+                heappush(most, (-perhaps, end))
             come += 1
         while at < len(upright) and upright[at][1] <= start:
             at += 1
         if at == len(upright):
             break
+        begun, _, looked = upright[at]
+        if begun > start:
+            continue
         while least and least[0][1] <= start:
             heappop(least)
         while most and most[0][1] <= start:
             heappop(most)
-        if not most or upright[at][0] > start:
+        reached = -least[0][0] if least else -1
+        perhaps = -most[0][0] if most else reached
+        if perhaps <= looked:
             continue
-        looked = upright[at][2]
-        if -most[0][0] <= looked:
-            continue
-        here = (-least[0][0], *least[0][2:]) if least and -least[0][0] > looked else (-1, _SEVERAL, False)
-        span = (start, stop, here[0], -most[0][0], here[1], here[2])
-        if spans and spans[-1][1] == start and spans[-1][2:] == span[2:]:
-            span = (spans.pop()[0], *span[1:])
-        spans.append(span)
+        _, _, root, ended = least[0] if reached > looked else (0, 0, _SEVERAL, False)
+        said = reached if reached > looked else -1, perhaps, root, ended
+        if spans and said == last and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, stop, *said))
+        last = said
     return spans if len(spans) <= FEW else _coarser(spans)
 
 
