@@ -39,7 +39,7 @@ from graphstore.core.journal.journal import Seal
 from graphstore.core.journal.line import SCHEMA
 from graphstore.core.journal.positions import Position
 
-_MAGIC = b"graphstore index 13\n"
+_MAGIC = b"graphstore index 14\n"
 _WORDS = b"graphstore words 1\n"
 _ALIGNED = 8
 _MAP_FIXED = 0x10

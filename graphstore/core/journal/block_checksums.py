@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterable
 from zlib import crc32
 
-BLOCK = 15  # of 32 KiB
+BLOCK = 13  # of 8 KiB: one that is read for one body costs little, and few bodies lie in two
 WITHIN = (1 << BLOCK) - 1
 UNKNOWN = -1
 

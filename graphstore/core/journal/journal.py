@@ -68,7 +68,8 @@ from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError
 
 SEGMENT_BYTES = 64 << 20
-_BLOCKS = 2_048  # so many blocks of the journal are kept in memory, 64 MiB
+_BLOCKS = 8_192  # so many blocks of the journal are kept in memory, 64 MiB
+_LONG = 32 << 10  # the blocks of a body of more bytes are not
 _CHUNK = 1 << 22
 _AROUND = 1 << 12  # bytes read around a body, in which most lines end
 _LATELY = 50_000_000  # nanoseconds: two writes so close may leave a file the same time
@@ -525,7 +526,7 @@ class Journal:
         """The bytes of a body from the file: of blocks that are as they were written. Where one is not, or that is not known, its line is checked."""
         parts, at, stop = [], offset, offset + length
         while at < stop:
-            block = self._block(segment, at >> BLOCK, keep=length <= 1 << BLOCK)
+            block = self._block(segment, at >> BLOCK, keep=length <= _LONG)
             part = block[at & WITHIN : (at & WITHIN) + stop - at]
             if not part or (at + len(part) < stop and len(block) <= WITHIN):
                 break
