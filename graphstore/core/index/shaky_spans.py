@@ -39,7 +39,7 @@ MOST_HUBS = 8
 """What rests on more hubs is asked of the judge."""
 ENOUGH = 64
 """At one read at most so many spans are made of what a thing rests on; it is asked of the judge then, and later reads go on from there."""
-SAVED = 20_000
+SAVED = 100_000
 """Of at most so many things that nobody asked for spans are made when an index is saved."""
 FORMAT = 1
 """Of saved spans; it rises with each change of what shakes what, or of what is kept."""

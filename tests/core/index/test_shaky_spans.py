@@ -202,7 +202,7 @@ def test_all_that_is_shaky_is_what_the_judge_says_of_each(seed: int) -> None:
     assert shaky
 
 
-@pytest.mark.parametrize(("hub", "saved"), [(256, 20_000), (3, 20_000), (256, 3)])
+@pytest.mark.parametrize(("hub", "saved"), [(256, 100_000), (3, 100_000), (256, 3)])
 @pytest.mark.parametrize("seed", range(8))
 def test_what_was_saved_is_what_the_judge_says(
     seed: int, hub: int, saved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
