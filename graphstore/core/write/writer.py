@@ -341,9 +341,16 @@ class Writer(Reader):
                 at = instant(tx, "tx")
             if at > now_tx:
                 self._refuse_ahead(at, now_tx)
-        if self._handed.note(at) and at > self._coordinate()[1]:  # a transaction has begun meanwhile
+        if self._handed.note(at) and self._has_begun(at) and at > self._coordinate()[1]:
             return self._handed_view(snapshot, valid, tx)
         return View(self._core, here, at)
+
+    def _has_begun(self, at: Instant) -> bool:
+        """Whether a transaction that is not later is under way, or not durable yet."""
+        work = self._open  # before what waits, as for `_coordinate`
+        if work is not None and work.tx <= at:
+            return True
+        return self._waiting.since(self._core.journal.durable) <= at
 
     def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
         if self.read_only:
