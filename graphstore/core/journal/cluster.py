@@ -96,6 +96,14 @@ class Address(NamedTuple):
     shown: str
 
 
+class _OnItsWay(NamedTuple):
+    """An insert that was sent, and whose answer nobody has read: its rows, and whether it tells others, as of when."""
+
+    rows: Sequence[Row]
+    tells: bool
+    at: float
+
+
 class Listening(NamedTuple):
     """A connection, and whether it is told of transactions."""
 
@@ -161,6 +169,7 @@ class Cluster:
         self._open: Any = None
         self._prepared: Any = None  # the connection that knows the insert
         self._warned = False
+        self._on_its_way: _OnItsWay | None = None  # on the open connection
         self._using = threading.RLock()
         self.token = f"{random.getrandbits(64):016x}"  # whose notification it is
         self._told_at, self._untold = (
@@ -201,22 +210,26 @@ class Cluster:
         self._warned |= notice.severity_nonlocalized == "WARNING"
 
     def _drop(self) -> None:
-        self.locked = False
+        self.locked, self._on_its_way = False, None
         if self._open is not None:
             self._open.close()
             self._open = None
 
-    def _run(self, work: Callable[[Any], T]) -> T:
-        """Do it, and again on a new connection while the server is not there: so all that is done here may be done twice.
+    def _run(self, work: Callable[[Any], T], rows: Sequence[Row] = (), patience: float | None = None) -> T:
+        """Do it, and again on a new connection while the server is not there: so all that is done here may be done twice. It reads the answer to what was
+        sent of these `rows`.
 
         Raises Unreachable, or EngineError for what the server refuses; nothing of it was done then.
         """
-        until, wait = time.monotonic() + self.patience, 0.01
+        until, wait = time.monotonic() + (self.patience if patience is None else patience), 0.01
         errors = self._driver
         with self._using:
             while True:
                 try:
-                    return work(self._connection())
+                    connection = self._connection()
+                    if self._on_its_way is not None and self._on_its_way.rows is not rows:
+                        self._pass_over(connection)
+                    return work(connection)
                 except errors.Error as error:
                     state = error.sqlstate or ""
                     if state and not state.startswith(_PASSING):
@@ -350,20 +363,36 @@ class Cluster:
         return f"graphstore turn {self.where.store}"
 
     def unlock(self) -> None:
-        """End the turn, and tell others of what they were not told yet."""
-        with self._using:
+        """End the turn, and tell others of what they were not told yet. A server that is not there is not waited for: it has ended the turn, and who was
+        not told looks."""
+        with self._using, contextlib.suppress(Unreachable):
             if self.locked:
                 self.locked = False
-                self._run(lambda connection: connection.execute(_UNLOCK, (self._turn_name,)))
+                self._run(lambda connection: connection.execute(_UNLOCK, (self._turn_name,)), patience=0.0)
             if self._untold:
+                self._run(
+                    lambda connection: connection.execute(_TELL, (CHANNEL, self._telling)), patience=0.0
+                )
                 self._untold = False
-                self._run(lambda connection: connection.execute(_TELL, (CHANNEL, self._telling)))
 
     @property
     def _telling(self) -> str:
         return f"{self.token} {self.where.store}"
 
     # ------------------------------------------------------------------ writing
+
+    def send(self, rows: Sequence[Row]) -> None:
+        """Send what `insert` of the same rows then waits for, where nothing else is to be done first. It waits for nobody."""
+        if not self._using.acquire(blocking=False):
+            return
+        try:
+            known = self._open is not None and self._open is self._prepared and not self._open.closed
+            if known and self._on_its_way is None and len(next(_chunks(rows))) == len(rows):
+                self._send_off(self._open, rows)
+        except self._driver.Error:  # `insert` tells
+            pass
+        finally:
+            self._using.release()
 
     def insert(self, rows: Sequence[Row]) -> bool:
         """Add lines after the one before them, all or none. False: another process wrote there first.
@@ -390,24 +419,44 @@ class Cluster:
             )  # an earlier attempt was kept, and may have been cut off while it waited
             return True
 
-        return self._run(once)
+        return self._run(once, rows)
 
     def _insert(self, connection: Any, rows: Sequence[Row]) -> bool:
-        chunks = list(_chunks(rows))
-        if len(chunks) == 1:
-            now = time.monotonic()
-            tell = now - self._told_at >= _TOLD
-            kept = self._send(connection, chunks[0], tell=tell)
-            self._untold, self._told_at = not tell, now if tell else self._told_at
-            return kept
+        if self._on_its_way is None:
+            chunks = list(_chunks(rows))
+            if len(chunks) > 1:
+                return self._insert_all(connection, chunks)
+            self._send_off(connection, rows)
+        sent, self._on_its_way = self._on_its_way, None
+        assert sent is not None
+        kept = self._is_kept(connection, rows)
+        self._untold, self._told_at = not sent.tells, sent.at if sent.tells else self._told_at
+        return kept
+
+    def _insert_all(self, connection: Any, chunks: list[list[Row]]) -> bool:
         with connection.transaction() as whole:
             for chunk in chunks:
-                if not self._send(connection, chunk):
+                self._send(connection, chunk)
+                if not self._is_kept(connection, chunk):
                     raise self._driver.Rollback(whole)
             return True
         return False
 
-    def _send(self, connection: Any, rows: Sequence[Row], *, tell: bool = True) -> bool:
+    def _send_off(self, connection: Any, rows: Sequence[Row]) -> None:
+        now = time.monotonic()
+        tells = now - self._told_at >= _TOLD
+        self._send(connection, rows, tell=tells)
+        self._on_its_way = _OnItsWay(rows, tells, now)
+
+    def _pass_over(self, connection: Any) -> None:
+        # its rows are inserted once more, by who waits for them: their id tells then whether this one was kept
+        self._on_its_way, self._untold = None, True
+        connection.wait(self._driver.generators.execute(connection.pgconn))
+
+    def _is_kept(self, connection: Any, rows: Sequence[Row]) -> bool:
+        return bool(self._answer(connection).command_tuples == len(rows))
+
+    def _send(self, connection: Any, rows: Sequence[Row], *, tell: bool = True) -> None:
         bodies = [
             (_int4(at), _int4(n), body)
             for at, row in enumerate(rows, 1)
@@ -432,7 +481,6 @@ class Cluster:
             self._answer(connection)
             self._prepared = connection
         connection.pgconn.send_query_prepared(_INSERT_NAME, values, _BINARY)
-        return bool(self._answer(connection).command_tuples == len(rows))
 
     def _answer(self, connection: Any) -> Any:
         """The result of what was sent. A cursor would cost as much again as all else that a process does for an insert."""
@@ -461,6 +509,7 @@ class Cluster:
                 connection.execute("delete from graphstore.journal where store = %s", store)
                 for chunk in _chunks(rows()):
                     self._send(connection, chunk)
+                    self._answer(connection)
                 return True
             return self.last() == end  # an earlier attempt was kept
 

@@ -14,17 +14,18 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import orjson
 
 from graphstore.core.journal import journal as segments
 from graphstore.core.journal.asked import transactions_of
 from graphstore.core.journal.cluster import Cluster, Diverged, Listening, Row, Unreachable, row_of
-from graphstore.core.journal.files import Moves, sync_folder, write_all
+from graphstore.core.journal.files import Moves, pwrite_all, sync_folder, write_all
 from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.line import GENESIS, check, dumps, spans_of
-from graphstore.core.journal.positions import OFFSET, Line, Place
+from graphstore.core.journal.line import GENESIS, check, head_of, spans_of
+from graphstore.core.journal.positions import OFFSET, Line, Place, Position
+from graphstore.core.journal.random_bits import random_64
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, WriteConflictError
 
@@ -37,6 +38,7 @@ _POLL = 1.0  # seconds between looks at the server, should a notification be los
 _GATHER, _OWN = 0.003, 0.02
 _CHUNK = 1 << 22
 _REQUESTS = 100_000  # of other processes that are known without a look into the copy
+_SMALL, _MANY = 1 << 16, 1_000  # bytes, and transactions, that are written to the copy later
 
 
 class ClusterJournal(Journal):
@@ -45,11 +47,17 @@ class ClusterJournal(Journal):
     _remedy = "See what is there now"
 
     def __init__(self, path: Path, cluster: Cluster, *, writer: bool) -> None:
+        # appended, and not written to the copy: a write of each alone would let another thread go first in the middle of a transaction
+        self._unwritten: list[tuple[int, int, bytes]] = []
+        self._writing = threading.Lock()
         super().__init__(path, writer=True)
         self.cluster = cluster
         self.named = cluster.where.shown
         self._appends = writer
-        self._pending: list[tuple[Ticket, Row]] = []  # appended here, and not at the server yet
+        # appended here and not known to be at the server: the state after each transaction, and its lines
+        self._pending: list[tuple[State, list[Row]]] = []
+        self._ready: Ticket = 0  # what is sent with others: up to this number nothing is taken back by itself
+        self._sent_off: tuple[State, list[Row]] | None = None  # the first of them, whose answer is waited for
         self._turns = 0  # transactions under way; changed by who holds the writer's lock
         self._until = self._used = 0.0  # when the turn is to be given to others, and when it was used last
         self._slice = _SLICE
@@ -87,7 +95,8 @@ class ClusterJournal(Journal):
     @property
     def number(self) -> int:
         """The number of the last line that the copy has of the server's, or that this process appended."""
-        return self._pending[-1][1].seq if self._pending else self._sent[0]
+        last = self._pending[-1:]  # at once: another thread removes what was kept
+        return last[0][1][-1].seq if last else self._sent[0]
 
     def catch_up(self) -> None:
         """Copy what the server has more. Raises DamageError (Diverged) when it no longer has what was copied, Unreachable."""
@@ -152,6 +161,8 @@ class ClusterJournal(Journal):
                 self._name(segment).unlink()
             self._create(self.path)
             self._pending.clear()
+            self._unwritten.clear()
+            self._sent_off = None
             self._stale, self._sent = False, (0, GENESIS)
             super().reopen()
 
@@ -259,32 +270,141 @@ class ClusterJournal(Journal):
         self._used = time.monotonic()
         self._turns -= 1
 
-    def append(self, lines: list[tuple[dict[str, Any], list[bytes]]]) -> list[list[tuple[int, int]]]:
-        """Decide on one transaction, which is sent by `sync`."""
-        number, id = self.number, os.urandom(16)
-        placed = super().append(lines)
-        digests = [*(head["prev"] for head, _ in lines[1:]), self.digest]
-        for seq, ((head, bodies), digest) in enumerate(zip(lines, digests, strict=True), number + 1):
-            self._pending.append((self._number, Row(seq, id, head["prev"], digest, dumps(head), bodies)))
-        return placed
+    def _commit(self, segment: int, offset: int, data: bytes) -> None:
+        if len(data) > _SMALL or len(self._unwritten) >= _MANY:
+            try:
+                super()._commit(segment, offset, data)
+            except EngineError as error:
+                error.outcome = error.outcome or "not kept"
+                raise
+            return
+        self._unwritten.append((segment, offset, data))
+        self._checksums.add(segment, offset, data)
+
+    def _file(self, segment: int) -> IO[bytes]:
+        if self._unwritten:
+            self._write_out()
+        return super()._file(segment)
+
+    def _new_segment(self, segment: int) -> None:
+        self._write_out()
+        super()._new_segment(segment)
+
+    def _write_out(self) -> None:
+        """Write to the copy what is not there yet. Raises EngineError when the disk refuses; it stays for the next time then."""
+        with self._writing:
+            data = self._unwritten[:]
+            if not data:
+                return
+            segment, offset, _ = data[0]
+            try:
+                pwrite_all(super()._file(segment).fileno(), b"".join([each for *_, each in data]), offset)
+            except OSError as error:
+                raise EngineError(f"cannot write {self._name(segment)}: {error.strerror}.") from error
+            del self._unwritten[: len(data)]
+
+    def _cut_to(self, end: Position) -> bool:
+        with self._writing:
+            self._unwritten = [each for each in self._unwritten if each[:2] < end]
+        try:
+            self._write_out()
+        except EngineError as error:
+            self._broken = f"A failed commit could not be cut off {self.path} ({error})."
+            return False
+        return super()._cut_to(end)
+
+    def _queue(
+        self, state: State, lines: list[tuple[dict[str, Any], list[bytes]]], written: list[bytes]
+    ) -> None:
+        first, id = self.number + 1, bytes.fromhex(random_64() + random_64())
+        digests = [*(head["prev"] for head, _ in lines[1:]), state[1]]
+        rows = [
+            Row(seq, id, head["prev"], digest, head_of(line, bodies), bodies)
+            for seq, ((head, bodies), digest, line) in enumerate(
+                zip(lines, digests, written, strict=True), first
+            )
+        ]
+        self._pending.append((state, rows))
+
+    def start_sync(self) -> None:
+        """Send what was committed, where nothing is on its way to the server."""
+        if self._held is not None:
+            return
+        self._ready = self._number
+        if self._server.acquire(blocking=False):
+            try:
+                self._send()
+            finally:
+                self._server.release()
+
+    def sync(self, ticket: Ticket) -> bool:
+        """As of a folder; one answer of the server serves all that it is for, and what was committed meanwhile is sent before they go on."""
+        self._ready = max(self._ready, ticket)
+        while self._synced < ticket:
+            if self._broken or self.failed:
+                return False
+            waiting = self._round
+            with waiting:
+                # where it is another by now, this waits once more: behind it may be some that were served
+                if self._synced < ticket and waiting is self._round:
+                    with self._syncing:
+                        self._go_on(ticket)
+        return not self._was_cut(ticket)
+
+    def _go_on(self, ticket: Ticket) -> None:
+        """Wait for one answer, of what is on its way or is sent now. The caller holds `_syncing`."""
+        if self._synced >= ticket or self._broken or self.failed:
+            return
+        with self._server:
+            self._ready = max(self._ready, ticket)
+            self._send()
+            if self._sent_off is None:  # all of it is there, or was taken back
+                self._durable, self._synced = (*self._durable[:3], ticket), ticket
+                return
+            try:
+                self._durable = self._answered()
+            except OSError as error:
+                self.failed = f"cannot make {self.named} durable: {error.strerror}."
+                return
+            self._synced = self._durable[3]
+            self._send()
+
+    def _send(self) -> None:
+        """Send what is ready, unless something is on its way. The caller holds `_server`."""
+        if self._sent_off is not None or self._broken or self.failed or not self._pending:
+            return
+        self._round = threading.Lock()  # first: whoever waits with the old one is ready by now
+        if ready := self._pending[: bisect_right(self._pending, self._ready, key=_number)]:
+            self._sent_off = ready[-1][0], [row for _, rows in ready for row in rows]
+            self.cluster.send(self._sent_off[1])
+
+    def _answered(self) -> State:
+        """Wait until the server has what was sent. Returns the state after it. Raises OSError. The caller holds `_server`."""
+        assert self._sent_off is not None
+        state, rows = self._sent_off
+        with contextlib.suppress(EngineError):  # it is read from memory until the disk takes it
+            self._write_out()
+        try:
+            kept = self.cluster.insert(rows)
+        except EngineError as error:
+            self._sent_off, self._unknown = None, self._unknown or isinstance(error, Unreachable)
+            raise OSError(0, str(error)) from error
+        if not kept:
+            self._sent_off, self._overtaken, self._until = None, True, 0.0
+            raise OSError(0, "another process wrote there first")
+        self._sent = (rows[-1].seq, rows[-1].digest)
+        del self._pending[: bisect_right(self._pending, state[3], key=_number)]  # in place: more is appended
+        self._sent_off = None
+        return state
 
     def _flush(self, segment: int, upto: State) -> None:
         with self._server:
-            rows = [row for ticket, row in self._pending if ticket <= upto[3]]
-            if not rows:
-                return
-            try:
-                kept = self.cluster.insert(rows)
-            except Unreachable as error:
-                self._unknown = True
-                raise OSError(0, str(error)) from error
-            except EngineError as error:
-                raise OSError(0, str(error)) from error
-            if not kept:
-                self._overtaken, self._until = True, 0.0
-                raise OSError(0, "another process wrote there first")
-            self._sent = (rows[-1].seq, rows[-1].digest)
-            del self._pending[: len(rows)]
+            self._ready = max(self._ready, upto[3])
+            while self._pending and _number(self._pending[0]) <= upto[3]:
+                self._send()
+                if self._sent_off is None:
+                    raise OSError(0, self._broken or self.failed)
+                self._answered()
 
     def cut_back(self) -> bool:
         """After a failed `sync`: the server did not take it, so the copy has no more of it. False: whether it did is unknown."""
@@ -293,6 +413,7 @@ class ClusterJournal(Journal):
             return False
         with self._server:
             self._pending.clear()
+            self._sent_off = None
         overtaken, after = self._overtaken, self._synced
         cut = super().cut_back()
         if overtaken and cut:
@@ -319,9 +440,11 @@ class ClusterJournal(Journal):
     def rewind(self, state: State) -> None:
         """Take back what was appended last, where no other thread has sent it meanwhile."""
         with self._server:
-            if not self._pending or self._pending[-1][0] <= state[3]:
+            if not self._pending or self._pending[-1][0][3] <= state[3]:
                 return
-            self._pending = [(ticket, row) for ticket, row in self._pending if ticket <= state[3]]
+            if self._sent_off is not None and self._sent_off[0][3] > state[3]:
+                return  # what becomes of it is for `sync` to tell
+            del self._pending[bisect_right(self._pending, state[3], key=_number) :]
         super().rewind(state)
 
     def close(self) -> None:
@@ -332,6 +455,8 @@ class ClusterJournal(Journal):
             self.cluster.patience = 0.0
             self.cluster.unlock()
         self.cluster.close()
+        with contextlib.suppress(EngineError):
+            self._write_out()
         super().close()
 
     # ------------------------------------------------------------------ forgetting
@@ -427,6 +552,10 @@ def _last_line(fd: int, size: int) -> bytes:
         return rest or data
     _before, found, last = whole.rpartition(b"\n")
     return last if found else b""
+
+
+def _number(transaction: tuple[State, list[Row]]) -> Ticket:
+    return transaction[0][3]
 
 
 def _digest(line: bytes) -> str:

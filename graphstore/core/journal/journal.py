@@ -611,11 +611,18 @@ class Journal:
         base = (segment << SHIFT) | offset
         self.appended = Place(base, at)
         last = (segment, offset + at - len(parts[-1]), len(parts[-1]))
-        self._state = (Position(segment, offset + at), digest, last, self._number)
+        state = (Position(segment, offset + at), digest, last, self._number)
+        self._queue(state, lines, parts)  # first: who reads the state finds there all that is before it
+        self._state = state
         return [
             [(base + start + offset, len(body)) for offset, body in zip(offsets, bodies, strict=True)]
             for start, offsets, bodies in encoded
         ]
+
+    def _queue(
+        self, state: State, lines: list[tuple[dict[str, Any], list[bytes]]], written: list[bytes]
+    ) -> None:
+        """Take note of a transaction that was written here and is to be sent elsewhere: the state after it, its lines, and these as bytes."""
 
     def _keep_in_memory(
         self, lines: list[tuple[dict[str, Any], list[bytes]]], digest: str
@@ -700,6 +707,9 @@ class Journal:
     def end_group(self) -> None:
         """The group is whole; any sync may make it durable."""
         self._held = None
+
+    def start_sync(self) -> None:
+        """Begin to make durable what was committed, where that can go on by itself. A disk is waited for at once."""
 
     def sync(self, ticket: Ticket) -> bool:
         """Wait until what the ticket stands for is durable. Many may wait: one system call serves all who wait by then, and none of them waits for a

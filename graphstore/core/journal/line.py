@@ -5,6 +5,7 @@ A body that has been forgotten is `null`. Its hash stays in the head, so the dig
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
@@ -83,6 +84,12 @@ def encode(head: dict[str, Any], bodies: list[bytes]) -> tuple[bytes, str, list[
     digest = digest_of(head_bytes)
     line = b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head_bytes)
     return line, digest, starts_of(bodies)
+
+
+def head_of(line: bytes, bodies: Sequence[bytes]) -> bytes:
+    """The bytes of the head in a line that was made of these bodies."""
+    written = sum(map(len, bodies)) + max(len(bodies) - 1, 0)
+    return line[len(BODY) + written + len(_END) + len(GENESIS) + len(_HEAD) : -2]
 
 
 def starts_of(bodies: list[bytes]) -> list[int]:

@@ -1,7 +1,7 @@
 """What a store asks of its journal, wherever that is: a folder, memory, or the tables of a PostgreSQL server.
 
 Index, graph tables, views and every way to ask know no more of it than this. A transaction: `take_turn` → `read` what others wrote →
-decide → `append` → `leave_turn` → `sync` waits until it is durable.
+decide → `append` → `start_sync` → `leave_turn` → `sync` waits until it is durable.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ class Seam(Protocol):
 
     def ticket(self) -> Ticket:
         """A ticket for `sync`: everything appended so far."""
+
+    def start_sync(self) -> None:
+        """Begin to make durable what was committed, and not take it back any more. `sync` waits for it."""
 
     def sync(self, ticket: Ticket) -> bool:
         """Wait until what the ticket stands for is durable. False: it is not, and `cut_back` decides what became of it."""

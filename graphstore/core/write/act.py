@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 
 from graphstore.core.index.index import Index
+from graphstore.core.journal.random_bits import random_64
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.write.drawn_ids import drawn
@@ -27,7 +27,7 @@ _SECOND = 1_000_000
 
 def new_id(index: Index) -> str:
     """An id that nothing has."""
-    return drawn(lambda: os.urandom(8).hex(), index.ids)
+    return drawn(random_64, index.ids)
 
 
 class Act:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from graphstore.core.index.index import Index
+from graphstore.core.journal.random_bits import random_64
 from graphstore.core.read.rows import of_sentence
 from graphstore.core.read.sight import Core, in_time
 from graphstore.core.write.drawn_ids import drawn
@@ -432,7 +433,7 @@ class Linking:
 
     def new_link_id(self) -> str:
         """A link id that is not known yet."""
-        return drawn(lambda: f"lnk_{self.work.random()}", self.index.link_ids)
+        return drawn(lambda: f"lnk_{random_64()}", self.index.link_ids)
 
     def _free_link_id(self, name: str) -> str:
         printable("link id", name)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, look_for_prints, print_of
+from graphstore.core.journal.random_bits import random_64
 from graphstore.core.write.act import Act
 from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.linking import Claim, Ends, Linking
@@ -91,7 +92,7 @@ class Recording:
 
     def new_id(self, at: Instant) -> str:
         """A new id for an event that happened then."""
-        return drawn(lambda: f"evt_{at // 1000}_{self.work.random()[:8]}", self.index.ids)
+        return drawn(lambda: f"evt_{at // 1000}_{random_64()[:8]}", self.index.ids)
 
     def _same(self, report: Report, id: str) -> int:
         """The event of that id, when its content is the same; -1 when the id is not known."""

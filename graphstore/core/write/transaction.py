@@ -20,6 +20,7 @@ from graphstore.core.index.columns import DESCRIBING, Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import FIRST, OWN
 from graphstore.core.journal.line import dumps
+from graphstore.core.journal.random_bits import random_64
 from graphstore.errors import ConflictError
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value
@@ -108,8 +109,6 @@ class Transaction:
         self._log: list[tuple[int, list[Taken] | None]] = []
         # the periods actually removed: entity, period, operation
         self.removals: list[tuple[int, Period, int]] = []
-        self._randoms: list[str] = []
-        self._randoms_at_once = 2
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
         self._settings = len(index.settings)
@@ -119,18 +118,10 @@ class Transaction:
 
     def body(self, body: Json) -> tuple[int, int]:
         """Add a salt to a body and keep it for the line. Returns a place at which the open transaction can read it."""
-        body["salt"] = self.random()
+        body["salt"] = random_64()
         raw = dumps(body)
         self.bodies.append(raw)
         return -len(self.bodies), len(raw)
-
-    def random(self) -> str:
-        """64 random bits as 16 hex characters, for a salt or an id."""
-        if not self._randoms:
-            fresh = os.urandom(8 * self._randoms_at_once).hex()
-            self._randoms = [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
-            self._randoms_at_once = min(1024, self._randoms_at_once * 8)
-        return self._randoms.pop()
 
     def salts(self, count: int) -> list[bytes]:
         """Salts for bodies that are made outside."""

@@ -528,6 +528,7 @@ class Writer(Reader):
                 raise
             self._waiting.add(core.journal.ticket(), work.tx)
             self._open = None
+        core.journal.start_sync()
         doors = self._lines[0]._core.doors
         doors[work.tx] = DOOR.get()
         if len(doors) > _DOORS:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,6 +22,8 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, EngineError, GraphStore, InvalidError, NotFoundError, WriteConflictError
+from graphstore.core.journal.cluster import Cluster, address
+from graphstore.core.journal.cluster_journal import ClusterJournal
 from tests.conftest import Clock, day
 
 pytestmark = [pytest.mark.postgres, pytest.mark.rest, pytest.mark.in_process("opens stores of its own")]
@@ -328,6 +332,43 @@ def test_two_processes_write_at_once(opened, url):
     check_whole([opened(), opened(read_only=True)], acknowledged)
 
 
+def test_what_is_acknowledged_is_at_the_server_by_then(servers, url, tmp_path):
+    import psycopg
+
+    cluster = Cluster(address(url), read_only=False)
+    cluster.prepare(create=True)
+    journal = ClusterJournal(tmp_path / "copy", cluster, writer=True)
+    assert [] == list(journal.read())
+    deciding, lines = threading.Lock(), 40
+
+    def missing(_: int) -> list[int]:
+        found = []
+        with psycopg.connect(servers.primary.conninfo, autocommit=True) as other:
+            for _ in range(100):
+                with deciding:
+                    journal.take_turn()
+                    head: dict[str, Any] = {"tx": "2026-01-01T00:00:00Z", "ops": []}
+                    journal.append([(dict(head), [b"{}"]) for _ in range(lines)])
+                    ticket = journal.ticket()
+                    journal.start_sync()
+                    journal.leave_turn()
+                assert journal.sync(ticket)
+                wanted = "select count(*) from graphstore.journal where store = %s and seq > %s and seq <= %s"
+                numbers = (lines * (ticket - 1), lines * ticket)
+                there = other.execute(wanted, (cluster.where.store, *numbers)).fetchone()
+                found += [ticket] * (there != (lines,))
+        return found
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads change anywhere
+    try:
+        with ThreadPoolExecutor(16) as pool:
+            assert [[]] * 16 == list(pool.map(missing, range(16)))
+    finally:
+        sys.setswitchinterval(interval)
+        journal.close()
+
+
 @pytest.mark.parametrize("when", ["before", "middle", "after"])
 @pytest.mark.parametrize(
     "step, mark",
@@ -347,6 +388,64 @@ def test_a_connection_cut_at_any_step_of_a_commit_leaves_no_doubt(opened, server
     proxy.close()
     assert 4 == store.stats()["transactions"]
     check_whole([opened()], [f"n{number}" for number in range(4)])
+
+
+@pytest.mark.parametrize("when", ["before", "middle", "after"])
+def test_threads_whose_connection_is_cut_again_and_again_write_all_once(opened, servers, url, when):
+    from tests.support.cutting_proxy import CuttingProxy
+
+    proxy, chance = CuttingProxy(servers.primary.port), random.Random(when)
+    store = opened(url.replace(url.partition("@")[2].partition("/")[0], f"127.0.0.1:{proxy.port}"))
+
+    acknowledged: list[str] = []
+
+    def add(mine: int) -> None:
+        for number in range(60):
+            acknowledged.append(store.add_node("fact", {"says": number}, id=f"n{mine}-{number}").id)
+
+    with ThreadPoolExecutor(8) as pool:
+        adding = [pool.submit(add, mine) for mine in range(8)]
+        while not all(each.done() for each in adding):
+            proxy.cut(b'"says":', when)
+            more = len(acknowledged) + chance.randint(1, 40)
+            until(lambda more=more: len(acknowledged) >= more or all(each.done() for each in adding))
+    for each in adding:
+        each.result()
+
+    proxy.close()
+    assert 480 == len(acknowledged) and proxy.cuts > 3
+    check_whole([opened()], acknowledged)
+
+
+@pytest.mark.parametrize("when", ["before", "middle", "after"])
+def test_threads_whose_server_goes_away_know_what_was_kept_and_what_is_unknown(opened, servers, url, when):
+    from tests.support.cutting_proxy import CuttingProxy
+
+    proxy = CuttingProxy(servers.primary.port)
+    store = opened(url.replace(url.partition("@")[2].partition("/")[0], f"127.0.0.1:{proxy.port}"))
+    store._core.journal.cluster.patience = 0.3
+    outcomes: dict[str | None, list[str]] = {"kept": [], "not kept": [], "unknown": []}
+
+    def add(mine: int) -> None:
+        for n in range(10_000):
+            try:
+                store.add_node("fact", {"says": n}, id=f"n{mine}-{n}")
+            except EngineError as error:
+                outcomes[error.outcome].append(f"n{mine}-{n}")
+                return
+            outcomes["kept"].append(f"n{mine}-{n}")
+
+    with ThreadPoolExecutor(8) as pool:
+        for mine in range(8):
+            pool.submit(add, mine)
+        until(lambda: len(outcomes["kept"]) > 100)
+        proxy.close_after_cut = True
+        proxy.cut(b'"says":', when)
+
+    assert 8 == len(outcomes["not kept"]) + len(outcomes["unknown"]) and outcomes["unknown"]
+    again = opened()
+    assert not any(known(again, id) for id in outcomes["not kept"])
+    check_whole([again], outcomes["kept"])
 
 
 def test_a_writer_that_was_stopped_is_fenced(opened, url):
@@ -464,6 +563,26 @@ def test_a_connection_is_encrypted_and_its_server_checked_where_the_address_says
         other.write_bytes(certificate.read_bytes()[:-200])
         with pytest.raises(EngineError, match=r"(?i)certificate|ssl"):
             graphstore.open(f"{at}&sslmode=verify-full&sslrootcert={other}")
+
+
+def test_a_full_disk_beneath_the_copy_loses_nothing_that_the_server_has(opened, tmp_path, url):
+    store = opened(f"{url}&cache={tmp_path / 'copy'}")
+    store.add_node("fact", {"n": 0}, id="before")
+    size = max(each.stat().st_size for each in tmp_path.rglob("*.jsonl"))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        store.add_node("fact", {"n": 1}, id="kept")
+        with pytest.raises(EngineError, match=r"cannot write .*jsonl"):
+            store.node("kept")
+        with pytest.raises(EngineError, match=r"cannot write .*jsonl") as refused:
+            store.add_node("fact", {"n": "y" * (1 << 17)}, id="not kept")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert "not kept" == refused.value.outcome and not known(store, "not kept")
+    assert {"n": 1} == store.node("kept").content
+    check_whole([store, opened()], ["before", "kept"])
 
 
 def test_what_the_server_refuses_is_not_kept_and_the_store_goes_on(opened, servers, url):

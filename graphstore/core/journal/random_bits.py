@@ -1,0 +1,22 @@
+"""Random bits of the system, of which many are asked for at once: each asking lets another thread go first."""
+
+from __future__ import annotations
+
+import os
+
+_AT_ONCE = 512
+_drawn: list[str] = []  # and not given to anybody yet
+
+
+def random_64() -> str:
+    """64 random bits as 16 hex characters, for a salt or an id."""
+    while True:
+        try:
+            return _drawn.pop()
+        except IndexError:
+            fresh = os.urandom(8 * _AT_ONCE).hex()
+            _drawn.extend([fresh[at : at + 16] for at in range(0, len(fresh), 16)])
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drawn.clear)  # the parent gives them
