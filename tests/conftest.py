@@ -125,7 +125,7 @@ def servers() -> Iterator[Pair]:
 
     if not postgres.THERE:
         pytest.skip("needs PostgreSQL's programs: the package postgresql-15")
-    with postgres.pair() as made:
+    with postgres.pair(in_memory=True) as made:
         yield made
 
 

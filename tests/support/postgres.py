@@ -29,6 +29,8 @@ shared_buffers = 32MB
 max_connections = 60
 log_min_messages = warning
 """
+_MEMORY, _NEEDED = Path("/dev/shm"), 4 << 30
+_IN_MEMORY = "max_wal_size = 96MB\n"  # memory is short
 
 
 def free_port() -> int:
@@ -57,11 +59,11 @@ class Server:
         )
         assert found.returncode == 0, f"{program}: {found.stderr}"
 
-    def begin(self) -> None:
+    def begin(self, settings: str = "") -> None:
         """Make an empty primary."""
         self.run("initdb", "-D", str(self.folder), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8")
         with (self.folder / "postgresql.conf").open("a") as file:
-            file.write(_SETTINGS)
+            file.write(_SETTINGS + settings)
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -192,10 +194,10 @@ def _identity() -> dict[str, object]:
 class Pair:
     """A primary and the standby that it waits for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: str = "") -> None:
         self.folder = folder
         self.primary = Server(folder / "primary", free_port())
-        self.primary.begin()
+        self.primary.begin(settings)
         self.primary.start()
         self.standby = self.primary.standby(folder / "standby", free_port())
         self.primary.sql("alter system set synchronous_standby_names = 'standby'")
@@ -217,15 +219,16 @@ class Pair:
 
 
 @contextmanager
-def pair() -> Iterator[Pair]:
-    """Two servers, until the end of the block."""
-    folder = Path(tempfile.mkdtemp(prefix="graphstore-postgres-"))
+def pair(*, in_memory: bool = False) -> Iterator[Pair]:
+    """Two servers, until the end of the block. `in_memory`: their files are in memory where there is room, which outlives a server that is killed."""
+    in_memory = in_memory and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _NEEDED
+    folder = Path(tempfile.mkdtemp(prefix="graphstore-postgres-", dir=_MEMORY if in_memory else None))
     if os.getuid() == 0:
         owner = pwd.getpwnam("postgres")
         os.chown(folder, owner.pw_uid, owner.pw_gid)
     made: Pair | None = None
     try:
-        made = Pair(folder)
+        made = Pair(folder, _IN_MEMORY if in_memory else "")
         yield made
     finally:
         if made is not None:

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from graphstore.core.folder.folder import COPY, Folder
 from graphstore.core.folder.server_file import LOCK, holder
@@ -68,6 +69,18 @@ class ClusterPlace(Folder):
             self._remove_copies()
             journal.begin_anew()
             return super().load(journal, notify)
+
+    def save(
+        self,
+        index: Index,
+        journal: Journal,
+        words: Callable[[], tuple[dict[str, Any], dict[str, Any]] | None],
+        *,
+        anew: bool = False,
+    ) -> None:
+        """As of a folder, where it is kept."""
+        if self._kept:
+            super().save(index, journal, words, anew=anew)
 
     def problems(self, journal: Journal) -> list[Problem]:
         """What is wrong with the server's lines."""

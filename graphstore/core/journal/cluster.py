@@ -168,6 +168,7 @@ class Cluster:
         self._driver = _psycopg()
         self._open: Any = None
         self._prepared: Any = None  # the connection that knows the insert
+        self._names = (b"", b"")  # of the store, and of who tells, as that connection takes them
         self._warned = False
         self._on_its_way: _OnItsWay | None = None  # on the open connection
         self._using = threading.RLock()
@@ -387,7 +388,7 @@ class Cluster:
             return
         try:
             known = self._open is not None and self._open is self._prepared and not self._open.closed
-            if known and self._on_its_way is None and len(next(_chunks(rows))) == len(rows):
+            if known and self._on_its_way is None and sum(map(_size, rows)) < _CHUNK:
                 self._send_off(self._open, rows)
         except self._driver.Error:  # `insert` tells
             pass
@@ -457,29 +458,31 @@ class Cluster:
         return bool(self._answer(connection).command_tuples == len(rows))
 
     def _send(self, connection: Any, rows: Sequence[Row], *, tell: bool = True) -> None:
+        if self._prepared is not connection:
+            connection.pgconn.send_prepare(_INSERT_NAME, _INSERT.encode(), _TYPES)
+            self._answer(connection)
+            encoding = connection.info.encoding
+            self._names = self.where.store.encode(encoding), self._telling.encode(encoding)
+            self._prepared = connection
+        store, telling = self._names
         bodies = [
-            (_int4(at), _int4(n), body)
+            (at, n, body)
             for at, row in enumerate(rows, 1)
             for n, body in enumerate(row.bodies)
             if body != FORGOTTEN
         ]
-        encoding = connection.info.encoding
         values = (
-            self.where.store.encode(encoding),
+            store,
             _int8(rows[0].seq - 1),
             rows[0].prev.encode(),
             _array(_UUID, [row.id for row in rows]),
             _array(_TEXT, [row.digest.encode() for row in rows]),
             _array(_BYTEA, [row.head for row in rows]),
-            _array(_INT4, [at for at, _, _ in bodies]),
-            _array(_INT4, [n for _, n, _ in bodies]),
+            _array(_INT4, [_int4(at) for at, _, _ in bodies]),
+            _array(_INT4, [_int4(n) for _, n, _ in bodies]),
             _array(_BYTEA, [body for _, _, body in bodies]),
-            self._telling.encode(encoding) if tell else None,
+            telling if tell else None,
         )
-        if self._prepared is not connection:
-            connection.pgconn.send_prepare(_INSERT_NAME, _INSERT.encode(), _TYPES)
-            self._answer(connection)
-            self._prepared = connection
         connection.pgconn.send_query_prepared(_INSERT_NAME, values, _BINARY)
 
     def _answer(self, connection: Any) -> Any:
@@ -546,12 +549,16 @@ def _array(type_of: int, items: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
+def _size(row: Row) -> int:
+    return len(row.head) + sum(map(len, row.bodies))
+
+
 def _chunks(rows: Any) -> Iterator[list[Row]]:
     chunk: list[Row] = []
     size = 0
     for row in rows:
         chunk.append(row)
-        size += len(row.head) + sum(map(len, row.bodies))
+        size += _size(row)
         if size >= _CHUNK:
             yield chunk
             chunk, size = [], 0

@@ -608,7 +608,7 @@ def test_what_the_server_refuses_is_not_kept_and_the_store_goes_on(opened, serve
 def test_a_killed_primary_loses_nothing_that_was_acknowledged(seed):
     from tests.support import postgres
 
-    with postgres.pair() as pair:
+    with postgres.pair(in_memory=True) as pair:
         url = pair.url("team")
         writers = [Writing(url, name, 700) for name in ("a", "b", "c")]
         follower = graphstore.open(url, read_only=True)
