@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read.view import Reader
 from graphstore.core.tables.result import Result
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
@@ -35,6 +36,8 @@ _CLOSED = ("versions", "events", "links")
 _STORE = "graphstore.store"
 _COUNTED = ("graphstore.rows", "graphstore.closings", "graphstore.tx")
 _COMPARED = "row,id,node_id,event_id,source,target,tx,tx_from,tx_to,valid_from,valid_to,occurred_at"
+_DISTINCT = frozenset("row id node_id event_id ref subject told_by opened_by closed_by".split())
+_PROSE = frozenset("content text description metadata reason".split())
 _MOST = 10_000  # ids in one statement
 Options = Mapping[str, str]
 
@@ -45,6 +48,15 @@ class Taken(NamedTuple):
     rows: int
     closings: int
     tx: str | None
+
+
+class _Copy(NamedTuple):
+    """A table as it was at a version, the position it had then, and up to which one the store has nothing more for it."""
+
+    table: deltalake.DeltaTable
+    version: int
+    since: Position
+    looked: Position
 
 
 def schema(name: str) -> pa.Schema:
@@ -64,6 +76,7 @@ class Lake:
             raise InvalidError("the address of the tables is empty. Give a folder, or s3://bucket/path.")
         self._options = dict(options or {})
         self._commits = dict.fromkeys(NAMES, 0)
+        self._copies: dict[str, _Copy] = {}
 
     def _table(self, name: str) -> deltalake.DeltaTable | None:
         place = f"{self.uri}/{name}"
@@ -80,25 +93,42 @@ class Lake:
             return Taken(0, 0, None)
         goal = feed.goal(tx)
         counts = [0, 0]
-        for name in NAMES:
+        with no_collecting():
+            for name in NAMES:
+                last = self._copies[name] = self._taken(feed, name, identity, goal[name], counts)
+        return Taken(counts[0], counts[1], str(moment(max(goal["operations"].tx, last.since.tx))))
+
+    def _taken(self, feed: ChangeFeed, name: str, identity: str, goal: Position, counts: list[int]) -> _Copy:
+        """A table after what it does not have yet is appended. `counts`: rows and closings, to count on."""
+        copy = self._copy(name, identity, goal)
+        feed.check(copy.since, copy.table.table_uri)
+        if name == "operations" and self._forget(feed, feed.forgotten(copy.since, goal)):
+            copy = self._copy(name, identity, goal)
+        for part, after in feed.parts(name, copy.looked, goal):
+            counts["tx_to" in part.column_names] += len(part)
+            copy = copy._replace(looked=after._replace(tx=goal.tx))
+            if len(part):
+                copy = self._append(copy, name, part)
+        # what is of another table is looked at once, where it is much
+        if sum(copy.looked[:2]) - sum(copy.since[:2]) >= PART:
+            copy = self._append(copy, name, part)
+        return copy
+
+    def _copy(self, name: str, identity: str, goal: Position) -> _Copy:
+        """A table, made where there is none. One that was read before is read on where there is more for it."""
+        kept = self._copies.get(name)
+        if kept is None:
             table = self._table(name) or self._made(name, identity)
-            since = self._since(table, identity)
-            feed.check(since, table.table_uri)
-            if name == "operations":
-                self._forget(feed, feed.forgotten(since, goal[name]))
-                table = self.there(name)
-            empty = None  # what is of another table is looked at once, where it is much
-            for part, after in feed.parts(name, since, goal[name]):
-                after = after._replace(tx=goal[name].tx)
-                counts["tx_to" in part.column_names] += len(part)
-                if len(part):
-                    self._append(table, name, part, after)
-                    since, empty = after, None
-                else:
-                    empty = part, after
-            if empty is not None and sum(empty[1][:2]) - sum(since[:2]) >= PART:
-                self._append(table, name, *empty)
-        return Taken(counts[0], counts[1], str(moment(max(goal["operations"].tx, since.tx))))
+        elif kept.looked[:2] == goal[:2]:
+            return kept
+        else:
+            table = kept.table
+            with _refused(table.table_uri):
+                table.update_incremental()
+            if table.version() == kept.version:
+                return kept
+        since = self._since(table, identity)
+        return _Copy(table, table.version(), since, since)
 
     def _made(self, name: str, identity: str) -> deltalake.DeltaTable:
         place = f"{self.uri}/{name}"
@@ -110,7 +140,11 @@ class Lake:
                 schema=columns,
                 partition_by=["month"],
                 # no texts in the log: what is erased from the files would stay there
-                configuration={_STORE: identity, "delta.dataSkippingStatsColumns": ",".join(compared)},
+                configuration={
+                    _STORE: identity,
+                    "delta.dataSkippingStatsColumns": ",".join(compared),
+                    "delta.checkpointInterval": "10",
+                },
                 raise_if_key_not_exists=False,
                 storage_options=self._options,
             )
@@ -125,41 +159,57 @@ class Lake:
             )
         return _position(table)
 
-    def _append(self, table: deltalake.DeltaTable, name: str, part: pa.Table, after: Position) -> None:
-        """One commit: rows or closings, and the position they come to."""
+    def _append(self, copy: _Copy, name: str, part: pa.Table) -> _Copy:
+        """One commit: rows or closings, and the position they come to, which was looked at up to them."""
+        table, after = copy.table, copy.looked
         counted = [self._delta.Transaction(*pair) for pair in zip(_COUNTED, after, strict=True)]
         with _refused(table.table_uri):
             self._delta.write_deltalake(
                 table,
                 _laid_out(name, part),
                 mode="append",
+                writer_properties=self._written(name),
                 commit_properties=self._delta.CommitProperties(app_transactions=counted),
+                post_commithook_properties=self._delta.PostCommitHookProperties(cleanup_expired_logs=False),
             )
         self._commits[name] += 1
         if self._commits[name] >= COMPACT_EVERY:
             self.compact(name)
             table.update_incremental()
+        return _Copy(table, table.version(), after, after)
+
+    def _written(self, name: str) -> deltalake.WriterProperties:
+        """How the files of a table are written: a dictionary only of what is repeated, the least and greatest of no prose."""
+        plain = self._delta.ColumnProperties(dictionary_enabled=False)
+        prose = self._delta.ColumnProperties(dictionary_enabled=False, statistics_enabled="NONE")
+        columns = {column: prose if column in _PROSE else plain for column in schema(name).names}
+        columns = {column: how for column, how in columns.items() if column in _DISTINCT | _PROSE}
+        written: deltalake.WriterProperties = self._delta.WriterProperties(
+            compression="ZSTD", compression_level=1, column_properties=columns
+        )
+        return written
 
     def compact(self, name: str) -> None:
         """Make large files of a table's small ones. Files that are no longer used go after a week."""
         table = self.there(name)
         with _refused(table.table_uri):
-            table.optimize.compact()
+            table.optimize.compact(writer_properties=self._written(name))
             table.create_checkpoint()
+            table.cleanup_metadata()
             table.vacuum(dry_run=False)
         self._commits[name] = 0
 
-    def _forget(self, feed: ChangeFeed, forgotten: Mapping[str, list[str]]) -> None:
-        """Write the rows of what the store has forgotten anew, without its contents and reasons, and delete the files that had them."""
+    def _forget(self, feed: ChangeFeed, forgotten: Mapping[str, list[str]]) -> bool:
+        """Write the rows of what the store has forgotten anew, without its contents and reasons, and delete the files that had them. False: nothing is."""
         if not any(forgotten.values()):
-            return
+            return False
         for name, ids in forgotten.items():
             table = self.there(name)
             upto = _position(table)
             for some in _some(ids):
                 with _refused(table.table_uri):
                     table.delete(f"{'node_id' if name == 'versions' else 'id'} IN ({_listed(some)})")
-                self._append(table, name, feed.of_things(name, some, upto), upto)
+                self._append(_Copy(table, 0, upto, upto), name, feed.of_things(name, some, upto))
         table = self.there("operations")
         for batch in table.to_pyarrow_dataset().to_batches(
             columns=["id"], filter=pc.field("reason").is_valid()
@@ -171,6 +221,7 @@ class Lake:
             table = self.there(name)
             with _refused(table.table_uri):
                 table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+        return True
 
     def there(self, name: str) -> deltalake.DeltaTable:
         """A table as it is now. Raises NotFoundError where there is none."""
@@ -199,7 +250,7 @@ def _laid_out(name: str, part: pa.Table) -> pa.Table:
     """Rows or closings in the columns of a table."""
     columns = schema(name)
     begun = "tx_to" if "tx_to" in part.column_names else "tx" if name == "operations" else "tx_from"
-    part = part.append_column("month", pc.strftime(part[begun], format="%Y-%m"))
+    part = part.append_column("month", _months(part[begun]))
     filled = [
         part[field.name].cast(field.type)
         if field.name in part.column_names
@@ -207,6 +258,12 @@ def _laid_out(name: str, part: pa.Table) -> pa.Table:
         for field in columns
     ]
     return pa.table(filled, schema=columns)
+
+
+def _months(column: pa.ChunkedArray) -> pa.Array:
+    """The month of each instant; each instant is written once."""
+    instants = column.unique()
+    return pc.strftime(instants, format="%Y-%m").take(pc.index_in(column, value_set=instants))
 
 
 def export_delta(

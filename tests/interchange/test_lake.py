@@ -158,15 +158,15 @@ def test_a_follower_killed_after_any_commit_loses_nothing_and_doubles_nothing(fo
 def test_of_two_followers_one_is_refused(store, tmp_path):
     lake.export_delta(store, tmp_path / "lake")
     store.add_node("fact", {"late": True}, id="late")
-    behind = lake.Lake(str(tmp_path / "lake"))
-    table = behind.there("versions")
     feed = change_feed.ChangeFeed(store)
+    behind = lake.Lake(str(tmp_path / "lake"))
+    goal = feed.goal()["versions"]
+    copy = behind._copy("versions", feed.identity(), goal)
     lake.export_delta(store, tmp_path / "lake")
 
-    since = change_feed.Position(*feed.goal()["versions"])
-    [(part, after)] = feed.parts("versions", since._replace(rows=since.rows - 1), since)
+    [(part, after)] = feed.parts("versions", copy.since, goal)
     with pytest.raises(ConflictError, match="written by somebody else"):
-        behind._append(table, "versions", part, after)
+        behind._append(copy._replace(looked=after), "versions", part)
     assert [(1,)] == rows(tmp_path / "lake", "SELECT count(*) FROM versions WHERE node_id = 'late'")
 
 

@@ -29,10 +29,11 @@ if __name__ == "__main__":
 
         def then_killed(*args):
             global left
-            once(*args)
+            done = once(*args)
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
+            return done
 
         setattr(copy, name, then_killed)
         copy.take(change_feed.ChangeFeed(store))

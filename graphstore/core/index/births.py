@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from graphstore.core.index.columns import Columns
@@ -90,19 +90,9 @@ class Run:
         self.closed.clear()
 
     def _add_born(self, tx: Instant) -> None:
-        if not self.born:
-            return
-        index, count = self.index, len(self.born)
-        names, events, kinds, scopes = zip(*self.born, strict=True)
-        index.is_event.extend(events)
-        index.born.extend([tx] * count)
-        index.changed.extend([tx] * count)
-        index.kind.extend(kinds)
-        index.key.extend([None] * count)
-        index.scope.extend(scopes)
-        for lists in (index.versions_of, index.rows_of, index.now_of):
-            lists.extend([] for _ in names)
-        index.names.extend(names)
+        if self.born:
+            names, events, kinds, scopes = zip(*self.born, strict=True)
+            grow_things(self.index, names, events, kinds, [None] * len(names), scopes, tx)
 
     def _lead(
         self,
@@ -129,6 +119,27 @@ class Run:
             now_of[ent].append(first + at)
             if said and ent in said:
                 index.say(ent, ver, (start, stop))
+
+
+def grow_things(
+    index: Columns,
+    names: Sequence[str],
+    events: Iterable[bool],
+    kinds: Iterable[str],
+    keys: Iterable[str | None],
+    scopes: Iterable[str],
+    tx: Instant,
+) -> None:
+    """Add new things; neither `ids` nor `slots` lead to them yet."""
+    index.is_event.extend(events)
+    grow(index.born, tx, len(names))
+    grow(index.changed, tx, len(names))
+    index.kind.extend(kinds)
+    index.key.extend(keys)
+    index.scope.extend(scopes)
+    for lists in (index.versions_of, index.rows_of, index.now_of):
+        lists.extend([[] for _ in names])
+    index.names.extend(names)
 
 
 def grow(column: Any, values: Any, count: int) -> None:

@@ -6,18 +6,20 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_MANY = 10_000  # containers
+
 
 @contextmanager
 def no_collecting() -> Iterator[None]:
-    """Pause garbage collection while millions of containers are made that all stay: scanning them repeatedly would cost most."""
+    """Pause garbage collection while containers are made that all stay: where they are millions, scanning them repeatedly would cost most."""
     was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was:
-            if not gc.get_freeze_count():
-                # what was made meanwhile counts as old: else all of it is scanned twice before it does
+            if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+                # so many that were made meanwhile count as old: else all of them are scanned twice before they do
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -6,7 +6,7 @@ from bisect import insort
 from datetime import datetime
 from typing import Any
 
-from graphstore.core.index.births import grow
+from graphstore.core.index.births import grow, grow_things
 from graphstore.core.index.columns import DESCRIBING, RETRACTING, UNDO, Columns, Mark
 from graphstore.core.journal.line import FORGETTING
 from graphstore.values.period import OPEN, Instant, all_recorded, instant, recorded
@@ -96,11 +96,7 @@ def _apply(index: Followed, head: Head, places: Places, lies: tuple[int, int]) -
         index.note_branches(head["branches"], tx)
     first_op, ids = len(index.o_tx), index.ids
     _operations(index, head, places, tx)
-    for name, *more in head.get("entities", ()):
-        if len(more) == 1:
-            index.add_entity(name, True, more[0], None, "", tx)
-        else:
-            index.add_entity(name, False, more[0], more[1], more[2], tx)
+    _things(index, head, tx)
     _versions(index, head, places)
     for row, op in head.get("closed", ()):
         index.close_row(row, tx, first_op + op)
@@ -146,6 +142,23 @@ def _operations(index: Followed, head: Head, places: Places, tx: Instant) -> Non
             index.note_op(number, verb, subject)
         if verb in FORGETTING and subject:
             index.forget(index.ids.get(subject, -1), number)
+
+
+def _things(index: Followed, head: Head, tx: Instant) -> None:
+    things = head.get("entities")
+    if not things:
+        return
+    whole = [
+        thing if len(thing) == 4 else [*thing, None, ""] for thing in things
+    ]  # an event has its type alone
+    names, kinds, keys, scopes = zip(*whole, strict=True)
+    first = len(index.names)
+    grow_things(index, names, [len(thing) == 2 for thing in things], kinds, keys, scopes, tx)
+    if keys.count(None) < len(keys):
+        for ent, slot in enumerate(zip(keys, scopes, strict=True), first):
+            if slot[0] is not None:
+                index.slots.setdefault(slot, []).append(ent)
+    index.ids.update(zip(names, range(first, first + len(names)), strict=True))
 
 
 def _versions(index: Followed, head: Head, places: Places) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,9 +23,10 @@ from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
-from graphstore.values.text import text_of_body
+from graphstore.values.text import own_statements, text_of_body
 
 _BATCH = 8_192
+_APART = 16  # so many places of a column are read for one that is wanted
 _FEW = 64  # texts that are not looked at first for being one and the same
 _MOST = (1 << 31) - 1  # bytes of a column of text
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -34,36 +36,48 @@ _SALT = b',"salt":"'
 
 Place = tuple[int, int]
 Column = Any  # of numbers of the index
+Numbers = Any  # a sequence of them, or what numpy has
 
 
 def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
     """The rows of Node."""
     return pa.table(
         {
-            "id": texts(index.names[ent] for ent in nodes),
-            "kind": texts(index.kind[ent] for ent in nodes),
-            "key": texts(index.key[ent] for ent in nodes),
-            "scope": texts(index.scope[ent] for ent in nodes),
-            "tx_from": instants([index.born[ent] for ent in nodes]),
+            "id": texts(map(index.names.__getitem__, nodes)),
+            "kind": texts(map(index.kind.__getitem__, nodes)),
+            "key": texts(map(index.key.__getitem__, nodes)),
+            "scope": texts(map(index.scope.__getitem__, nodes)),
+            "tx_from": instants(picked(index.born, nodes)),
         }
     )
 
 
 def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
     """The columns of a version beside its content and its periods."""
+    return {"text": texts(map(text_of_body, bodies)), **_circumstances(bodies)}
+
+
+def _circumstances(bodies: Sequence[Json]) -> dict[str, pa.Array]:
     return {
-        "text": texts(map(text_of_body, bodies)),
         "tags": text_lists([body.get("tags") or () for body in bodies]),
-        "trigger": texts(body.get("trigger", "initial") for body in bodies),
-        "source": texts(body.get("source") for body in bodies),
+        "trigger": texts([body.get("trigger", "initial") for body in bodies]),
+        "source": texts([body.get("source") for body in bodies]),
     }
 
 
-def version_columns(index: Index, raw: Raw, versions: Sequence[int]) -> dict[str, pa.Array]:
+def version_columns(index: Index, raw: Raw, versions: Numbers) -> dict[str, pa.Array]:
     """The content of versions as JSON text, and their columns beside it and their periods."""
-    contents, rests = read_contents(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in versions])
-    bodies = [rest or index.tombstone(index.v_ent[ver]) for ver, rest in zip(versions, rests, strict=True)]
-    return {"content": contents, **description_columns(bodies)}
+    places = zip(picked(index.v_pos, versions).tolist(), picked(index.v_len, versions).tolist(), strict=True)
+    bodies = [raw(pos, length) if length else b"" for pos, length in places]
+    contents, rests = _split(bodies)
+    for at, body in enumerate(bodies):
+        if not body:
+            rests[at] = index.tombstone(index.v_ent[versions[at]])
+    return {
+        "content": encoded_texts(contents),
+        "text": texts(_texts_of(contents, rests)),
+        **_circumstances(rests),
+    }
 
 
 def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.Array]:
@@ -153,17 +167,19 @@ def claim_columns(
 
 
 def told_columns(
-    index: Index, told_by: Sequence[int], recorded: Sequence[int], *, named: bool = True
+    index: Index, told_by: Numbers, recorded: Numbers, *, named: bool = True
 ) -> dict[str, pa.Array]:
     """Who said what rows say first, and when. `told_by`: the operation of each, -1 where none is known; `recorded`: when each row was;
     `named`: with the operation itself."""
-    authors, instants_of = index.o_author, index.o_tx
-    told = [instants_of[op] if op >= 0 else at for op, at in zip(told_by, recorded, strict=True)]
+    ops, since = np.asarray(told_by, np.int64), np.asarray(recorded, np.int64)
+    known, told = ops >= 0, since.copy()
+    told[known] = picked(index.o_tx, ops[known])
+    authors = index.o_author
     return {
-        "author": texts([authors[op] if op >= 0 else None for op in told_by]),
+        "author": texts([authors[op] if op >= 0 else None for op in ops.tolist()]),
         "told": instants(told),
-        **({"told_by": names_of(list(told_by))} if named else {}),
-        "remainder": truths([first < at for first, at in zip(told, recorded, strict=True)]),
+        **({"told_by": names_of(ops)} if named else {}),
+        "remainder": _bytes((told < since).tobytes()).cast(pa.bool_()),
     }
 
 
@@ -177,17 +193,19 @@ def texts(values: Iterable[str | None]) -> pa.Array:
     values = values if isinstance(values, list) else list(values)
     if len(values) > _FEW and values.count(values[0]) == len(values):
         return texts(values[:1]).take(numbers(array("i", bytes(4 * len(values)))))
+    there = _there(values)
     known = [value or "" for value in values]
     data = "".join(known).encode()
-    if len(data) == sum(map(len, known)):
-        return _strings(data, map(len, known), _there(values))
-    return _strings(data, (len(value.encode()) for value in known), _there(values))
+    lengths = _lengths(known)
+    if len(data) != lengths.sum():
+        lengths = _lengths([value.encode() for value in known])
+    return _strings(data, lengths, there)
 
 
 def encoded_texts(values: list[bytes | None]) -> pa.Array:
     """A column of text in UTF-8."""
     known = [value or b"" for value in values]
-    return _strings(b"".join(known), map(len, known), _there(values))
+    return _strings(b"".join(known), _lengths(known), _there(values))
 
 
 def text_lists(values: Sequence[Sequence[str]]) -> pa.Array:
@@ -199,9 +217,21 @@ def text_lists(values: Sequence[Sequence[str]]) -> pa.Array:
     )
 
 
-def numbers(values: array[int] | Sequence[int | None]) -> pa.Array:
-    """A column of whole numbers; an array is taken as it is, and so is a column of a saved index."""
-    if isinstance(values, (array, memoryview)):
+def picked(column: Column, places: Any) -> Any:
+    """What a column of the index has at some places, as numpy has it."""
+    places = np.asarray(places, np.int64)
+    if not len(places):
+        return np.empty(0, np.int64)
+    first, last = int(places.min()), int(places.max()) + 1
+    if last - first > _APART * len(places):
+        return np.fromiter(map(column.__getitem__, places.tolist()), np.int64, len(places))
+    # a copy: an array that is looked into cannot grow
+    return np.asarray(memoryview(column[first:last]))[places - first]
+
+
+def numbers(values: Any) -> pa.Array:
+    """A column of whole numbers; an array is taken as it is, and so is a column of a saved index or of numpy."""
+    if isinstance(values, (array, memoryview, np.ndarray)):
         kind = pa.int64() if values.itemsize == 8 else pa.int32()
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.int64())
     return _fixed(pa.int64(), "q", values)
@@ -226,12 +256,12 @@ def single(value: int) -> pa.Scalar:
     return numbers(array("q", (value,)))[0]
 
 
-def instants(values: array[int] | Sequence[int]) -> pa.Array:
+def instants(values: Any) -> pa.Array:
     """A column of instants."""
     return numbers(values).cast(pa.timestamp("us"))
 
 
-def names_of(values: array[int] | Sequence[int]) -> pa.Array:
+def names_of(values: Any) -> pa.Array:
     """A column of numbers as text, null for -1."""
     column = numbers(values)
     return pc.if_else(pc.less(column, single(0)), pa.nulls(1, pa.string())[0], column.cast(pa.string()))
@@ -254,11 +284,16 @@ def _fixed(kind: pa.DataType, code: str, values: Sequence[float | None]) -> pa.A
     return pa.Array.from_buffers(kind, len(found), [there, pa.py_buffer(found)])
 
 
-def _strings(data: bytes, lengths: Iterable[int], there: pa.Buffer | None) -> pa.Array:
+def _strings(data: bytes, lengths: Any, there: pa.Buffer | None) -> pa.Array:
     large = len(data) > _MOST
-    offsets = array("q" if large else "i", accumulate(lengths, initial=0))
+    offsets = np.zeros(len(lengths) + 1, np.int64 if large else np.int32)
+    np.cumsum(lengths, out=offsets[1:])
     kind = pa.large_string() if large else pa.string()
-    return pa.Array.from_buffers(kind, len(offsets) - 1, [there, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return pa.Array.from_buffers(kind, len(lengths), [there, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _lengths(values: Sequence[str] | Sequence[bytes]) -> Any:
+    return np.fromiter(map(len, values), np.int64, len(values))
 
 
 # ------------------------------------------------------------------------------------- bodies in the journal
@@ -273,35 +308,42 @@ def read_bodies(raw: Raw, places: Sequence[Place]) -> list[Json]:
     return found
 
 
-def read_contents(raw: Raw, places: Sequence[Place]) -> tuple[pa.Array, list[Json]]:
-    """The contents at places as JSON text, and the rest of each body, parsed, with its content if it has no text. What was forgotten is empty."""
+def _split(bodies: Sequence[bytes]) -> tuple[list[bytes | None], list[Json]]:
+    """The content of each body as JSON text, and the rest of it but for the salt, parsed: one for all that are alike. What was forgotten is empty."""
     contents: list[bytes | None] = []
     rests: list[bytes] = []
-    for pos, length in places:
-        content, rest = _split(raw(pos, length)) if length else (b"{}", b"{}")
-        contents.append(content)
-        rests.append(rest)
-    bodies: list[Json] = []
-    for lo in range(0, len(rests), _BATCH):
-        bodies += orjson.loads(b"[%b]" % b",".join(rests[lo : lo + _BATCH]))
-    bare = [at for at, body in enumerate(bodies) if body and "text" not in body and contents[at]]
+    for body in bodies:
+        # The keys of a body are sorted: content, salt, then texts and a list of texts. In canonical JSON a quote inside a
+        # text has a backslash before it, so the last `,"salt":"` is the body's own, and before it lies the content.
+        at = body.rfind(_SALT)
+        if at > 0 and body.startswith(_CONTENT) and body[at - 1 : at] == b"}":
+            contents.append(body[len(_CONTENT) - 1 : at])
+            rests.append(body[body.find(b'"', at + len(_SALT)) + 1 :])
+        else:
+            parsed = orjson.loads(body or b'{"content":{}}')
+            content = parsed.pop("content", None)
+            parsed.pop("salt", None)
+            contents.append(None if content is None else dumps(content))
+            rests.append(dumps(parsed)[1:])
+    alike: list[bytes] = list(dict.fromkeys(rests))
+    known: dict[bytes, Json] = {}
+    for lo in range(0, len(alike), _BATCH):
+        batch = alike[lo : lo + _BATCH]
+        parsed = orjson.loads(b"[%b]" % b",".join([b"{" + rest.removeprefix(b",") for rest in batch]))
+        known.update(zip(batch, parsed, strict=True))
+    return contents, [known[rest] for rest in rests]
+
+
+def _texts_of(contents: Sequence[bytes | None], rests: Sequence[Json]) -> list[str | None]:
+    """The text of each description: what `text_of_body` says."""
+    found = [rest.get("text") for rest in rests]
+    bare = [at for at, text in enumerate(found) if text is None and contents[at] is not None]
     for lo in range(0, len(bare), _BATCH):
         batch = bare[lo : lo + _BATCH]
-        parsed = orjson.loads(b"[%b]" % b",".join(contents[at] or b"{}" for at in batch))
-        for at, content in zip(batch, parsed, strict=True):
-            bodies[at]["content"] = content
-    return encoded_texts(contents), bodies
-
-
-def _split(body: bytes) -> tuple[bytes | None, bytes]:
-    # The keys of a body are sorted: content, salt, then texts and a list of texts. In canonical JSON a quote inside a
-    # text has a backslash before it, so the last `,"salt":"` is the body's own, and before it lies the content.
-    at = body.rfind(_SALT)
-    if body.startswith(_CONTENT) and body[at - 1 : at] == b"}":
-        return body[len(_CONTENT) - 1 : at], b"{" + body[at + 1 :]
-    parsed = orjson.loads(body)
-    content = parsed.pop("content", None)
-    return None if content is None else dumps(content), dumps(parsed)
+        parsed = orjson.loads(b"[%b]" % b",".join([contents[at] or b"" for at in batch]))
+        for at, statement in zip(batch, own_statements(parsed), strict=True):
+            found[at] = statement
+    return found
 
 
 # --------------------------------------------------------------------------------------- what holds, as one table

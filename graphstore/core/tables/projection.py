@@ -491,23 +491,26 @@ class Projection:
 
     def op_table(self, lo: int, hi: int) -> pa.Table:
         """The rows [lo, hi) of Op."""
+        import numpy as np
         import pyarrow as pa
 
-        from graphstore.core.tables.arrow_tables import instants, names_of, read_bodies, texts
+        from graphstore.core.tables.arrow_tables import instants, names_of, numbers, read_bodies, texts
 
-        index = self._index
-        places = list(zip(index.o_pos[lo:hi], index.o_len[lo:hi], strict=True))
-        distinct = list(dict.fromkeys(places))
-        bodies = read_bodies(self._journal.raw, distinct)
-        reasons = dict(zip(distinct, (body.get("reason") for body in bodies), strict=True))
+        index, every = self._index, range(lo, hi)
+        lengths = np.asarray(index.o_len[lo:hi])
+        places = np.where(lengths, index.o_pos[lo:hi], 0)
+        _, firsts, which = np.unique(places, return_index=True, return_inverse=True)
+        bodies = read_bodies(
+            self._journal.raw, list(zip(places[firsts].tolist(), lengths[firsts].tolist(), strict=True))
+        )
         return pa.table(
             {
-                "id": names_of(range(lo, hi)),
+                "id": names_of(every),
                 "tx": instants(index.o_tx[lo:hi]),
-                "verb": texts(map(index.o_verb.__getitem__, range(lo, hi))),
-                "subject": texts(map(index.o_subject.__getitem__, range(lo, hi))),
-                "author": texts(map(index.o_author.__getitem__, range(lo, hi))),
-                "reason": texts(reasons.get(place) for place in places),
+                "verb": texts(map(index.o_verb.__getitem__, every)),
+                "subject": texts(map(index.o_subject.__getitem__, every)),
+                "author": texts(map(index.o_author.__getitem__, every)),
+                "reason": texts([body.get("reason") for body in bodies]).take(numbers(which)),
             }
         )
 
@@ -527,6 +530,7 @@ class Projection:
 
     def version_table(self, lo: int, hi: int) -> pa.Table:
         """Those of the rows [lo, hi) that are rows of Version."""
+        import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -534,6 +538,7 @@ class Projection:
             instants,
             names_of,
             numbers,
+            picked,
             single,
             texts,
             told_columns,
@@ -545,12 +550,12 @@ class Projection:
         for row in self._pending:
             if lo <= row < hi:
                 ends[row - lo], closes[row - lo] = OPEN, -1
-        keep = [at for at, ent in enumerate(index.r_ent[lo:hi]) if not index.is_event[ent]]
-        ents = [index.r_ent[lo + at] for at in keep]
-        versions = [index.r_ver[lo + at] for at in keep]
-        chosen = numbers(keep)
-        node_id = texts([index.names[ent] for ent in ents])
-        number = numbers([index.v_num[v] for v in versions])
+        ents, versions = np.asarray(index.r_ent[lo:hi]), np.asarray(index.r_ver[lo:hi])
+        keep = np.flatnonzero(picked(index.is_event, ents) == 0)
+        ents, versions, chosen = ents[keep], versions[keep], numbers(keep)
+        node_id = texts(map(index.names.__getitem__, ents.tolist()))
+        number = numbers(picked(index.v_num, versions))
+        recorded = np.asarray(index.r_tx[lo:hi])[keep]
 
         columns = {
             "row": pc.cast(pc.add(chosen, single(lo)), pa.string()),
@@ -558,9 +563,7 @@ class Projection:
             "ref": pc.binary_join_element_wise(node_id, pc.cast(number, pa.string()), texts(["-v"])[0]),
             "number": number,
             **version_columns(index, self._journal.raw, versions),
-            **told_columns(
-                index, [index.v_op[ver] for ver in versions], [index.r_tx[lo + at] for at in keep]
-            ),
+            **told_columns(index, picked(index.v_op, versions), recorded),
             "valid_from": instants(index.r_from[lo:hi]).take(chosen),
             "valid_to": instants(index.r_to[lo:hi]).take(chosen),
             "tx_from": instants(index.r_tx[lo:hi]).take(chosen),

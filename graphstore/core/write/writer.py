@@ -989,9 +989,10 @@ class Writer(Reader):
         """Follow appended lines. False: the journal is to be read from its beginning, since files were replaced, taken back or damaged."""
         core = self._core
         try:
-            for lines in core.journal.read():
-                for line in lines:
-                    core.index.apply(*line)
+            with no_collecting():
+                for lines in core.journal.read():
+                    for line in lines:
+                        core.index.apply(*line)
         except (FileNotFoundError, DamageError):
             return False
         return True
