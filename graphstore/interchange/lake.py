@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read.view import Reader
 from graphstore.core.tables.result import Result
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
@@ -93,9 +92,8 @@ class Lake:
             return Taken(0, 0, None)
         goal = feed.goal(tx)
         counts = [0, 0]
-        with no_collecting():
-            for name in NAMES:
-                last = self._copies[name] = self._taken(feed, name, identity, goal[name], counts)
+        for name in NAMES:
+            last = self._copies[name] = self._taken(feed, name, identity, goal[name], counts)
         return Taken(counts[0], counts[1], str(moment(max(goal["operations"].tx, last.since.tx))))
 
     def _taken(self, feed: ChangeFeed, name: str, identity: str, goal: Position, counts: list[int]) -> _Copy:

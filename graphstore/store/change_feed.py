@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,7 @@ from graphstore.core.tables.arrow_tables import (
     node_table,
     numbers,
     occurrence_table,
+    picked,
     read_bodies,
     texts,
 )
@@ -218,19 +220,15 @@ class ChangeFeed:
         def look(sight: Sight) -> pa.Table:
             index = sight.index
             if name == "links":
-                rows = list(index.link_closings[low:high])
-                ends, by = index.k_end, index.k_close
+                rows, ends, by = np.asarray(index.link_closings[low:high]), index.k_end, index.k_close
             else:
-                is_event = name == "events"
-                rows = [
-                    row for row in index.closings[low:high] if index.is_event[index.r_ent[row]] == is_event
-                ]
-                ends, by = index.r_end, index.r_close
+                rows, ends, by = np.asarray(index.closings[low:high]), index.r_end, index.r_close
+                rows = rows[picked(index.is_event, picked(index.r_ent, rows)) == (name == "events")]
             return _known(
                 {
                     "row": numbers(rows),
-                    "tx_to": instants([ends[row] for row in rows]),
-                    "closed_by": names_of([by[row] for row in rows]),
+                    "tx_to": instants(picked(ends, rows)),
+                    "closed_by": names_of(picked(by, rows)),
                 }
             )
 
