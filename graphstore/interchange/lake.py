@@ -32,6 +32,7 @@ __all__ = ["Lake", "Taken", "ask", "export_delta", "follow"]
 COMPACT_EVERY = 100
 """Commits of a table after which its small files are made large ones."""
 _CLOSED = ("versions", "events", "links")
+_LARGE = 100 << 20  # bytes of a file
 _STORE = "graphstore.store"
 _COUNTED = ("graphstore.rows", "graphstore.closings", "graphstore.tx")
 _COMPARED = "row,id,node_id,event_id,source,target,tx,tx_from,tx_to,valid_from,valid_to,occurred_at"
@@ -188,10 +189,12 @@ class Lake:
         return written
 
     def compact(self, name: str) -> None:
-        """Make large files of a table's small ones. Files that are no longer used go after a week."""
+        """Make one file of a table's small ones in each month. Files that are no longer used go after a week."""
         table = self.there(name)
         with _refused(table.table_uri):
-            table.optimize.compact(writer_properties=self._written(name))
+            sizes = pa.table(table.get_add_actions())["size_bytes"].to_pylist()
+            if small := _small(sizes):
+                table.optimize.compact(target_size=small, writer_properties=self._written(name))
             table.create_checkpoint()
             table.cleanup_metadata()
             table.vacuum(dry_run=False)
@@ -233,6 +236,17 @@ class Lake:
 
 def _position(table: deltalake.DeltaTable) -> Position:
     return Position(*(table.transaction_version(name) or 0 for name in _COUNTED))
+
+
+def _small(sizes: list[int]) -> int:
+    """How large the small ones of some files are together: without those that are large beside the others. So a row is written anew as often as the rows
+    have become five times as many, and not each time."""
+    total = sum(sizes)
+    for size in sorted(sizes, reverse=True):
+        if 4 * size <= total - size:
+            break
+        total -= size
+    return min(total, _LARGE)
 
 
 def _some(ids: list[str]) -> Iterator[list[str]]:
@@ -290,8 +304,7 @@ def follow(
         done = lake.take(feed)
         if done.rows or done.closings:
             told(done)
-        else:
-            sleep(every)
+        sleep(every)
 
 
 def ask(

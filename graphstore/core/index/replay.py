@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import insort
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -148,12 +150,12 @@ def _things(index: Followed, head: Head, tx: Instant) -> None:
     things = head.get("entities")
     if not things:
         return
-    whole = [
-        thing if len(thing) == 4 else [*thing, None, ""] for thing in things
-    ]  # an event has its type alone
-    names, kinds, keys, scopes = zip(*whole, strict=True)
+    events = [len(thing) == 2 for thing in things]  # an event has its name and its type alone
+    if any(events):
+        things = [[*thing, None, ""][:4] for thing in things]
+    names, kinds, keys, scopes = zip(*things, strict=True)
     first = len(index.names)
-    grow_things(index, names, [len(thing) == 2 for thing in things], kinds, keys, scopes, tx)
+    grow_things(index, names, events, kinds, keys, scopes, tx)
     if keys.count(None) < len(keys):
         for ent, slot in enumerate(zip(keys, scopes, strict=True), first):
             if slot[0] is not None:
@@ -166,16 +168,31 @@ def _versions(index: Followed, head: Head, places: Places) -> None:
     if not versions:
         return
     names, numbers, bodies = zip(*versions, strict=True)
-    ents = list(map(index.ids.__getitem__, names))
+    ents = _ents(index, names)
     there = [places[body] for body in bodies]
-    first, versions_of = len(index.v_ent), index.versions_of
+    first = len(index.v_ent)
     grow(index.v_op, -1, len(ents))
     index.v_num.extend(numbers)
     index.v_pos.extend([pos for pos, _ in there])
     index.v_len.extend([length for _, length in there])
     index.v_ent.extend(ents)
-    for ver, ent in enumerate(ents, first):
-        versions_of[ent].append(ver)
+    for ver, versions in enumerate(_of(index.versions_of, ents), first):
+        versions.append(ver)
+
+
+def _ents(index: Followed, names: tuple[str, ...]) -> Sequence[int]:
+    """The things of these names: a range, where they were added one after the other in this order. That is seen in a part of the time of looking each up."""
+    known, first = index.names, index.ids[names[0]]
+    if isinstance(known, list) and tuple(known[first : first + len(names)]) == names:
+        return range(first, first + len(names))
+    return list(map(index.ids.__getitem__, names))
+
+
+def _of(lists: Any, ents: Sequence[int]) -> Iterable[list[int]]:
+    """The list of each of some things."""
+    if isinstance(ents, range) and isinstance(lists, list):
+        return lists[ents.start : ents.stop]
+    return map(lists.__getitem__, ents)
 
 
 def _rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
@@ -183,13 +200,10 @@ def _rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
     if not rows:
         return
     names, numbers, begun, ended, by = zip(*rows, strict=True)
-    ents = list(map(index.ids.__getitem__, names))
-    v_num, versions_of = index.v_num, index.versions_of
+    ents, v_num = _ents(index, names), index.v_num
     vers = [
-        there[-1]
-        if (there := versions_of[ent]) and v_num[there[-1]] == number
-        else index.version(ent, number)
-        for ent, number in zip(ents, numbers, strict=True)
+        there[-1] if there and v_num[there[-1]] == number else index.version(ent, number)
+        for ent, number, there in zip(ents, numbers, _of(index.versions_of, ents), strict=True)
     ]
     starts, stops = all_recorded(begun), all_recorded(ended)
     ops = [first_op + op for op in by]
@@ -207,14 +221,19 @@ def _rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
     ):  # fmt: skip
         grow(column, values, count)
     index._held.clear()
-    r_from, changed, fell = index.r_from, index.changed, index.fell
-    rows_of, now_of, kept = index.rows_of, index.now_of, index._shaken is not None
-    for row, (ent, start, stop) in enumerate(zip(ents, starts, stops, strict=True), first):
-        changed[ent] = tx
-        if stop < OPEN and (kept or fell.get(ent, OPEN) > tx):
-            index.falls(ent, tx)
-        rows_of[ent].append(row)
-        now = now_of[ent]
+    r_from, fell, kept = index.r_from, index.fell, index._shaken is not None
+    if isinstance(ents, range):
+        index.changed[ents.start : ents.stop] = array("q", (tx,)) * count
+    else:
+        for ent in ents:
+            index.changed[ent] = tx
+    if min(stops) < OPEN:
+        for ent, stop in zip(ents, stops, strict=True):
+            if stop < OPEN and (kept or fell.get(ent, OPEN) > tx):
+                index.falls(ent, tx)
+    lists = zip(_of(index.rows_of, ents), _of(index.now_of, ents), starts, strict=True)
+    for row, (rows, now, start) in enumerate(lists, first):
+        rows.append(row)
         if now and r_from[now[-1]] > start:
             insort(now, row, key=r_from.__getitem__)
         else:

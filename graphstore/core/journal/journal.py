@@ -481,14 +481,13 @@ class Journal:
 
         Raises DamageError when the file ends before, or they do not match their hash; a reader raises EngineError when its writer took them back.
         """
-        segment, offset = pos >> SHIFT, pos & OFFSET
         if self.path is None:
-            return self._memory[offset]
-        block, at = self._blocks.get(pos >> BLOCK), pos & WITHIN
-        if block is not None and at + length <= len(block):
+            return self._memory[pos & OFFSET]
+        block = self._blocks.get(pos >> BLOCK)
+        if block is not None and (at := pos & WITHIN) + length <= len(block):
             return block[at : at + length]
         try:
-            return self._unread(segment, offset, length)
+            return self._unread(pos >> SHIFT, pos & OFFSET, length)
         except DamageError as error:
             self._check_followed(error)
             raise
