@@ -181,6 +181,45 @@ def test_small_files_become_large_ones(store, tmp_path, monkeypatch):
     same(store, tmp_path / "lake")
 
 
+def test_files_are_made_one_with_those_that_are_not_large_beside_them():
+    assert 100 == lake._small([1] * 100)
+    assert 100 == lake._small([100, *[1] * 100])
+    assert 500 == lake._small([100, 100, 100, 100, *[1] * 100])
+    assert 0 == lake._small([100, 1])
+
+
+def test_what_others_append_between_two_looks_is_not_appended_again(store, tmp_path):
+    first, feed = lake.Lake(str(tmp_path / "lake")), change_feed.ChangeFeed(store)
+    first.take(feed)
+    store.add_node("fact", {"by": "another"}, id="another")
+    lake.export_delta(store, tmp_path / "lake")
+    store.add_node("fact", {"by": "the first"}, id="own")
+
+    assert first.take(feed).rows > 0
+    assert first.take(feed)[:2] == (0, 0)
+    same(store, tmp_path / "lake")
+
+
+def test_a_follower_that_goes_on_deletes_what_is_erased(store, tmp_path):
+    copy, feed = lake.Lake(str(tmp_path / "lake")), change_feed.ChangeFeed(store)
+    for number in range(12):
+        store.add_node("fact", {"secret": f"kiwi-{number}"}, id=f"gone-{number}")
+        copy.take(feed)
+        store.erase(f"gone-{number}", reason="asked for")
+        copy.take(feed)
+        store.add_node("fact", {"open": number}, id=f"stays-{number}")
+        copy.take(feed)
+
+    assert [(24,)] == rows(
+        tmp_path / "lake", "SELECT count(*) FROM nodes WHERE id LIKE 'gone-%' OR id LIKE 'stays-%'"
+    )
+    assert [(0, 24)] == rows(
+        tmp_path / "lake",
+        "SELECT count(*) FILTER (content LIKE '%kiwi%'), count(*) FROM versions WHERE node_id LIKE 'gone-%' OR node_id LIKE 'stays-%'",
+    )
+    same(store, tmp_path / "lake")
+
+
 def test_what_is_erased_is_in_no_file(tmp_path):
     with graphstore.open(tmp_path / "store.gs") as store:
         store.add_node("fact", {"secret": "kiwi-7731"}, id="gone", reason="because kiwi-7731")
