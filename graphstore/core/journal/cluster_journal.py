@@ -358,6 +358,8 @@ class ClusterJournal(Journal):
         with self._server:
             self._ready = max(self._ready, ticket)
             self._send()
+            if self.failed:
+                return
             if self._sent_off is None:  # all of it is there, or was taken back
                 self._durable, self._synced = (*self._durable[:3], ticket), ticket
                 return
@@ -370,11 +372,17 @@ class ClusterJournal(Journal):
             self._send()
 
     def _send(self) -> None:
-        """Send what is ready, unless something is on its way. The caller holds `_server`."""
+        """Send what is ready, unless something is on its way. It is in the copy by then: there it is looked for when it is asked for again. Where the disk
+        refuses that, it has `failed`. The caller holds `_server`."""
         if self._sent_off is not None or self._broken or self.failed or not self._pending:
             return
         self._round = threading.Lock()  # first: whoever waits with the old one is ready by now
         if ready := self._pending[: bisect_right(self._pending, self._ready, key=_number)]:
+            try:
+                self._write_out()
+            except EngineError as error:
+                self.failed = str(error)
+                return
             self._sent_off = ready[-1][0], [row for _, rows in ready for row in rows]
             self.cluster.send(self._sent_off[1])
 
@@ -382,8 +390,6 @@ class ClusterJournal(Journal):
         """Wait until the server has what was sent. Returns the state after it. Raises OSError. The caller holds `_server`."""
         assert self._sent_off is not None
         state, rows = self._sent_off
-        with contextlib.suppress(EngineError):  # it is read from memory until the disk takes it
-            self._write_out()
         try:
             kept = self.cluster.insert(rows)
         except EngineError as error:
