@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -217,6 +216,8 @@ class ChangeFeed:
         return self._store._looked(look)
 
     def _closed(self, name: str, low: int, high: int) -> pa.Table:
+        import numpy as np
+
         def look(sight: Sight) -> pa.Table:
             index = sight.index
             if name == "links":

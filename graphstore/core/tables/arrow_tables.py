@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -171,6 +170,8 @@ def told_columns(
 ) -> dict[str, pa.Array]:
     """Who said what rows say first, and when. `told_by`: the operation of each, -1 where none is known; `recorded`: when each row was;
     `named`: with the operation itself."""
+    import numpy as np
+
     ops, since = np.asarray(told_by, np.int64), np.asarray(recorded, np.int64)
     known, told = ops >= 0, since.copy()
     told[known] = picked(index.o_tx, ops[known])
@@ -219,6 +220,8 @@ def text_lists(values: Sequence[Sequence[str]]) -> pa.Array:
 
 def picked(column: Column, places: Any) -> Any:
     """What a column of the index has at some places, as numpy has it."""
+    import numpy as np
+
     places = np.asarray(places, np.int64)
     if not len(places):
         return np.empty(0, np.int64)
@@ -231,7 +234,7 @@ def picked(column: Column, places: Any) -> Any:
 
 def numbers(values: Any) -> pa.Array:
     """A column of whole numbers; an array is taken as it is, and so is a column of a saved index or of numpy."""
-    if isinstance(values, (array, memoryview, np.ndarray)):
+    if isinstance(values, (array, memoryview)) or hasattr(values, "dtype"):
         kind = pa.int64() if values.itemsize == 8 else pa.int32()
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.int64())
     return _fixed(pa.int64(), "q", values)
@@ -285,6 +288,8 @@ def _fixed(kind: pa.DataType, code: str, values: Sequence[float | None]) -> pa.A
 
 
 def _strings(data: bytes, lengths: Any, there: pa.Buffer | None) -> pa.Array:
+    import numpy as np
+
     large = len(data) > _MOST
     offsets = np.zeros(len(lengths) + 1, np.int64 if large else np.int32)
     np.cumsum(lengths, out=offsets[1:])
@@ -293,6 +298,8 @@ def _strings(data: bytes, lengths: Any, there: pa.Buffer | None) -> pa.Array:
 
 
 def _lengths(values: Sequence[str] | Sequence[bytes]) -> Any:
+    import numpy as np
+
     return np.fromiter(map(len, values), np.int64, len(values))
 
 
