@@ -170,6 +170,7 @@ def test_of_two_followers_one_is_refused(store, tmp_path):
     assert [(1,)] == rows(tmp_path / "lake", "SELECT count(*) FROM versions WHERE node_id = 'late'")
 
 
+@pytest.mark.rest
 def test_small_files_become_large_ones(store, tmp_path, monkeypatch):
     monkeypatch.setattr(lake, "COMPACT_EVERY", 8)
     copy = lake.Lake(str(tmp_path / "lake"))
@@ -188,6 +189,7 @@ def test_files_are_made_one_with_those_that_are_not_large_beside_them():
     assert 0 == lake._small([100, 1])
 
 
+@pytest.mark.rest
 def test_what_others_append_between_two_looks_is_not_appended_again(store, tmp_path):
     first, feed = lake.Lake(str(tmp_path / "lake")), change_feed.ChangeFeed(store)
     first.take(feed)
@@ -200,6 +202,7 @@ def test_what_others_append_between_two_looks_is_not_appended_again(store, tmp_p
     same(store, tmp_path / "lake")
 
 
+@pytest.mark.rest
 def test_a_follower_that_goes_on_deletes_what_is_erased(store, tmp_path):
     copy, feed = lake.Lake(str(tmp_path / "lake")), change_feed.ChangeFeed(store)
     for number in range(12):
@@ -272,6 +275,7 @@ def test_a_store_restored_to_an_earlier_state_is_refused(store, tmp_path):
             lake.export_delta(earlier, tmp_path / "lake")
 
 
+@pytest.mark.rest
 def test_a_branch_has_tables_of_its_own(store, tmp_path):
     branch = store.branch("idea")
     branch.revise("n", {"n": "on the branch"})
