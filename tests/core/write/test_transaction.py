@@ -56,7 +56,6 @@ def test_a_transaction_is_later_than_each_view_handed_out(store: GraphStore) -> 
     assert [] == view.nodes()
 
 
-@pytest.mark.in_process("looks at the transactions that are known to this process")
 def test_no_transaction_comes_into_a_view_that_another_thread_was_handed() -> None:
     store = graphstore.open(":memory:")  # whose clock goes on between any two looks at it
     told: list[tuple[View, int]] = []
@@ -86,7 +85,6 @@ def test_no_transaction_comes_into_a_view_that_another_thread_was_handed() -> No
     assert not [told[at] for at, count in enumerate(known) if count > told[at][1]]
 
 
-@pytest.mark.in_process("a clock and a time zone that wait are inside this process")
 def test_a_view_is_earlier_than_a_transaction_that_begins_while_it_is_made() -> None:
     clock_was_read, view_has_begun, wrote, handed = (threading.Event() for _ in range(4))
     ticks = count(instant(day("2026-02-01")))
