@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from graphstore.core.folder.folder import COPY, Folder
 from graphstore.core.folder.server_file import LOCK, holder
@@ -44,7 +43,7 @@ class ClusterPlace(Folder):
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_whole(path / COPY, where.shown.encode())
         super().__init__(path)  # which is this process's to write, whatever it may do at the server
-        self.named, self.read_only = where.shown, read_only
+        self.named, self.read_only, self.saves = where.shown, read_only, self._kept
 
     def open_journal(self, durability: str) -> Journal:
         """The copy, which follows the server. Raises InvalidError for any durability but that of each commit."""
@@ -69,18 +68,6 @@ class ClusterPlace(Folder):
             self._remove_copies()
             journal.begin_anew()
             return super().load(journal, notify)
-
-    def save(
-        self,
-        index: Index,
-        journal: Journal,
-        words: Callable[[], tuple[dict[str, Any], dict[str, Any]] | None],
-        *,
-        anew: bool = False,
-    ) -> None:
-        """As of a folder, where it is kept."""
-        if self._kept:
-            super().save(index, journal, words, anew=anew)
 
     def problems(self, journal: Journal) -> list[Problem]:
         """What is wrong with the server's lines."""

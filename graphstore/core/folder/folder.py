@@ -76,6 +76,7 @@ class Folder:
         self.named = MEMORY if path is None else str(path)  # as it was opened
         self.read_only = read_only
         self.follows = read_only  # whether the files are another process's
+        self.saves = not read_only  # whether a copy of the index is saved beside the journal
         self.journal = None if path is None else path / _JOURNAL
         self.tables = path if path is not None and not read_only and own_folder(path) else None
         if path is not None:
@@ -428,7 +429,7 @@ class Folder:
         anew: bool = False,
     ) -> None:
         """Save the copy of the index and the words of its versions, if that saves the next open some work; `anew`: it does."""
-        if self.path is None or self.follows or not index.transactions or index.left:
+        if self.path is None or not self.saves or not index.transactions or index.left:
             return
         if not anew and self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
             return
