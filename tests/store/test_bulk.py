@@ -11,8 +11,8 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, InvalidError
-from graphstore.core.journal import random_bits
 from graphstore.store import bulk
+from graphstore.values import random_bits
 from tests.conftest import Clock, day
 
 

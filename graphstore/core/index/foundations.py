@@ -198,7 +198,7 @@ class Resting:
         return chain.from_iterable(map(self._fallen_of, self._perhaps_fallen()))
 
     def _latest_fallen(self) -> Iterator[_Fallen]:
-        """The same, the latest first: what changed before a fall is not looked at until all of that and later were taken."""
+        """The same, the latest first. What changed last before the latest falls is examined only when those are used up."""
         index, waiting, count = self.index, list[tuple[Instant, int, int, _Fallen]](), 0
         undone = index.undone_last()
         bases = [
@@ -406,10 +406,10 @@ class Resting:
         """What became of a thing here, as far as it counts for a link to it."""
         index = self.index
         if found[0].word == "revised":
-            told = index.told_once(row)
-            if told is None:
-                told = self._told_first(index.k_link[row], self.valid)
-            return [fall for fall in found if fall.op > told]
+            recorded = index.recorded_once(row)
+            if recorded is None:
+                recorded = self._told_first(index.k_link[row], self.valid)
+            return [fall for fall in found if fall.op > recorded]
         if found[0].op < 0:  # nothing is left of it, and its last retraction decides
             period = (index.k_from[row], index.k_to[row])
             removals = index.removals(base, self.tx)

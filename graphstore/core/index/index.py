@@ -197,8 +197,8 @@ class Index(Followed):
             if self.l_kind[link] in UPHOLDING and not self.confirms(link):
                 yield link, self.l_src[link], falling[self.l_kind[link]]
 
-    def told_once(self, row: int) -> int | None:
-        """The operation that told the link of a row, where there was no other."""
+    def recorded_once(self, row: int) -> int | None:
+        """The operation that recorded the link of a row, None where several did."""
         link = self.k_link[row]
         once = len(self.rows_of_link[link]) == 1 and not self.undone_by and link not in self.link_ghosts
         return self.c_op[self.k_claim[row]] if once else None

@@ -40,7 +40,7 @@ MOST_HUBS = 8
 ENOUGH = 64
 """At one read at most so many spans are made of what a thing rests on; it is asked of the judge then, and later reads go on from there."""
 SAVED = 100_000
-"""Of at most so many things that nobody asked for spans are made when an index is saved."""
+"""Of at most so many things that nobody asked for spans are made when an index is saved, and after a load."""
 FORMAT = 1
 """Of saved spans; it rises with each change of what shakes what, or of what is kept."""
 YES, NO, ASK_JUDGE, NOT_KEPT = 1, 0, -1, -2
@@ -400,15 +400,15 @@ class Shaken:
     ) -> Iterator[Span]:
         """The spans over which falls of a foundation reach what rests on it by a row of a link."""
         index = self._index
-        event, told = index.is_event[ent], index.told_once(row)
+        event, recorded = index.is_event[ent], index.recorded_once(row)
         since, until = index.k_from[row], index.k_to[row]
         for begins, ends, falls in own:
             if until <= begins or ends <= since:
                 continue
             part = max(begins, since), min(ends, until)
             revised = falls[0].word == "revised"
-            if revised and told is not None:
-                if "revised" in counts and falls[-1].op > told:
+            if revised and recorded is not None:
+                if "revised" in counts and falls[-1].op > recorded:
                     yield *part, falls[-1].op, falls[-1].op, base, False
                 continue
             for start, stop in self._alike(row, part) if revised else (part,):
@@ -559,11 +559,11 @@ def _over(found: list[Span], upright: list[tuple[Instant, Instant, int]]) -> lis
         if perhaps <= looked:
             continue
         _, _, root, ended = least[0] if reached > looked else (0, 0, _SEVERAL, False)
-        said = reached if reached > looked else -1, perhaps, root, ended
-        if spans and said == last and spans[-1][1] == start:
+        reach = reached if reached > looked else -1, perhaps, root, ended
+        if spans and reach == last and spans[-1][1] == start:
             start = spans.pop()[0]
-        spans.append((start, stop, *said))
-        last = said
+        spans.append((start, stop, *reach))
+        last = reach
     return spans if len(spans) <= FEW else _coarser(spans)
 
 

@@ -25,9 +25,9 @@ from graphstore.core.journal.files import Moves, pwrite_all, sync_folder, write_
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS, check, head_of, spans_of
 from graphstore.core.journal.positions import OFFSET, Line, Place, Position
-from graphstore.core.journal.random_bits import random_64
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, WriteConflictError
+from graphstore.values.random_bits import random_64
 
 _SLICE, _ALONE = (
     0.005,

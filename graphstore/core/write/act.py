@@ -8,7 +8,6 @@ from functools import partial
 from itertools import islice
 
 from graphstore.core.index.index import Index
-from graphstore.core.journal.random_bits import random_64
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.write.drawn_ids import drawn
@@ -20,6 +19,7 @@ from graphstore.values.coordinates import resolve
 from graphstore.values.inputs import at_least_one, printable, text_of
 from graphstore.values.models import Json, Link, Node
 from graphstore.values.period import Instant, Period, TimeLike, coalesce, exactly, overlap
+from graphstore.values.random_bits import random_64
 from graphstore.values.text import described, line
 
 _SECOND = 1_000_000

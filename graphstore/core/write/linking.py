@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from graphstore.core.index.index import Index
-from graphstore.core.journal.random_bits import random_64
 from graphstore.core.read.rows import of_sentence
 from graphstore.core.read.sight import Core, in_time
 from graphstore.core.write.drawn_ids import drawn
@@ -16,6 +15,7 @@ from graphstore.errors import ConflictError, InvalidError
 from graphstore.values.inputs import printable
 from graphstore.values.models import Json
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, overlap, without_all
+from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import Kind, same_maker
 
 Wanted = tuple[Instant | None, Instant]

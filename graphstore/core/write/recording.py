@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, look_for_prints, print_of
-from graphstore.core.journal.random_bits import random_64
 from graphstore.core.write.act import Act
 from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.linking import Claim, Ends, Linking
@@ -17,6 +16,7 @@ from graphstore.values.fingerprints import MENDING, SINGLE, digest
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Recorded
 from graphstore.values.period import OPEN, Instant, period
+from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import creator_of
 
 TOLD_APART = "told apart"

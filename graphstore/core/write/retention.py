@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from graphstore.core.journal.line import GENESIS, compose, dumps
 from graphstore.values import spans
 from graphstore.values.models import Json
 from graphstore.values.period import BEGINNING, OPEN, Instant, moment
+from graphstore.values.random_bits import random_64
 
 if TYPE_CHECKING:
     from graphstore.core.journal.branch_records import BranchRecord
@@ -190,6 +190,6 @@ def without_trace(
     if author is not None:
         head["author"] = author
     told = {} if sums is None else {_SUMS: sums}
-    body = dumps({"reason": text, "salt": os.urandom(8).hex(), **told})
+    body = dumps({"reason": text, "salt": random_64(), **told})
     compose(head, [body], GENESIS)  # the head holds its hash
     return head, [body]

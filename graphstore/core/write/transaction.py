@@ -20,7 +20,6 @@ from graphstore.core.index.columns import DESCRIBING, Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import FIRST, OWN
 from graphstore.core.journal.line import dumps
-from graphstore.core.journal.random_bits import random_64
 from graphstore.errors import ConflictError
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value
@@ -37,6 +36,7 @@ from graphstore.values.period import (
     without,
     without_all,
 )
+from graphstore.values.random_bits import random_64
 
 V = TypeVar("V", bound=Value)
 C = TypeVar("C")

@@ -114,15 +114,15 @@ class _Now(View):
 class _Handed:
     """How late the views are that were handed out. No transaction is at or before that.
 
-    Each thread notes its own, so none waits for another. Who hands a view out notes it first and then looks whether a transaction has begun that is not
-    later; who begins a transaction does the same the other way round. So one of the two sees the other.
+    Each thread records its own, so none waits for another. A reader records the view first and then checks for a transaction that has begun and is not
+    later; a writer begins the transaction first and then checks the views. So one of the two sees the other.
     """
 
     def __init__(self) -> None:
         self._by_thread: dict[int, Instant] = {}
 
     def note(self, at: Instant) -> bool:
-        """Note a view. Whether it is the latest of this thread: else it is as good as handed out already."""
+        """Record a view. Returns whether it is the latest of this thread: an earlier one needs no check."""
         thread = threading.get_ident()
         later = at > self._by_thread.get(thread, -OPEN)
         if later:

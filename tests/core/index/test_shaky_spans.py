@@ -238,7 +238,7 @@ def test_a_process_that_opens_a_saved_store_makes_no_spans(tmp_path: Path) -> No
 
 
 def test_a_load_leaves_no_spans_to_be_made(clock: Clock) -> None:
-    def said(number: int, day: int) -> dict[str, object]:
+    def version(number: int, day: int) -> dict[str, object]:
         at = f"2026-01-0{day}T00:00:00Z"
         return {"node_id": f"n{number}", "content": {"day": day}, "valid_from": at, "tx_from": at}
 
@@ -247,7 +247,7 @@ def test_a_load_leaves_no_spans_to_be_made(clock: Clock) -> None:
         for number in range(1, 30)
     ]
     with graphstore.open(":memory:", clock=clock) as store:
-        versions = [said(number, 1) for number in range(30)] + [said(number, 2) for number in (1, 2, 3)]
+        versions = [version(number, 1) for number in range(30)] + [version(number, 2) for number in (1, 2, 3)]
         store.bulk_load(versions=versions, links=links)
         index = store._core.index
         within = [ent for ent in index.rests if ent in index.tainted]

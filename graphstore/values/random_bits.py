@@ -1,11 +1,11 @@
-"""Random bits of the system, of which many are asked for at once: each asking lets another thread go first."""
+"""Random bits for ids and salts. Many are drawn from the system at once: each such call lets another thread run first."""
 
 from __future__ import annotations
 
 import os
 
 _AT_ONCE = 512
-_drawn: list[str] = []  # and not given to anybody yet
+_drawn: list[str] = []  # and not used yet
 
 
 def random_64() -> str:
@@ -19,4 +19,4 @@ def random_64() -> str:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_drawn.clear)  # the parent gives them
+    os.register_at_fork(after_in_child=_drawn.clear)  # the parent uses them
