@@ -111,7 +111,7 @@ def kernel_first(read: Read) -> Read:
             number = epoch.number
             if not epoch.under_way and not core.closed:
                 here = self._pinned_now()
-                found = by_kernel(core, id, *here._coordinate())
+                found = by_kernel(core, id, here._valid, here._tx)
                 undisturbed = epoch.number == number and (here is self or here._is_undisturbed())
                 if found is not None and undisturbed:
                     return found

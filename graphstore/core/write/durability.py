@@ -29,6 +29,13 @@ class Waiting:
         """Whether a group of this thread is open."""
         return self._thread == threading.get_ident()
 
+    @property
+    def any(self) -> bool:
+        """Whether anything may wait."""
+        return (
+            self._thread != 0 or len(self._unsynced) > 0
+        )  # a group first: what waits in it joins the others as it ends
+
     def begin(self) -> None:
         """Begin a group: its transactions wait for one sync."""
         self._thread = threading.get_ident()

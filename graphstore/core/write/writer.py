@@ -282,21 +282,22 @@ class Writer(Reader):
 
     def _coordinate(self) -> tuple[Instant, Instant]:
         self._usable()
-        work = self._open
+        work, waiting, place = self._open, self._waiting, self._place
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
         now = known = self._now()
-        if self._waiting.mine:
-            return now, now
-        if self._place.shared:  # another process, with another clock, may write anything later than that
+        if place.shared:  # another process, with another clock, may write anything later than that
             known = self._last_tx
         work = (
             self._open
         )  # after the clock and before what waits: so a transaction is seen on its way from one to the other
         if work is not None:
             known = min(known, work.tx - 1)  # other threads see a transaction once it is committed
-        known = min(known, self._waiting.since(self._core.journal.durable) - 1)  # and once it is durable
-        if self.read_only:
+        if waiting.any:
+            if waiting.mine:
+                return now, now
+            known = min(known, waiting.since(self._core.journal.durable) - 1)  # and once it is durable
+        if place.read_only:
             known = max(
                 self._last_tx, self._followed
             )  # what the writer does now is not known here before refresh()
@@ -350,7 +351,7 @@ class Writer(Reader):
         work = self._open  # before what waits, as for `_coordinate`
         if work is not None and work.tx <= at:
             return True
-        return self._waiting.since(self._core.journal.durable) <= at
+        return self._waiting.any and self._waiting.since(self._core.journal.durable) <= at
 
     def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
         if self.read_only:
