@@ -12,7 +12,8 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any
 
-from benchmarks.data import CUT, DAY, Coordinate, Data, Draws, Oracle, description
+from benchmarks.data import Coordinate, Data, Draws, Oracle, description
+from benchmarks.shared import CUT, DAY
 from benchmarks.timing import BareFile, Spread, once, spread
 
 CALLS = {"ours": 100, "sqlite": 100, "floor": 100, "duckdb": 2}

@@ -9,10 +9,8 @@ twenty of what they rest on falls: it ends, or is taken back. Coordinates are dr
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -21,18 +19,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-SEED = 20260130
-DAY = 86_400_000_000
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-START = (datetime(2023, 1, 1, tzinfo=UTC) - EPOCH).days * DAY
-SPAN = 1_000 * DAY
-LATEST = START + 1_021 * DAY
-"""A coordinate that sees all of it: the last one that is drawn."""
-CUT = START + 1_030 * DAY
-"""The world changes here in the writes that are timed."""
-OPEN = 253_402_300_799_999_999
-"""9999-12-31T23:59:59.999999Z."""
+from benchmarks.shared import CAUSES, DAY, LATEST, MILLI, OPEN, SPAN, START
 
+SEED = 20260130
 KINDS = ("fact", "decision", "preference", "task")
 STATES = ("open", "settled", "dropped", "waiting")
 WORDS = tuple(
@@ -40,12 +29,9 @@ WORDS = tuple(
 )
 EVENT_TYPES = ("deploy", "error", "fix", "build", "review")
 LINK_KINDS = ("supersedes", "caused_by", "reference", "derived_from", "supports", "uses")
-CHAIN, CAUSES, DEPTH = 5, 3, 10
+CHAIN, DEPTH = 5, 10
 RESTING, FALLEN = 1 / 3, 1 / 20
 RESTS_ON, GROUNDED = 2, 0.4
-MILLI = 1_000
-"""All instants are whole milliseconds: one of the others knows no finer ones."""
-
 Coordinate = tuple[str, "int | None", "int | None"]
 """An id, a valid time and a transaction time; None is now."""
 WHEN = ("now", "a past day", "any coordinate")
@@ -375,17 +361,6 @@ def description(number: int) -> dict[str, object]:
     }
 
 
-class Clock:
-    """Strictly rising microseconds: the transaction time of the stores that have none of their own."""
-
-    def __init__(self) -> None:
-        self.last = 0
-
-    def __call__(self) -> int:
-        self.last = max(time.time_ns() // 1_000, self.last + 1)
-        return self.last
-
-
 def _instant(at: int | None) -> int:
     return OPEN - 1 if at is None else at
 
@@ -507,17 +482,3 @@ def _events(count: int, instants: Any) -> pa.Table:
             "tx_from": told,
         }
     )
-
-
-def steps(
-    data: Data,
-) -> Iterator[tuple[int, list[dict[str, Any]], list[dict[str, Any]], list[Any], list[Any]]]:
-    """The history as it was told: of each transaction its instant, versions, links, nodes taken back and links taken back."""
-    told: dict[int, tuple[list[Any], list[Any], list[Any], list[Any]]] = {}
-    for place, table in enumerate((data.told, data.links)):
-        for row in table.to_pylist():
-            told.setdefault(row["tx_from"], ([], [], [], []))[place].append(row)
-            if row["tx_to"] != OPEN:
-                told.setdefault(row["tx_to"], ([], [], [], []))[2 + place].append(row)
-    for tx in sorted(told):
-        yield tx, *told[tx]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
-from benchmarks.data import OPEN, Clock, Data
+from benchmarks.shared import OPEN, Clock
 from benchmarks.sqlite_twin import (
     VIEW,
     add_node,
@@ -28,6 +27,11 @@ from benchmarks.sqlite_twin import (
     transaction,
     what_superseded,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from benchmarks.data import Data
 
 SCHEMA = """
 CREATE TABLE node(id VARCHAR PRIMARY KEY, kind VARCHAR NOT NULL);
@@ -74,6 +78,8 @@ def close(store: Store) -> None:
 
 
 def prepare(data: Data) -> dict[str, pa.Table]:
+    import pyarrow as pa
+
     ends = pa.array([OPEN] * data.events.num_rows, pa.int64())
     return {
         "node": data.nodes,

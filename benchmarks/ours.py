@@ -5,19 +5,21 @@ from __future__ import annotations
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 import graphstore
-from benchmarks.data import EPOCH, OPEN, Data
+from benchmarks.shared import EPOCH, OPEN
 from graphstore import recall as recalling
 from graphstore.core.read import kernel as reading
 from graphstore.memory.recall import Recalled
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from benchmarks.data import Data
+
 QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
-Loads = dict[str, pa.Table]
+Loads = dict[str, "pa.Table"]
 Time = datetime | None
 NAMES = (
     graphstore.open,
@@ -201,6 +203,9 @@ def _view(store: graphstore.GraphStore, valid: Time, tx: Time) -> Any:
 
 
 def _aware(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     columns = {}
     for name in table.column_names:
         column = table[name]

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from benchmarks.data import EPOCH, LINK_KINDS, Clock, Data
+from benchmarks.data import LINK_KINDS, Data
+from benchmarks.shared import EPOCH, Clock
 
 NAIVE = EPOCH.replace(tzinfo=None)
 END = datetime.max

@@ -14,7 +14,8 @@ import orjson
 
 from benchmarks import ours
 from benchmarks.arena import Arena, Row
-from benchmarks.data import DAY, START, WHEN, hub, one_node
+from benchmarks.data import WHEN, hub, one_node
+from benchmarks.shared import DAY, START
 from benchmarks.timing import apart, at_most, once
 
 MICRO, MILLI = 1e-6, 1e-3

@@ -16,7 +16,8 @@ import graphstore
 from benchmarks import data as history
 from benchmarks import ours
 from benchmarks.arena import Arena, Row
-from benchmarks.data import DAY, LATEST, SEED
+from benchmarks.data import SEED
+from benchmarks.shared import DAY, LATEST, START
 from benchmarks.timing import once, race, together
 from graphstore.core.search.search import text_of_event, text_of_node
 from graphstore.core.search.words import Analyzer
@@ -39,7 +40,7 @@ def recalled(arena: Arena) -> Iterator[Row]:
     calls = [(f"{chance.choice(history.WORDS)} {chance.randrange(100)}", *now) for _ in range(20)]
     took = race({"ours": lambda: together(partial(ours.recall, store), calls)}, arena.turns)
     yield arena.row("recall, a common word and a number", took, 2 * MILLI, "")
-    when = [ours.at(history.START + days * DAY) for days in range(500, 500 + arena.rounds)]
+    when = [ours.at(START + days * DAY) for days in range(500, 500 + arena.rounds)]
     seconds = median(once(partial(ours.recall, store, text, at, at))[0] for at in when)
     yield arena.row("recall at a coordinate never seen", {"ours": seconds}, 5 * MILLI, "")
 

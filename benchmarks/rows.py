@@ -21,7 +21,6 @@ from benchmarks import data as history
 from benchmarks import ours, raw_kuzu
 from benchmarks.arena import Arena, Budget, Row, loaded
 from benchmarks.branches import branches
-from benchmarks.data import CUT, DAY
 from benchmarks.event_log import event_log
 from benchmarks.lake import lake
 from benchmarks.memory import memory
@@ -32,6 +31,7 @@ from benchmarks.resting import resting
 from benchmarks.searching import searched
 from benchmarks.server import agent_starts, served, server
 from benchmarks.sessions import sessions
+from benchmarks.shared import CUT, DAY, START
 from benchmarks.timeline import timeline
 from benchmarks.timing import apart, once, process, race, together
 from benchmarks.topics import topics
@@ -91,7 +91,7 @@ def whole_view(arena: Arena) -> Iterator[Row]:
     times: dict[str, list[float]] = {}
     wrong: set[str] = set()
     for turn in range(arena.turns):
-        instant, right = history.START + (300 + turn * step) * DAY, None
+        instant, right = START + (300 + turn * step) * DAY, None
         for name, twin, store in arena.asking("view_to_arrow"):
             seconds, answer = once(partial(twin.view_to_arrow, store, twin.at(instant)))
             times.setdefault(name, []).append(seconds)
@@ -113,7 +113,7 @@ def whole_view(arena: Arena) -> Iterator[Row]:
 
 
 def query(arena: Arena) -> Iterator[Row]:
-    when = [history.START + days * DAY for days in (500, 600, 700, 800, 900)][: arena.rounds]
+    when = [START + days * DAY for days in (500, 600, 700, 800, 900)][: arena.rounds]
     answers: dict[str, list[Any]] = {}
     took: dict[str, list[float]] = {name: [] for name, _, _ in arena.asking("ask")}
     askable = list(arena.asking("ask"))
@@ -347,7 +347,7 @@ def opening(arena: Arena) -> Iterator[Row]:
         took = {}
         for name in ("ours", "sqlite", "duckdb"):
             if name in stores:
-                at = history.START + 600 * DAY
+                at = START + 600 * DAY
                 after = _child(arena, name, "open", stores[name], coordinate, right, at)
                 took[name] = float(after["resident_after_query"])
         yield arena.row("memory, after a view.query", took, memory_after, "", unit="B")

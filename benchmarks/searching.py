@@ -14,8 +14,8 @@ import graphstore
 from benchmarks import data as history
 from benchmarks import ours
 from benchmarks.arena import Arena, Row
-from benchmarks.data import DAY, LATEST, START
 from benchmarks.recall import ranked
+from benchmarks.shared import DAY, LATEST, START
 from benchmarks.timing import StopWatch, spread
 
 CALLS = 60

@@ -10,12 +10,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-import pyarrow as pa
 
-from benchmarks.data import OPEN, Clock, Data
+from benchmarks.shared import OPEN, Clock
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from benchmarks.data import Data
 
 SCHEMA = """
 CREATE TABLE node(id TEXT PRIMARY KEY, kind TEXT NOT NULL) WITHOUT ROWID;
@@ -166,6 +170,8 @@ def causes(store: Any, id: str, valid: int, tx: int) -> dict[str, Any]:
 
 
 def view_to_arrow(store: Store, when: int) -> pa.Table:
+    import pyarrow as pa
+
     rows = store.con.execute(VIEW, {"v": when, "t": when}).fetchall()
     names = ("id", "kind", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

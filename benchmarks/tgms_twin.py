@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import tgms
 from tgms.storage.base import make_op
 
-from benchmarks.data import CAUSES, OPEN, Data, steps
+from benchmarks.shared import CAUSES, OPEN, steps
+
+if TYPE_CHECKING:
+    from benchmarks.data import Data
 
 LIMITS = "syncs a commit seven times; no Cypher, no text search, no supersede link; links and chains as ids"
 SOURCE = {"source": "ingest", "provenance_ref": None}

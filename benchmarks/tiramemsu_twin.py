@@ -10,12 +10,15 @@ import time
 from bisect import bisect_right
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from tiramemsu import Database, Iri
 
-from benchmarks.data import CAUSES, MILLI, OPEN, Data, steps
+from benchmarks.shared import CAUSES, MILLI, OPEN, steps
+
+if TYPE_CHECKING:
+    from benchmarks.data import Data
 
 LIMITS = "syncs no commit; does not split periods, no erasure, no export; links and chains as ids"
 SAYS = Iri("urn:says")

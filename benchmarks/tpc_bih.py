@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from benchmarks import ours
 from benchmarks.arena import Arena, Budget, Row, loaded
-from benchmarks.data import DAY, LATEST, OPEN, START, Data
+from benchmarks.data import Data
+from benchmarks.shared import DAY, LATEST, OPEN, START
 from benchmarks.timing import once, race
 from graphstore import GraphStore, Result
 

@@ -12,7 +12,8 @@ from benchmarks import data as history
 from benchmarks import report
 from benchmarks.__main__ import count_of
 from benchmarks.arena import Arena, Row
-from benchmarks.data import OPEN, START, WHEN, Data, Draws, Oracle
+from benchmarks.data import WHEN, Data, Draws, Oracle
+from benchmarks.shared import CAUSES, LATEST, OPEN, START, steps
 from benchmarks.timing import Spread, at_most, spread
 
 pytestmark = pytest.mark.in_process("makes stores of its own, or none")
@@ -84,7 +85,7 @@ def test_what_is_asked_has_the_answer_that_is_wanted(verb, when):
 
     asked = draws(verb, when, 20)
 
-    wanted = {"what_superseded": history.CHAIN, "causes": history.CAUSES}.get(verb)
+    wanted = {"what_superseded": history.CHAIN, "causes": CAUSES}.get(verb)
     for (id, valid, tx), right in asked:
         assert (valid is None, tx is None) == (when == "now", when != "any coordinate")
         assert right is not None and id not in SMALL.written
@@ -95,7 +96,7 @@ def test_what_is_asked_has_the_answer_that_is_wanted(verb, when):
 def test_coordinates_are_drawn_evenly_over_both_times():
     draws = Draws(SMALL, Oracle(SMALL))
     seen = list(draws("links_from", "any coordinate", 400))
-    middle = (START + history.LATEST) // 2
+    middle = (START + LATEST) // 2
 
     late = sum(valid > middle for (_, valid, _), _ in seen)
 
@@ -176,7 +177,7 @@ def test_amounts_are_read_by_people(value, unit, expected):
 
 def test_what_is_told_is_what_holds():
     data: Data = SMALL
-    told = sum(len(versions) for _, versions, *_ in history.steps(data))
-    links = sum(len(links) for _, _, links, *_ in history.steps(data))
+    told = sum(len(versions) for _, versions, *_ in steps(data))
+    links = sum(len(links) for _, _, links, *_ in steps(data))
 
     assert (told, links) == (data.versions.num_rows, data.links.num_rows)
