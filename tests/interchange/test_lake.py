@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import orjson
@@ -56,14 +56,14 @@ def rows(uri: Path, text: str) -> list[tuple]:
     return lake.ask(str(uri), text).tuples()
 
 
-def same(store: GraphStore, uri: Path) -> None:
+def same(store: GraphStore, uri: Path, known: Iterable[str] = DAYS[1::2]) -> None:
     """The tables hold each row that the store's hold, once, and say the same at every coordinate. An event has a row for each period it was believed in."""
     for name, order in TABLES.items():
         if name != "events":
             asked = f"SELECT * FROM {name} ORDER BY {order}"
             assert sql.ask(store, asked).tuples() == rows(uri, asked), name
     for valid in DAYS:
-        for tx in DAYS:
+        for tx in known:
             view = store.as_of(valid=valid, tx=tx)
             at = f"('{valid}', '{tx}')"
             nodes = rows(uri, f"SELECT id, ref, content FROM node_as_of{at}")
@@ -79,7 +79,7 @@ def same(store: GraphStore, uri: Path) -> None:
 def test_the_tables_say_what_the_store_says(store, tmp_path):
     assert lake.export_delta(store, tmp_path / "lake") > 0
 
-    same(store, tmp_path / "lake")
+    same(store, tmp_path / "lake", DAYS)
     assert sql.ask(store, "SELECT * FROM succession_as_of('sessions', now(), now())").tuples() == rows(
         tmp_path / "lake", "SELECT * FROM succession_as_of('sessions', now(), now())"
     )

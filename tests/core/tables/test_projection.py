@@ -170,12 +170,21 @@ def lived(tmp_path: Path, clock: Clock) -> Iterator[GraphStore]:
         yield store
 
 
+@pytest.fixture(scope="module")
+def closed_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Dump, Clock]:
+    """What `closed` copies: the store, what its tables held, and its clock."""
+    path, clock = tmp_path_factory.mktemp("closed") / "memory.gs", Clock()
+    with open_store(path, clock=clock) as store:
+        wander(store, clock, 40, seed=1)
+        return path, dump(store), clock
+
+
 @pytest.fixture
-def closed(lived: GraphStore) -> tuple[Path, Dump]:
+def closed(closed_once: tuple[Path, Dump, Clock], tmp_path: Path, clock: Clock) -> tuple[Path, Dump]:
     """The folder of a store closed well after its tables were used, and what they held."""
-    held = dump(lived)
-    lived.close()
-    return lived.path, held
+    path, held, then = closed_once
+    clock.now = then.now
+    return shutil.copytree(path, tmp_path / "memory.gs"), held
 
 
 def reopened(path: Path, clock: Clock) -> tuple[Dump, list[str]]:
