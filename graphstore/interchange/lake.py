@@ -334,7 +334,9 @@ def _refused(place: str) -> Iterator[None]:
             f"{place} was written by somebody else meanwhile ({_line(error)}). One process follows a store into one place; start it again to go on."
         ) from error
     except (DeltaError, OSError) as error:
-        raise EngineError(f"{place} cannot be written or read: {_line(error)}") from error
+        raise EngineError(
+            f"{place} cannot be written or read: {_line(error)}. Start again with the tables as they were left, or give an empty place."
+        ) from error
 
 
 def _line(error: BaseException) -> str:

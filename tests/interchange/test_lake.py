@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -273,6 +274,20 @@ def test_a_store_restored_to_an_earlier_state_is_refused(store, tmp_path):
         earlier.add_node("fact", {}, id="elsewhere")
         with pytest.raises(ConflictError, match="a transaction that the store has not"):
             lake.export_delta(earlier, tmp_path / "lake")
+
+
+def test_tables_removed_while_they_are_followed_end_it_and_an_empty_place_has_all(store, tmp_path):
+    def removed(_: lake.Taken) -> None:
+        shutil.rmtree(tmp_path / "lake")
+        store.add_node("fact", {}, id="later")
+
+    with pytest.raises(
+        EngineError, match="Start again with the tables as they were left, or give an empty place"
+    ):
+        lake.follow(store, str(tmp_path / "lake"), removed, every=0)
+
+    lake.export_delta(store, tmp_path / "new")
+    assert [(1,)] == rows(tmp_path / "new", "SELECT count(*) FROM nodes WHERE id = 'later'")
 
 
 @pytest.mark.rest
