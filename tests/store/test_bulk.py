@@ -154,6 +154,52 @@ def test_a_wrong_row_after_new_things_leaves_nothing(one, wrong, error):
     assert "right" == one.add_node("fact", {}, id="right").id
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ['{"a":1', '"b":2}', "{},{}"],
+        ['{"a":1},{"b":2', '"c":3}'],
+        ['{"a":[{}', "{}]}", "{},{}"],
+        ['{"a":"x}', '{y"}', "{},{}"],
+        ['{"a":1},{"b":2}', ""],
+        ['{"a":123456789012345678901}'],
+        ['{"a":{"b":123456789012345678901}}'],
+    ],
+)
+def test_texts_that_are_objects_only_together_are_refused(one, wrong):
+    contents = ['{"a":1}', '{"b":2}', *wrong, '{"c":3}']
+    rows = [{"node_id": f"n{n}", "content": content} for n, content in enumerate(contents)]
+
+    with pytest.raises(InvalidError, match="versions row 2: "):
+        one.bulk_load(versions=rows)
+
+    assert [] == one.nodes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"b":1,"a":2}',
+        '{"a":1,"a":2}',
+        '{"a": 1}',
+        '{"a":{"c":[{}],"b":"{"}}',
+        '{"a":"{"}',
+        '{"a":"}"}',
+        '{"a":1e5,"b":123456789012345678,"c":0.10}',
+        '{"a":9223372036854775807}',
+        '{"a":"\\u00e9é\\n"}',
+        "{}",
+    ],
+)
+def test_texts_are_read_alike_whatever_lies_beside_them(one, text):
+    contents = ['{"a":1}', '{"b":"2"}', text, '{"c":3}']
+    rows = [{"node_id": f"n{n}", "content": content} for n, content in enumerate(contents)]
+    one.bulk_load(versions=rows)
+
+    assert [json.loads(content) for content in contents] == [one.node(f"n{n}").content for n in range(4)]
+    assert one.verify().ok
+
+
 def test_an_event_may_not_have_the_id_of_a_new_node(one):
     with pytest.raises(ConflictError, match="versions row 0: 'same' is an event already"):
         one.bulk_load(
