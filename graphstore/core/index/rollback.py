@@ -158,7 +158,7 @@ def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequenc
         for at in kept:
             left[at - first] = 1
         for column in columns:
-            values = array(column.typecode, compress(column[first:], left))
+            values = array(column.typecode, list(compress(column[first:], left)))
             del column[first:]
             column.extend(values)
     vers = [named.get(ver, ver) for ver in index.r_ver[mark.rows :]]
