@@ -7,6 +7,8 @@ CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests wait for disks and other processes half of their time: there are more workers than cores.
 WORKERS := -n $(shell echo $$(($(CORES) + 2))) --dist loadfile
 FEWER  := -n $(shell echo $$(($(CORES) + 1))) --dist loadfile
+# What tests import is compiled once, also where Python is told to keep nothing: else each worker and each process of a test does it anew.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -21,24 +23,24 @@ demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the
 	@$(BIN)/graphstore demo --folder .demo
 
 test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
-	$(BIN)/python -m pytest $(WORKERS) -m "not rest" $(ARGS)
+	$(PYTEST) $(WORKERS) -m "not rest" $(ARGS)
 
 test-rest: $(VENV)/dev test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
-	$(BIN)/python -m pytest $(FEWER) -m rest $(ARGS)
-	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(WORKERS) tests/stories/test_api.py tests/stories/test_branches.py tests/core/write tests/core/read -m "served and not rest" $(ARGS)
+	$(PYTEST) $(FEWER) -m rest $(ARGS)
+	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) tests/stories/test_api.py tests/stories/test_branches.py tests/core/write tests/core/read -m "served and not rest" $(ARGS)
 
 test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
-	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(WORKERS) -m driver $(ARGS)
+	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m driver $(ARGS)
 
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
-	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(WORKERS) -m "served and not rest" $(ARGS)
+	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
 
 test-postgres: $(VENV)/dev  ## the tests of the public methods over PostgreSQL, and of its failures: two servers on loopback
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m postgres $(ARGS)
-	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest $(WORKERS) -m "served and not rest" $(ARGS)
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m postgres $(ARGS)
+	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MINUTES= (480); prints what it wrote and compared
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests/change/test_change_properties.py
+	HYPOTHESIS_PROFILE=fuzz $(PYTEST) tests/change/test_change_properties.py
 	$(BIN)/python -m lab oracle --minutes $(or $(FUZZ_MINUTES),480) $(ARGS)
 
 schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against a server, with both tokens: three minutes
