@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import subprocess
 import sys
@@ -29,6 +30,16 @@ def fact(id: str, **more: Any) -> dict[str, Any]:
     return {"kind": "fact", "content": {"name": id}, "id": id, **more}
 
 
+class _Prompt(uvicorn.Server):
+    """Looks ten times as often whether it is to end."""
+
+    async def main_loop(self) -> None:
+        turn = 0
+        while not await self.on_tick(turn):
+            turn += 1
+            await asyncio.sleep(0.01)
+
+
 @contextlib.contextmanager
 def serve_in_thread(
     store: GraphStore, *, tokens: Tokens | None = TOKENS, loop: str = "auto", **options: Any
@@ -37,7 +48,7 @@ def serve_in_thread(
     made = app(store, tokens=tokens, **options)
     config = run.config(made)
     config.loop = loop
-    server = uvicorn.Server(config)
+    server = _Prompt(config)
     listening = run.listen(run.Listening(port=0))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
