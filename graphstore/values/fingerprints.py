@@ -88,7 +88,7 @@ def fingerprint(type: str, description: str, source: str | None = None) -> str:
     """16 hex characters, the same for reports that differ only in UUIDs, URLs, ISO instants, hex addresses, long numbers and numbers that are
     ids by their place (`User 12`, not `status 404`), and in the hashes, lines and columns of the source."""
     plain = " ".join(_PLACE.sub(_placed, _VARIES.sub("#", description)).split())
-    return digest(type, plain, plain_source(source or ""))
+    return digest(type, plain, plain_source(source) if source else "")
 
 
 def digest(type: str, description: str, source: str | None = None) -> str:

@@ -249,8 +249,21 @@ def print_of(body: Json) -> str:
 
 def look_for_prints(index: Index, raw: Raw) -> None:
     """Collect the fingerprints of all events: read the bodies of those not yet read."""
-    with no_collecting():
-        _look_on(index, raw)
+    if index.looked < len(index.names):
+        with no_collecting():
+            _look_on(index, raw)
+
+
+def note_print(index: Index, ent: int, body: Json) -> None:
+    """Collect the fingerprint of the event recorded last, whose body is at hand, where those of all before it are collected."""
+    if index.looked == ent:
+        _collect(index, ent, body)
+        index.looked = ent + 1
+
+
+def _collect(index: Index, ent: int, body: Json) -> None:
+    if body.get("fingerprint") is not None and "authorized" not in body:  # a message is not a report
+        index.add_print(ent, print_of(body))
 
 
 def _look_on(index: Index, read: Raw) -> None:
@@ -259,9 +272,6 @@ def _look_on(index: Index, read: Raw) -> None:
         ver = index.versions_of[ent][0]
         raw = read(index.v_pos[ver], index.v_len[ver])
         if b'"fingerprint":"' in raw:  # it may be in the metadata only
-            body = orjson.loads(raw)
-            fingerprint = body.get("fingerprint")
-            if fingerprint is not None and "authorized" not in body:  # a message is not a report
-                index.add_print(ent, print_of(body))
+            _collect(index, ent, orjson.loads(raw))
         ent = index.is_event.find(1, ent + 1)
     index.looked = len(index.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import Happened, look_for_prints, print_of
+from graphstore.core.index.occurrences import Happened, look_for_prints, note_print, print_of
 from graphstore.core.write.act import Act
 from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.linking import Claim, Ends, Linking
@@ -88,6 +88,7 @@ class Recording:
         op = self.work.op("record_event", name)
         ent = self.index.add_entity(name, True, report.type, None, "", self.work.tx)
         self.work.describe(ent, [period(when, OPEN)], report.body, op)
+        note_print(self.index, ent, report.body)
         return ent, op
 
     def new_id(self, at: Instant) -> str:
