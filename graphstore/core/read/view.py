@@ -166,7 +166,7 @@ class Reader(Painted):
         """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""
         if not isinstance(value, str):
             return instant(value, what)
-        return resolve(value, what, min(self._coordinate()[0], OPEN), self._names, axis=axis)
+        return resolve(value, what, instant(self.at.valid), self._names, axis=axis)
 
     def _known_by(self, tx: TimeLike) -> Instant:
         """The instant of a tx that these answers know of. Raises InvalidError for a later one."""
