@@ -24,6 +24,7 @@ from graphstore.core.tables.arrow_tables import (
 from graphstore.core.tables.properties import FieldKind, field_kind, property_name
 from graphstore.core.tables.step_functions import grouped, whole
 from graphstore.errors import InvalidError
+from graphstore.values.inputs import optional_text
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, coalesce, without_all
 
@@ -78,6 +79,7 @@ def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | 
     """The rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
     import numpy as np
 
+    optional_text("kind", kind)
     index, core = sight.index, sight.core
     chosen, periods = asked.rows(
         sight, (index.r_from, index.r_to, index.r_tx, index.r_end), index.mark().rows

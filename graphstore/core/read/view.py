@@ -21,7 +21,7 @@ from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
-from graphstore.values.inputs import json_object, text_of, whole_number
+from graphstore.values.inputs import json_object, optional_text, text_of, whole_number
 from graphstore.values.models import (
     Chain,
     Change,
@@ -268,6 +268,7 @@ class Reader(Painted):
         As `nodes`, many times faster: ids, numbers and instants as integers come from memory, contents are read with `content` or a `tag` only.
         Of a store that lies elsewhere it raises InvalidError: ask `nodes`, `events` or `query` there.
         """
+        _refuse_no_text(kind=kind, scope=scope, tag=tag)
         sight = self._sight()
         return list(sight.scan(kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
 
@@ -420,6 +421,7 @@ class Reader(Painted):
 
         `content`: fields of the content and their values, such as `{"session": "s1"}`.
         """
+        _refuse_no_text(kind=kind, scope=scope, tag=tag)
         said = {} if content is None else json_object("content", content)
         sight = self._sight()
         found = []
@@ -447,6 +449,7 @@ class Reader(Painted):
         `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the
         description, whatever the case.
         """
+        _refuse_no_text(type=type, pattern=pattern)
         begin = -OPEN if since is None else self._time(since, "since")
         end = OPEN if until is None else self._time(until, "until")
         bounded = since is not None or until is not None
@@ -789,6 +792,12 @@ class View(Reader):
 
     def __hash__(self) -> int:
         return hash((id(self._core), self._valid, self._tx))
+
+
+def _refuse_no_text(**filters: str | None) -> None:
+    """Raises InvalidError for a filter that is no text: nothing equals it, so the answer would be empty."""
+    for name, value in filters.items():
+        optional_text(name, value)
 
 
 def _attributes(thing: Node | Event) -> dict[str, Any]:
