@@ -32,9 +32,8 @@ class Waiting:
     @property
     def any(self) -> bool:
         """Whether anything may wait."""
-        return (
-            self._thread != 0 or len(self._unsynced) > 0
-        )  # a group first: what waits in it joins the others as it ends
+        # a group first: what waits in it joins the others as it ends
+        return self._thread != 0 or bool(self._unsynced)
 
     def begin(self) -> None:
         """Begin a group: its transactions wait for one sync."""

@@ -95,9 +95,8 @@ def test_a_read_over_a_failed_verb_or_a_new_index_is_read_again(filled: GraphSto
             raise ZeroDivisionError
 
     assert view.node("a") == Counted(core, view._valid, view._tx).node("a")
-    assert tries == (
-        2 if kernel.node is None else 3
-    )  # the kernel is asked first; the last read holds the lock
+    # the kernel is asked first; the last read holds the lock
+    assert tries == (2 if kernel.node is None else 3)
 
 
 def test_the_present_of_a_clock_that_stands_still_is_read_whole(clock: Clock) -> None:
