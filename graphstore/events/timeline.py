@@ -288,7 +288,7 @@ def messages(
     `text`: only those that say each of its words, in any form, as `recall` finds them: a phrase in quotes, `-word`, and `field:value` too; what was
     not authorized is found only with `authorized=False`. `since` and `until`: it happened in [since, until); `recorded_since`: it was recorded after that tx, whenever it happened. The `cursor` of a page goes on after it, at the coordinate of the first page: what is
     recorded meanwhile is in no later page. A store answers at that coordinate itself, a view must be at it. Raises InvalidError for a filter
-    that is none, and for a cursor of another question or view.
+    that is none, for `since` after `until`, and for a cursor of another question or view.
     """
     texts = {
         "sender": sender,
@@ -300,8 +300,7 @@ def messages(
     wanted = _wanted(texts, True if authorized is None and text is not None else authorized)
     if text is not None and not words(text_of("text", text)):
         raise InvalidError(f"text {text!r} has no word. Give what the messages are to say, or leave it out.")
-    begin = -OPEN if since is None else view._time(since, "since")
-    end = OPEN if until is None else view._time(until, "until")
+    begin, end = view._bounds(since, until)
     most = None if limit is None else at_least_one("limit", limit, " or None for no limit")
     known = None if recorded_since is None else view._time(recorded_since, "recorded_since", "tx")
     more_filters = [*([] if text is None else [text]), *([] if known is None else [["recorded", known]])]

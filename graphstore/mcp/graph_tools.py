@@ -62,7 +62,7 @@ from graphstore.store import over_time
 from graphstore.topics import topics
 from graphstore.values import content_diff as differences
 from graphstore.values.models import UPRIGHT, Event, Json, Node, Standing, Version, words
-from graphstore.values.period import instant, iso, moment
+from graphstore.values.period import instant, iso
 from graphstore.values.text import line
 
 _CELL = 2_000  # characters of a text in a row
@@ -96,24 +96,23 @@ class Graph:
         asked = {"about": about, "thread": thread, "sender": sender, "since": since, "until": until}
         question = self._desk.question("timeline", asked, valid, tx, budget_tokens, cursor)
         view = question.view
-        begin = None if since is None else moment(view._time(since, "since"))
-        end = None if until is None else moment(view._time(until, "until"))
+        begin, end = view._bounds(since, until)
         found: Iterable[Entry | Event]
         if thread or sender:
             named = (("thread", thread), ("sender", sender), ("words", about))
             of = " and ".join(f"{name} {value}" for name, value in named if value)
             page = messages.messages(
-                view, thread=thread, sender=sender, text=about, since=begin, until=end, limit=None
+                view, thread=thread, sender=sender, text=about, since=since, until=until, limit=None
             )
             found = [*page, *(event for added in page.added.values() for event in added)]
         elif about is not None:
             of, found = _about(view, about)
         else:
-            of, found = "all events", view.events(since=begin, until=end)
+            of, found = "all events", view.events(since=since, until=until)
         timed = [
             (entry.occurred_at if isinstance(entry, Event) else entry.at, entry.id, entry) for entry in found
         ]
-        kept = [each for each in timed if (not begin or each[0] >= begin) and (not end or each[0] < end)]
+        kept = [each for each in timed if begin <= instant(each[0]) < end]
         kept.sort(key=itemgetter(0, 1), reverse=True)
         return question.page(Timeline, Later([("entries", _entry, entry) for _, _, entry in kept]), of=of)
 

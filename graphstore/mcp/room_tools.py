@@ -32,7 +32,7 @@ from graphstore.memory import memory
 from graphstore.sessions import lineages, questions, worked
 from graphstore.sessions.segments_read import Piece, pieces
 from graphstore.values.models import Value
-from graphstore.values.period import moment
+from graphstore.values.period import instant, moment
 
 T = TypeVar("T")
 _Answered = tuple[list[Any], str | None]
@@ -353,9 +353,8 @@ class _Question(NamedTuple):
 
     def within(self, found: Iterable[T], at: Callable[[T], datetime]) -> list[T]:
         """What lies in [since, until)."""
-        begin = None if self.since is None else moment(self.view._time(self.since, "since"))
-        end = None if self.until is None else moment(self.view._time(self.until, "until"))
-        return [each for each in found if (not begin or at(each) >= begin) and (not end or at(each) < end)]
+        begin, end = self.view._bounds(self.since, self.until)
+        return [each for each in found if begin <= instant(at(each)) < end]
 
     def saying(self, found: Iterable[T], said: Callable[[T], str]) -> list[T]:
         """What says all the words of `about`."""

@@ -181,7 +181,8 @@ def recall(
     `since:2026-03-01`; filters without words give what fits, the newest first. With a `standing` of what does not stand (`ended`, `any`) it is asked as by `mentions`. What rooms keep twice (batches of messages, segments, summaries) is a hit only
     when its kind is named. With `decay` the scores of all rankings are multiplied by what each thing weighs at the coordinate, before they are ranked. What is near in meaning, with an embedder of the store, is a seed too,
     its share the better of the two. `lens`: what is seen at all, and that ranking otherwise. A message that was
-    not authorized is no hit and no way. The hits count as looked up. Raises InvalidError for a number out of range.
+    not authorized is no hit and no way. The hits count as looked up. Raises InvalidError for a number out of range, and when a time is after
+    the one that ends it, be it an argument or in the text.
     """
     _refuse_bad(text, k, hops, fan_out, hop_weight, rrf, direction, decay)
     filters = Filters.of(

@@ -72,8 +72,7 @@ def listed(
     if project is not None:
         known = _of_project(known, project)
     if since is not None or until is not None:
-        begin = -OPEN if since is None else view._time(since, "since")
-        end = OPEN if until is None else view._time(until, "until")
+        begin, end = view._bounds(since, until)
         known = [each for each in known if begin <= each.since[0] < end]
     there = {each.id for each in known}
     agents = Counter(str(each.parent) for each in known if each.agent and each.parent in there)

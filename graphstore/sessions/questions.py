@@ -19,7 +19,7 @@ from graphstore.sessions.session_answers import SessionAnswer, priced, summed
 from graphstore.store import registry
 from graphstore.values.inputs import at_least_one, ids
 from graphstore.values.models import Json, Value
-from graphstore.values.period import OPEN, TimeLike, instant, moment, when
+from graphstore.values.period import TimeLike, instant, moment, when
 from graphstore.values.text import line
 from graphstore.values.time_range import plural
 
@@ -371,8 +371,7 @@ def costs(
 
 def _between(view: Reader, found: list[Piece], since: TimeLike | None, until: TimeLike | None) -> list[Piece]:
     """Those that began in [since, until)."""
-    begin = -OPEN if since is None else view._time(since, "since")
-    return between(found, begin, OPEN if until is None else view._time(until, "until"))
+    return between(found, *view._bounds(since, until))
 
 
 def _spent(piece: Piece, by: str, table: Prices) -> _Spent:

@@ -165,10 +165,9 @@ def work_on(
     """What was done on a project, or on all: each piece of work that began in [since, until), those of one day and session together.
 
     `project`: its path, or the end of it; worktrees and sub-folders belong to it. What sub-agents did counts to the piece they worked for. Raises
-    NotFoundError for a project that no work is known of here, InvalidError when several are meant.
+    NotFoundError for a project that no work is known of here, InvalidError when several are meant or `since` is after `until`.
     """
-    begin = -OPEN if since is None else view._time(since, "since")
-    end = OPEN if until is None else view._time(until, "until")
+    begin, end = view._bounds(since, until)
     there = of_project(pieces(view), project)
     found = between(there, begin, end)
     table = prices(view)
@@ -325,8 +324,7 @@ def files(
     `project`, `since`, `until`: as for `work_on`. Raises InvalidError for an empty path.
     """
     wanted = PurePosixPath(text_of("path", path).replace("\\", "/")).parts
-    begin = -OPEN if since is None else view._time(since, "since")
-    end = OPEN if until is None else view._time(until, "until")
+    begin, end = view._bounds(since, until)
     names = _names(view)
     found = [
         _touched(piece, each, names)
@@ -421,8 +419,7 @@ def search(
     if not asked:
         raise InvalidError(f"text {text!r} has no word to look for. Give one.")
     most = at_least_one("limit", limit)
-    begin = -OPEN if since is None else view._time(since, "since")
-    end = OPEN if until is None else view._time(until, "until")
+    begin, end = view._bounds(since, until)
     names = _names(view)
     there = between(of_project(pieces(view), project), begin, end)
     found = [said for piece in reversed(there) if (said := _said(piece, asked, names)) is not None]

@@ -76,8 +76,7 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
     from graphstore.core.read import history_rows
     from graphstore.core.tables.result import Result
 
-    first = -OPEN if since is None else store._time(since, "since", "tx")
-    last = OPEN if until is None else store._time(until, "until", "tx")
+    first, last = store._bounds(since, until, "tx")
     return Result.of_arrow(store._looked(lambda sight: history_rows.changes(sight, first, last)))
 
 

@@ -74,6 +74,7 @@ def asked(
         if given not in takes:
             raise InvalidError.choice(f"parameter of {name}", given, [*takes, *_COORDINATE])
     view = store.as_of(valid=valid, tx=tx)
+    view._bounds(params.get("since"), params.get("until"))
     usual: dict[str, Any] = {
         **_USUAL,
         "valid": view.at.valid,

@@ -92,7 +92,7 @@ class WholeStore(Writer):
 
     def changes_table(self, since: TimeLike | None = None, until: TimeLike | None = None) -> Result:
         """What each transaction after `since`, up to `until`, changed, as a table: the periods of valid time over which something is said since then (`added`)
-        or no more (`removed`), with its value, who did it and why. A piece that is only written anew is no change."""
+        or no more (`removed`), with its value, who did it and why. A piece that is only written anew is no change. Raises InvalidError when `since` is after `until`."""
         return histories.changes(self, since, until)
 
     def over(
@@ -197,12 +197,11 @@ class WholeStore(Writer):
 
     def changes(self, since: TimeLike | None = None, until: TimeLike | None = None) -> list[Change]:
         """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on. With `until`, only what
-        came by then. `changes_table` has the periods and values."""
-        found = self._changes(since, None)
-        if until is None:
-            return found
-        last = moment(self._time(until, "until", "tx"))
-        return [each for each in found if each.tx <= last]
+        came by then. `changes_table` has the periods and values. Raises InvalidError when `since` is after `until`."""
+        self._usable()
+        _, last = self._bounds(since, until, "tx")
+        found, by = self._changes(since, None), moment(last)
+        return [each for each in found if each.tx <= by]
 
     def _changes(self, since: TimeLike | None, most: int | None) -> list[Change]:
         """As `changes`, at most so many plus the rest of their last transaction."""

@@ -160,6 +160,16 @@ def period(valid_from: Instant, valid_to: Instant) -> Period:
     return valid_from, valid_to
 
 
+def bounds(since: Instant, until: Instant, names: tuple[str, str] = ("since", "until")) -> Period:
+    """The checked bounds of what is looked for, which may be equal. Raises InvalidError when the first is after the second."""
+    if since > until:
+        first, last = names
+        raise InvalidError(
+            f"{first} {exactly(since)} is after {last} {exactly(until)}. Give the earlier time as {first}."
+        )
+    return since, until
+
+
 def overlap(a: Period, b: Period) -> Period | None:
     """The common part of two periods, or None when they only touch or lie apart."""
     start, stop = max(a[0], b[0]), min(a[1], b[1])

@@ -408,7 +408,7 @@ def scanned(view: Any, filters: dict[str, Any]) -> list[Event]:
             "type": st.sampled_from(["TEXT", "note"]),
             "authorized": st.booleans(),
             "since": st.sampled_from([after(1), after(3)]),
-            "until": st.sampled_from([after(2), after(5)]),
+            "until": st.sampled_from([after(3), after(5)]),
         },
     ),
 )

@@ -80,6 +80,12 @@ def test_decisions_lessons_and_errors_are_told_by_what_they_are_about(ana):
     assert [["s1", "s3"]] == found(ana, "errors", "sessions", about="table")
 
 
+@pytest.mark.parametrize("ask", ["work", "decisions", "lessons", "errors", "costs"])
+def test_since_after_until_is_refused(ana, ask):
+    said = ana.refused("sessions", ask=ask, since="2026-02", until="2026-01")
+    assert "since 2026-02-01 is after until 2026-01-01. Give the earlier time as since." in said
+
+
 def test_who_touched_a_file_is_told_the_latest_first(ana):
     assert ["again", "prices", "cart"] == found(ana, "files", "node", about="cart.py")
     assert ["s3", "s1", "s1"] == found(ana, "files", "session", about="src/cart.py")

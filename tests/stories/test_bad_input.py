@@ -14,7 +14,17 @@ from pathlib import Path
 import pytest
 
 import graphstore
-from graphstore import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError, QueryError
+from graphstore import (
+    ConflictError,
+    EngineError,
+    GraphStoreError,
+    InvalidError,
+    NotFoundError,
+    QueryError,
+    recall,
+    sessions,
+    timeline,
+)
 from tests.conftest import Clock
 
 pytestmark = pytest.mark.served
@@ -141,6 +151,45 @@ def test_what_is_no_time_is_refused(store, case):
 )  # fmt: skip
 def test_an_empty_or_inverted_period_is_refused(store, case):
     refused(store, case[1], InvalidError, "period", "2026-0" if "before now" not in case[0] else "2025-01-01")
+
+
+TURNED = {"since": "2026-02-01", "until": "2026-01-15"}
+
+
+@cases(
+    ("events", lambda s, **span: s.events(**span)),
+    ("events of a view", lambda s, **span: s.as_of(valid="2026-01-20").events(**span)),
+    ("changes", lambda s, **span: s.changes(**span)),
+    ("changes as a table", lambda s, **span: s.changes_table(**span)),
+    ("a recipe", lambda s, **span: s.recipe("taken_back", **span)),
+    ("recall", lambda s, **span: recall.recall(s, "tokens", **span)),
+    ("mentions", lambda s, **span: recall.mentions(s, "tokens", **span)),
+    ("messages", lambda s, **span: timeline.messages(s, **span)),
+    ("work", lambda s, **span: sessions.work_on(s, **span)),
+    ("files", lambda s, **span: sessions.files(s, "cart.py", **span)),
+    ("sessions by words", lambda s, **span: sessions.search(s, "cart", **span)),
+    ("costs", lambda s, **span: sessions.costs(s, **span)),
+    ("decisions", lambda s, **span: sessions.decisions(s, **span)),
+    ("lessons", lambda s, **span: sessions.lessons(s, **span)),
+    ("errors again", lambda s, **span: sessions.recurring_errors(s, **span)),
+    ("sessions", lambda s, **span: sessions.listed(s, **span)),
+)
+def test_since_after_until_is_refused_and_the_same_instant_is_not(store, case):
+    words = "since 2026-02-01 is after until 2026-01-15. Give the earlier time as since."
+    refused(store, lambda s: case[1](s, **TURNED), InvalidError, words)
+    case[1](store, since="2026-01-15", until="2026-01-15")
+    case[1](store, since="beginning", until="open")
+
+
+def test_times_in_the_text_of_a_question_are_held_to_the_same_order(store):
+    asked = "tokens since:2026-02-01 until:2026-01-15"
+    words = "since 2026-02-01 is after until 2026-01-15."
+    refused(store, lambda s: recall.recall(s, asked), InvalidError, words)
+    refused(store, lambda s: timeline.messages(s, text=asked), InvalidError, words)
+    refused(store, lambda s: recall.recall(s, "until:2026-01-15", since="2026-02-01"), InvalidError, words)
+    recorded = {"recorded_since": "2026-02-01", "recorded_until": "2026-01-15"}
+    words = "recorded_since 2026-02-01 is after recorded_until 2026-01-15. Give the earlier time as recorded_since."
+    refused(store, lambda s: recall.recall(s, "tokens", **recorded), InvalidError, words)
 
 
 @cases(

@@ -138,6 +138,31 @@ def test_a_naive_datetime_is_refused_with_the_fix(doors: Doors) -> None:
         doors.store.as_of(tx=datetime(2026, 1, 1))
 
 
+def test_every_door_refuses_a_span_that_is_turned_round_with_the_same_words(doors: Doors) -> None:
+    words = "since 2026-02-10 is after until 2026-01-31. Give the earlier time as since."
+    span = {"since": "release", "until": "2026-01-31"}
+
+    with pytest.raises(InvalidError) as error:
+        doors.store.events(**span)
+    assert words == str(error.value)
+    for call in ("events", "changes", "recall/recall", "timeline/messages"):
+        asked = span if call != "recall/recall" else {"text": "fact", **span}
+        status, value, _ = Wire(doors.url).ask("GET", f"/{call}?{urlencode(asked)}")
+        assert (422, "InvalidError", words) == (status, value["error"], value["message"]), call
+    for tool, asked in (
+        ("search", {"query": "fact"}),
+        ("search", {"kind": "fact", "standing": "shaky"}),
+        ("timeline", {}),
+        ("timeline", {"about": "there"}),
+        ("timeline", {"thread": "t"}),
+    ):
+        assert words in doors.asker.refused(tool, **asked, **span), (tool, asked)
+    for command in (["changes"], ["search", "fact"], ["timeline"]):
+        name, *places = command
+        said = refused(name, doors.url, *places, "--since", "release", "--until", "2026-01-31")
+        assert words in " ".join(said.split()), command
+
+
 WRITTEN: dict[str, Callable[[GraphStore], object]] = {
     "add": lambda store: store.add_node("fact", {}, valid_from="7d").valid_from,
     "add until": lambda store: store.add_node("fact", {}, valid_from="2w", valid_to="7d").valid_to,

@@ -12,7 +12,7 @@ from graphstore.errors import InvalidError
 from graphstore.values.inputs import ids
 from graphstore.values.keys import slot_name
 from graphstore.values.models import UPRIGHT, Event, Node, Standing
-from graphstore.values.period import OPEN, Instant, TimeLike, instant
+from graphstore.values.period import OPEN, Instant, TimeLike, bounds, instant
 
 __all__ = ["ANY", "Filters"]
 
@@ -60,6 +60,8 @@ class Filters(NamedTuple):
         for each in sets.get("standing", ()):
             if each not in STANDINGS:
                 raise InvalidError.choice("standing", each, STANDINGS)
+        for first, last in (("since", "until"), ("recorded_since", "recorded_until")):
+            bounds(instants.get(first, -OPEN), instants.get(last, OPEN), (first, last))
         return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
 
     def saying(self, sight: Sight, text: str) -> set[int]:

@@ -42,7 +42,7 @@ from graphstore.values.models import (
     ViewDiff,
 )
 from graphstore.values.painter import Painted
-from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment
+from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -167,6 +167,13 @@ class Reader(Painted):
         if not isinstance(value, str):
             return instant(value, what)
         return resolve(value, what, instant(self.at.valid), self._names, axis=axis)
+
+    def _bounds(self, since: TimeLike | None, until: TimeLike | None, axis: Axis = "valid") -> Period:
+        """The instants of `since` and `until`, each open when it is None. Raises InvalidError when the first is after the second."""
+        return bounds(
+            -OPEN if since is None else self._time(since, "since", axis),
+            OPEN if until is None else self._time(until, "until", axis),
+        )
 
     def _known_by(self, tx: TimeLike) -> Instant:
         """The instant of a tx that these answers know of. Raises InvalidError for a later one."""
@@ -447,11 +454,10 @@ class Reader(Painted):
         """The events that have happened by the coordinate, newest `occurred_at` first; filters are ANDed.
 
         `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the
-        description, whatever the case.
+        description, whatever the case. Raises InvalidError when `since` is after `until`.
         """
         _refuse_no_text(type=type, pattern=pattern)
-        begin = -OPEN if since is None else self._time(since, "since")
-        end = OPEN if until is None else self._time(until, "until")
+        begin, end = self._bounds(since, until)
         bounded = since is not None or until is not None
         sight = self._sight()
         index = sight.index
