@@ -278,7 +278,7 @@ def json_content(text: str) -> dict[str, Any]:
 def parameters(pairs: Iterable[str]) -> dict[str, Any]:
     """Cypher parameters from `name=value`; a value is JSON where it parses, text otherwise."""
     from graphstore.errors import InvalidError
-    from graphstore.values.inputs import json_read
+    from graphstore.values.inputs import json_or_text
 
     params: dict[str, Any] = {}
     for pair in pairs:
@@ -286,9 +286,9 @@ def parameters(pairs: Iterable[str]) -> dict[str, Any]:
         if not equals or not name:
             raise typer.BadParameter(f"{pair!r} is no parameter. Give name=value.", param_hint="--param")
         try:
-            params[name] = json_read(name, value)
-        except InvalidError:
-            params[name] = value
+            params[name] = json_or_text(name, value)
+        except InvalidError as error:
+            raise typer.BadParameter(str(error), param_hint="--param") from None
     return params
 
 

@@ -54,6 +54,7 @@ from graphstore.mcp.read_tools import Reads
 from graphstore.mcp.shapes import shaped
 from graphstore.mcp.write_tools import Writes
 from graphstore.store.store import Store
+from graphstore.values.inputs import distinct, may_lack_a_name
 from graphstore.values.text import clean, clean_json
 
 __all__ = ["INSTRUCTIONS", "PROFILES", "TOOL_SETS", "Profile", "Server", "server"]
@@ -562,6 +563,11 @@ def _refusal(text: str) -> JSONRPCError | None:
     known = id if isinstance(id, str) or type(id) is int else None
     if known is None and isinstance(message, dict) and "method" in message and "id" in message:
         return _refused(None, INVALID_REQUEST, "the id of a request is a text or a whole number")
+    if may_lack_a_name(text.encode(), message):
+        try:
+            json.loads(text, object_pairs_hook=distinct("the message"))
+        except InvalidError as error:
+            return _refused(known, INVALID_REQUEST, str(error).removesuffix("."))
     with suppress(ValueError):
         jsonrpc_message_adapter.validate_json(text, by_name=False)
         return None

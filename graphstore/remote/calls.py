@@ -31,7 +31,7 @@ from graphstore.remote import codec, parameter_types
 from graphstore.remote.answer_types import Components
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
-from graphstore.values.inputs import brief, json_read
+from graphstore.values.inputs import brief, json_or_text
 from graphstore.values.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.values.period import TimeLike
 from graphstore.values.vocabulary import Vocabulary
@@ -604,9 +604,9 @@ def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     for name, texts in found.items():
         hint = call.hints.get(name)
         if hint is None and call.any == "params":
-            params[name] = _loose(texts[0])
+            params[name] = json_or_text(name, texts[0])
         elif name == call.any:
-            args[name] = _loose(texts[0])
+            args[name] = json_or_text(name, texts[0])
         else:
             args[name] = texts[0] if hint is None else _spelt(hint, name, texts)
     if params:
@@ -615,18 +615,11 @@ def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return prepare(call, args)
 
 
-def _loose(text: str) -> Any:
-    try:
-        return json_read("a parameter", text)
-    except InvalidError:
-        return text
-
-
 def _spelt(hint: Any, name: str, texts: list[str]) -> Any:
     members = {get_origin(one) or one for one in _members(hint)}
     text = texts[0]
     if Iterable in members and text[:1] == "[" and len(texts) == 1:
-        return _loose(text)
+        return json_or_text(name, text)
     if len(texts) > 1 or (Iterable in members and str not in members):
         return texts
     if bool in members:
@@ -636,7 +629,7 @@ def _spelt(hint: Any, name: str, texts: list[str]) -> Any:
     if members & {int, float, timedelta} and str not in members:
         return _number(text, name, int if int in members else float)
     is_object = members & {Mapping, dict} or not MODELS.isdisjoint(_within(hint))
-    return _loose(text) if is_object and text[:1] == "{" else text
+    return json_or_text(name, text) if is_object and text[:1] == "{" else text
 
 
 def _number(text: str, name: str, kind: type[int] | type[float]) -> int | float:

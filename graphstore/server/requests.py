@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from graphstore.errors import InvalidError
-from graphstore.values.inputs import json_read, text_of
+from graphstore.values.inputs import distinct, json_read, text_of
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -441,20 +441,18 @@ def _read_in_turns(body: bytes) -> Any:
     try:
         return json.loads(
             body.decode(),
-            object_pairs_hook=_object,
+            object_pairs_hook=distinct("the body"),
             parse_int=_whole,
             parse_float=_real,
             parse_constant=_refuse,
         )
+    except InvalidError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InvalidError(f"the body is not JSON: {error}.") from None
 
 
-# Written in Python, so that the interpreter may turn to another thread in between.
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return dict(pairs)
-
-
+# Written in Python, as `distinct` is, so that the interpreter may turn to another thread in between.
 def _whole(text: str) -> int:
     return int(text)
 

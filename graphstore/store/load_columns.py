@@ -17,6 +17,7 @@ from graphstore.values.inputs import (
     json_object,
     json_read,
     may_hold_long_number,
+    may_lack_a_name,
     printable,
     tags_of,
     text_of,
@@ -319,7 +320,10 @@ def _contents(values: list[Any]) -> list[Json | None]:
     if set(map(type, values)) == {str}:
         with suppress(ValueError, RecursionError):
             found = list(map(orjson.loads, values))
-            if set(map(type, found)) == {dict} and not may_hold_long_number("".join(values).encode()):
+            raw = "".join(values).encode()
+            if set(map(type, found)) == {dict} and not (
+                may_hold_long_number(raw) or may_lack_a_name(raw, found)
+            ):
                 return found
     return [_checked(object_of, value) for value in values]
 
@@ -377,7 +381,8 @@ def object_of(value: Any) -> Any:
     if type(value) is str:
         with suppress(ValueError, RecursionError):
             found = orjson.loads(value)
-            if type(found) is dict and not may_hold_long_number(value.encode()):
+            raw = value.encode()
+            if type(found) is dict and not (may_hold_long_number(raw) or may_lack_a_name(raw, found)):
                 return found
     if isinstance(value, (str, bytes)):
         value, text = json_read(repr(value[:60]), value, kept=True), value

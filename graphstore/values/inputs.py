@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -90,19 +91,58 @@ def _within_64_bits(text: str) -> int:
 def json_read(what: str, text: str | bytes, *, kept: bool = False) -> Any:
     """What a JSON text says. Numbers are read as they are written: one beyond 64 bits is not rounded, and is refused where it would be kept.
 
-    `kept`: refuse it here. Raises InvalidError for what is no JSON, with the place.
+    `kept`: refuse it here. Raises InvalidError for what is no JSON, with the place, and for an object with a name twice.
     """
     try:
         raw = text.encode() if isinstance(text, str) else text
         found = orjson.loads(raw)
+        if may_lack_a_name(raw, found):
+            json.loads(raw, object_pairs_hook=distinct(what))
         if not may_hold_long_number(raw):
             return found
         return json.loads(raw, parse_int=_within_64_bits if kept else int)
     except UnicodeEncodeError:
         raise InvalidError(f"{what} holds a lone surrogate, which is no character. Remove it.") from None
+    except InvalidError:
+        raise
     except (ValueError, RecursionError) as error:  # orjson's errors are ValueErrors
         surrogate = " A lone surrogate is no character." if "surrogate" in str(error) else ""
         raise InvalidError(f"{what} is not JSON: {error}.{surrogate}") from None
+
+
+def may_lack_a_name(raw: bytes, found: Any) -> bool:
+    """Whether a JSON text can have an object with a name twice, of which what was read has the last. Where it has not, it is rarely so."""
+    colons = raw.count(b":")
+    if colons < 2:
+        return False
+    if b"\\u003a" in raw or b"\\u003A" in raw:  # colons as well
+        return True
+    try:
+        return colons != orjson.dumps(found).count(b":")  # what is lost has one at least
+    except TypeError:  # nested deeper than orjson writes
+        return True
+
+
+def distinct(what: str) -> Callable[[list[tuple[str, Any]]], Json]:
+    """Makes objects of their names and values. It raises InvalidError for a name that comes twice in one."""
+
+    def made(pairs: list[tuple[str, Any]]) -> Json:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            raise InvalidError(f"{what} has {twice!r} twice in one object. Give each name once.")
+        return found
+
+    return made
+
+
+def json_or_text(what: str, text: str) -> Any:
+    """What a text says where it is JSON, else the text. Raises InvalidError as `json_read`."""
+    try:
+        orjson.loads(text)
+    except ValueError:
+        return text
+    return json_read(what, text)
 
 
 def _refuse_changed(what: str, value: Any) -> None:

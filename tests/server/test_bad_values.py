@@ -10,8 +10,12 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import hypothesis
+import pyarrow
 import pytest
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import graphstore
@@ -24,6 +28,7 @@ from tests.support.served import TOKENS, Wire, serve_in_thread
 
 mcp = pytest.importorskip("mcp")
 from graphstore import mcp as door  # noqa: E402
+from graphstore.mcp.protocol import message_of  # noqa: E402
 from tests.support.agent import Agent, agent  # noqa: E402
 
 pytestmark = pytest.mark.in_process("has a server of its own")
@@ -295,3 +300,90 @@ def test_numbers_are_read_as_they_are_written():
         json_read("x", f"[{1 << 70}]", kept=True)
     with pytest.raises(InvalidError, match="not JSON"):
         json_read("x", "9" * 5000)
+
+
+# ---------------------------------------------------------------- a name twice in one object
+
+
+TWICE: list[tuple[str, str, str]] = [
+    ("an argument", '{"kind": "fact", "content": {"n": 1}, "content": {"n": 2}}', "'content'"),
+    ("in the content", '{"kind":"fact","content":{"n":1,"n":2}}', "'n'"),
+    ("the same value", '{"kind": "fact", "content": {"n": 1, "n": 1}}', "'n'"),
+    ("further within", '{"kind": "fact", "content": {"a": [{"b": {"n": 1, "m": 2, "n": 3}}]}}', "'n'"),
+    ("written otherwise", '{"kind": "fact", "content": {"n": 1, "\\u006e": 2}}', "'n'"),
+    ("beside a colon written so", '{"kind": "fact", "content": {"n": "\\u003A", "n": "\\u003a"}}', "'n'"),
+    ("in a large body", '{"kind": "fact", "content": {"n": 1, "n": "%s"}}' % ("long: " * 100_000), "'n'"),
+    ("very deep", '{"kind": "fact", "content": %s}' % ('{"n": 1, "n": ' * 300 + "1" + "}" * 300), "'n'"),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "word"), TWICE, ids=[name for name, *_ in TWICE])
+def test_a_server_refuses_a_name_that_is_twice_in_one_object(disk_store, served, name, body, word):
+    for path, sent in (("/add_node", body), ("/batch", f'{{"calls": [["add_node", {body}]]}}')):
+        status, told, _ = Wire(served).ask("POST", path, sent.encode())
+        assert (422, "InvalidError") == (status, told["error"])
+        assert f"the body has {word} twice in one object. Give each name once." == told["message"]
+    assert not disk_store.changes()
+
+
+def test_other_doors_refuse_a_name_that_is_twice_in_one_object(disk_store, served, tmp_path):
+    twice = '{"n": 1, "n": 2}'
+    status, told, _ = Wire(served).ask("GET", f"/query?cypher=RETURN%20$n&n={quote(twice)}")
+    assert (422, "n has 'n' twice in one object. Give each name once.") == (status, told["message"])
+    for loaded in ([twice], [twice, '{"n": 3}']):
+        rows = [{"node_id": str(at), "content": each} for at, each in enumerate(loaded)]
+        with pytest.raises(InvalidError, match="'n' twice in one object"):
+            disk_store.bulk_load(versions=rows)
+        with pytest.raises(InvalidError, match="'n' twice in one object"):
+            disk_store.bulk_load(versions=pyarrow.Table.from_pylist(rows))
+    for command in (
+        ["add-node", served, "fact", twice],
+        ["query", served, "RETURN $n", "--param", f"n={twice}"],
+    ):
+        result = CliRunner().invoke(app, command, env={"COLUMNS": "400", "GRAPHSTORE_TOKEN": TOKENS.write})
+        assert 2 == result.exit_code, result.output
+        assert "'n' twice in one object" in result.output
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
+    message = json.dumps(asked)[:-1] + ', "params": {"name": "search", "name": "get"}}'
+    refused = message_of(message)
+    assert 7 == refused.id
+    assert refused.error.message.startswith(
+        "the message has 'name' twice in one object. Give each name once."
+    )
+    assert not disk_store.changes()
+
+
+JSON_TREES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(':"\\ab', max_size=3),
+    lambda each: (
+        st.lists(each, max_size=3)
+        | st.lists(st.tuples(st.text(':"ab', max_size=2), each), max_size=4).map(tuple)
+    ),
+    max_leaves=20,
+)
+"""Values of JSON; an object is a tuple of its names and values."""
+
+
+def written(tree: Any, colon: str) -> str:
+    if isinstance(tree, tuple):
+        pairs = (f"{written(name, colon)} : {written(each, colon)}" for name, each in tree)
+        return f"{{{' ,'.join(pairs)}}}"
+    if isinstance(tree, list):
+        return f"[{', '.join(written(each, colon) for each in tree)}]"
+    return json.dumps(tree).replace(":", colon)
+
+
+def has_twice(tree: Any) -> bool:
+    if isinstance(tree, tuple):
+        return len(dict(tree)) < len(tree) or any(has_twice(each) for _, each in tree)
+    return isinstance(tree, list) and any(map(has_twice, tree))
+
+
+@hypothesis.given(JSON_TREES, st.sampled_from([":", "\\u003a", "\\u003A"]))
+def test_a_name_twice_is_found_wherever_it_is_and_nowhere_else(tree: Any, colon: str) -> None:
+    text = written(tree, colon)
+    if has_twice(tree):
+        with pytest.raises(InvalidError, match="twice in one object"):
+            json_read("x", text)
+    else:
+        assert json.loads(text) == json_read("x", text)

@@ -180,7 +180,6 @@ def test_texts_that_are_objects_only_together_are_refused(one, wrong):
     "text",
     [
         '{"b":1,"a":2}',
-        '{"a":1,"a":2}',
         '{"a": 1}',
         '{"a":{"c":[{}],"b":"{"}}',
         '{"a":"{"}',
@@ -198,6 +197,14 @@ def test_texts_are_read_alike_whatever_lies_beside_them(one, text):
 
     assert [json.loads(content) for content in contents] == [one.node(f"n{n}").content for n in range(4)]
     assert one.verify().ok
+
+
+def test_a_text_with_a_name_twice_is_refused_whatever_lies_beside_it(one):
+    for beside in ('{"b":2}', '{"b": {"c": 2}}', {"b": 2}):
+        rows = [{"node_id": f"n{n}", "content": each} for n, each in enumerate((beside, '{"a":1,"a":2}'))]
+        with pytest.raises(InvalidError, match="versions row 1: .* has 'a' twice in one object"):
+            one.bulk_load(versions=rows)
+    assert [] == one.nodes()
 
 
 def test_an_event_may_not_have_the_id_of_a_new_node(one):
