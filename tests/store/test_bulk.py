@@ -202,7 +202,7 @@ def test_texts_are_read_alike_whatever_lies_beside_them(one, text):
 def test_a_text_with_a_name_twice_is_refused_whatever_lies_beside_it(one):
     for beside in ('{"b":2}', '{"b": {"c": 2}}', {"b": 2}):
         rows = [{"node_id": f"n{n}", "content": each} for n, each in enumerate((beside, '{"a":1,"a":2}'))]
-        with pytest.raises(InvalidError, match="versions row 1: .* has 'a' twice in one object"):
+        with pytest.raises(InvalidError, match=r"versions row 1: .* has 'a' twice in one object"):
             one.bulk_load(versions=rows)
     assert [] == one.nodes()
 
