@@ -121,19 +121,20 @@ class Over:
                 if told is None or told[1] in missing:
                     raise
                 missing[told[1]] = error
-                at = view.at.valid
-                table = self._store.history_table(
-                    None,
-                    [told[1]],
-                    tx=moment(instant(view.at.tx)),
-                    valid=(at, at + timedelta(microseconds=1)),
-                )
-                known = table.to_arrow().schema
-                kind = str(known.field(told[1]).type) if told[1] in known.names else ""
-                cypher = _without(cypher, told[1], _TYPES.get(kind, "STRING"))
+                cypher = _without(cypher, told[1], self._type_of(view, told[1]))
+
+    def _type_of(self, view: View, name: str) -> str:
+        """The type in Cypher of a field as all nodes have it; that of text where none has."""
+        at = view.at.valid
+        span = {"tx": moment(instant(view.at.tx)), "valid": (at, at + timedelta(microseconds=1))}
+        try:
+            known = self._store.history_table(None, [name], **span).to_arrow().schema
+        except InvalidError:  # no content has ever had it
+            return "STRING"
+        return _TYPES.get(str(known.field(name).type) if name in known.names else "", "STRING")
 
     def nodes(self, kind: str | None = None, fields: Sequence[str] | None = None) -> Result:
-        """The nodes (of a kind) that stand at each instant, with their fields as `history_table` has them."""
+        """The nodes (of a kind) that stand at each instant, with their fields as `history_table` has them. Raises InvalidError for a field that no content has ever had."""
         import pyarrow as pa
 
         from graphstore.core.tables.result import Result

@@ -67,7 +67,8 @@ class WholeStore(Writer):
 
         `tx`: what was believed then, by default now; a pair (from, to), None for an open end: all that was believed at some instant of it. `valid`: what
         holds at some instant of [from, to). `clip` cuts the periods to these. `coalesce_on`: only the id, these columns and the periods, neighbouring
-        periods over which the columns stay the same as one. Raises InvalidError for a span that is empty, and for an unknown column.
+        periods over which the columns stay the same as one. Raises InvalidError for a span that is empty, for an unknown column, and for a field that no
+        content of a node has ever had.
         """
         return histories.history(
             self,

@@ -119,9 +119,30 @@ def test_types_are_those_of_the_kind_and_not_of_the_rows(accounts: GraphStore) -
     assert schema.field("total").type == pyarrow.float64()
     assert accounts.history_table("account", valid=("1990-01-01", "1991-01-01")).to_arrow().schema == schema
     assert (
-        accounts.history_table(fields=["total", "nothing"]).to_arrow().schema.field("total").type
+        accounts.history_table(fields=["total", "region"]).to_arrow().schema.field("total").type
         == pyarrow.string()
     )
+
+
+def test_a_field_that_no_content_has_ever_had_is_refused(accounts: GraphStore) -> None:
+    with pytest.raises(InvalidError, match=r"ever had the field 'totl'\. Nearest: 'total'\. Give fields"):
+        accounts.history_table("account", fields=["region", "totl"])
+    with pytest.raises(InvalidError, match="ever had the field 'id'"):
+        accounts.history_table(fields="id")
+    with pytest.raises(InvalidError, match="ever had the field 'nothing'"):
+        accounts.history_table("account", fields=["nothing"], valid=("1990-01-01", "1991-01-01"))
+
+
+def test_a_field_of_other_kinds_or_times_is_a_column_of_none(store: GraphStore, clock: Clock) -> None:
+    assert [] == store.history_table(fields=["state"]).rows()
+    store.add_node("order", {"total": 1}, id="o")
+    store.add_node("note", {"says": "x"}, id="n")
+    clock.move(days=1)
+    assert [("o", None)] == [(row["id"], row["says"]) for row in store.history_table("order", ["says"])]
+    assert [] == store.history_table("invoice", fields=["anything"]).rows()
+    store.revise("o", {"total": 1, "state": "paid"})
+    before = store.history_table("order", fields=["state"], tx="2026-02-01")
+    assert [("o", None)] == [(row["id"], row["state"]) for row in before]
 
 
 def test_neighbouring_periods_that_say_the_same_are_one(accounts: GraphStore) -> None:

@@ -107,6 +107,9 @@ def test_what_changed_from_one_instant_to_the_next(orders: GraphStore) -> None:
 
 
 def test_a_property_that_nothing_ever_has_is_refused(orders: GraphStore) -> None:
+    for field in ("nothing", "totl"):
+        with pytest.raises(InvalidError, match=f"ever had the field '{field}'"):
+            orders.over(valid=YEAR).nodes("order", fields=["total", field])
     with pytest.raises(QueryError, match="no property 'nothing'"):
         orders.over(valid=YEAR).query("MATCH (n:Node) RETURN n.nothing")
 

@@ -23,7 +23,7 @@ from graphstore.core.tables.arrow_tables import (
 )
 from graphstore.core.tables.properties import FieldKind, field_kind, property_name
 from graphstore.core.tables.step_functions import grouped, whole
-from graphstore.errors import InvalidError
+from graphstore.errors import InvalidError, closest
 from graphstore.values.inputs import optional_text
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, coalesce, without_all
@@ -298,12 +298,26 @@ def _fields(
     """The fields of contents as columns: their types are those of all descriptions of the kind that are known, whatever part is asked for."""
     kinds = _field_kinds(sight, kind)
     names = sorted(kinds) if fields is None else list(dict.fromkeys(fields))
+    if kinds and not kinds.keys() >= set(names):
+        _refuse_unknown(sight, names)
     parsed: list[Json] = orjson.loads(f"[{','.join(each or '{}' for each in contents)}]")
     taken, found = set(_TAKEN), {}
     for name in names:
         values = [content.get(name) for content in parsed]
         found[property_name(name, taken)] = _typed(kinds.get(name, "text"), values)
     return found
+
+
+def _refuse_unknown(sight: Sight, fields: Sequence[str]) -> None:
+    """Raise InvalidError for a field that no content of any kind has ever had: a column of None would pass for an answer."""
+    known = _field_kinds(sight, None)
+    for name in fields:
+        if name not in known:
+            near = closest(name, known)
+            guess = f" Nearest: {', '.join(map(repr, near))}." if near else ""
+            raise InvalidError(
+                f"no content of a node has ever had the field {name!r}.{guess} Give fields of contents; id, kind, text and the periods are columns anyway."
+            )
 
 
 def _field_kinds(sight: Sight, kind: str | None) -> dict[str, FieldKind]:
@@ -326,7 +340,8 @@ def _field_kinds(sight: Sight, kind: str | None) -> dict[str, FieldKind]:
     for body in read_bodies(core.raw, [(index.v_pos[ver], index.v_len[ver]) for ver in versions]):
         for name, value in (body.get("content") or {}).items():
             values.setdefault(name, []).append(value)
-    kept.clear()
+    for other in [each for each in kept if each[1] != which[1]]:
+        del kept[other]
     kept[which] = {name: field_kind(each) for name, each in values.items()}
     return dict(kept[which])
 
