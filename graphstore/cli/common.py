@@ -144,7 +144,7 @@ def _opened(
     place = place_of(path)
     if place.startswith(("http://", "https://")):
         return graphstore.open(place, read_only=read_only, author=author)
-    if place.startswith(_SCHEMES):
+    if place.lower().startswith(_SCHEMES):
         return graphstore.open(place, read_only=read_only, create=create, author=author)
     served = opening.shared(path, author=author) if share else None
     if served is None and read_only:
@@ -196,7 +196,7 @@ def exits_on_sigterm() -> Iterator[None]:
 def place_of(store: Path) -> str:
     """Where a store is, as it was typed: a Path has one slash of an address less."""
     place = str(store)
-    if not place.startswith(_SCHEMES):
+    if not place.lower().startswith(_SCHEMES):
         return place
     scheme, _, host = place.partition(":")
     return f"{scheme}://{host.lstrip('/')}"
@@ -204,7 +204,11 @@ def place_of(store: Path) -> str:
 
 def shown(store: Path) -> str:
     """Where a store is, without a name or password."""
+    from graphstore.core.journal import cluster
+
     place = place_of(store)
+    if cluster.is_cluster(place):
+        return cluster.address(place).shown
     scheme, found, rest = place.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{found}{host.rpartition('@')[2]}{slash}{path}" if found else place

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import graphstore
 from graphstore.cli.command_line import UNLISTED, app
-from graphstore.cli.common import place_of
+from graphstore.cli.common import place_of, shown
 from tests.cli.test_command_line import COMMANDS, refused, run
 from tests.conftest import Clock
 from tests.support.served import serve_in_process
@@ -196,6 +196,13 @@ def test_the_address_of_a_server_is_told_as_it_was_typed():
     assert "http://127.0.0.1:7464" == place_of(Path("http://127.0.0.1:7464"))
     assert "https://a.example" == place_of(Path("https://a.example"))
     assert "team.gs" == place_of(Path("team.gs"))
+
+
+def test_the_address_of_a_store_in_postgresql_is_shown_without_what_lets_in():
+    typed = Path("postgresql://user:s3cret@host/db?store=team&password=s3cret")
+
+    assert "postgresql://host/db?store=team" == shown(typed)
+    assert "POSTGRES://host/db" == place_of(Path("POSTGRES://host/db"))
 
 
 # ---------------------------------------------------------------- a lock that is about to go

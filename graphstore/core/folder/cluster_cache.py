@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from graphstore.core.folder.folder import COPY, Folder
+from graphstore.core.folder.folder import COPY, Folder, opening
 from graphstore.core.folder.server_file import LOCK, holder
 from graphstore.core.index.index import Index
-from graphstore.core.journal.cluster import Cluster, address
+from graphstore.core.journal.cluster import Address, Cluster, address
 from graphstore.core.journal.cluster_journal import ClusterJournal
 from graphstore.core.journal.files import replace_whole
 from graphstore.core.journal.journal import Journal
@@ -32,17 +32,14 @@ class ClusterPlace(Folder):
     def __init__(self, url: str, *, read_only: bool, create: bool) -> None:
         where = address(url)
         self.cluster = Cluster(where, read_only=read_only)
-        self.told = self.cluster.prepare(create=create)
+        try:
+            self.told = self.cluster.prepare(create=create)
+            with opening(where.shown):
+                super().__init__(_made(where))  # this process's to write, whatever it may do at the server
+        except BaseException:
+            self.cluster.close()
+            raise
         self._kept = where.cache is not None
-        if where.cache is None:
-            _remove_left()
-            path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        else:
-            path = Path(where.cache)
-            _check_cache(path)
-            path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_whole(path / COPY, where.shown.encode())
-        super().__init__(path)  # which is this process's to write, whatever it may do at the server
         self.named, self.read_only, self.saves = where.shown, read_only, self._kept
 
     def open_journal(self, durability: str) -> Journal:
@@ -57,8 +54,16 @@ class ClusterPlace(Folder):
     def load(self, journal: Journal, notify: Callable[[str], None]) -> Index:
         """The index of the copy after it has followed the server. A copy that is not the server's, or not whole, is made anew."""
         assert isinstance(journal, ClusterJournal)
-        for notice in self.told:
+        told = self.told
+
+        def tell_once(notice: str) -> None:
+            if notice not in told:
+                told.append(notice)
+                notify(notice)
+
+        for notice in told:
             notify(notice)
+        journal.tell = tell_once
         try:
             journal.catch_up()
             return super().load(journal, notify)
@@ -84,6 +89,19 @@ class ClusterPlace(Folder):
         self.cluster.close()
         if not self._kept and self.path is not None:
             shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _made(where: Address) -> Path:
+    """The folder of a copy, marked as one."""
+    if where.cache is None:
+        _remove_left()
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    else:
+        path = Path(where.cache)
+        _check_cache(path)
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    replace_whole(path / COPY, where.shown.encode())
+    return path
 
 
 def _check_cache(path: Path) -> None:

@@ -501,11 +501,17 @@ def shortage(place: Path, known: list[Reach], index: Index) -> str | None:
 
 def here(path: str | os.PathLike[str]) -> None:
     """Raises InvalidError for an address where a folder on this machine is wanted; a Path has one slash of it less."""
-    if os.fspath(path).startswith(("postgresql:/", "postgres:/")):
+    scheme, address, _ = os.fspath(path).partition(":/")
+    scheme = scheme.lower() if address else ""
+    if scheme.startswith(("postgresql+", "postgres+")):
+        raise InvalidError(
+            f"an address of a store in PostgreSQL begins with postgresql://, not with {scheme}://. Leave the rest of it as it is."
+        )
+    if scheme in ("postgresql", "postgres"):
         raise InvalidError(
             "that is the address of a store in PostgreSQL, and this needs the folder of a store. Give a folder."
         )
-    if os.fspath(path).startswith(("http:/", "https:/")):
+    if scheme in ("http", "https"):
         raise InvalidError(
             f"{os.fspath(path)} is the address of a server, and this needs the folder of a store. Do it where the folder lies."
         )

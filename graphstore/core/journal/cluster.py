@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import struct
 import threading
 import time
@@ -31,8 +32,8 @@ _PAGE = 256  # lines read at once
 _CHUNK = 16 << 20  # bytes sent at once
 _OURS = ("store", "cache")  # of the address; all else is libpq's
 
+_SCHEMA = "create schema graphstore"  # asks for a right in the database, also where the schema is there
 _TABLES = """
-create schema if not exists graphstore;
 create table if not exists graphstore.store (name text primary key);
 create table if not exists graphstore.journal (
     store text, seq bigint, id uuid not null, prev text not null, digest text not null, head bytea not null, primary key (store, seq));
@@ -72,6 +73,27 @@ _ANY = "select from graphstore.store where name = %s"
 _NAME = "insert into graphstore.store (name) values (%s) on conflict do nothing"
 # what the server says of itself, not of a statement: gone, starting, not for writing, or who waits gave up
 _PASSING = ("08", "57P", "25006", "55P03", "40001", "40P01")
+_NO_RIGHT = "42501"
+_RIGHTS = (
+    " Who makes the tables needs create on the database; any other writer usage of the schema graphstore, and select, insert, update and delete of "
+    "its tables; a reader usage and select."
+)
+# what a server says at its door that waiting does not mend; in another language it is waited for all the same
+_AT_THE_DOOR = (
+    "authentication failed",
+    "no password supplied",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "permission denied",
+    "not permitted to log in",
+    "does not support SSL",
+    "certificate",
+)
+
+_BEFORE = re.compile(
+    r"^(- host: .*?: )?connection (failed|is bad): "
+)  # what the driver puts before the words of libpq
+NOT_KEPT = "Nothing of it was kept."
 
 T = TypeVar("T")
 
@@ -128,13 +150,23 @@ class Unreachable(EngineError):
 
 def is_cluster(path: object) -> bool:
     """Whether a path is the address of a store in PostgreSQL."""
-    return isinstance(path, str) and path.startswith(("postgresql://", "postgres://"))
+    return isinstance(path, str) and path[:13].lower().startswith(("postgresql://", "postgres://"))
 
 
 def address(url: str) -> Address:
-    """Raises InvalidError where the name of the store is missing."""
-    parts = urlsplit(url)
-    given = parse_qsl(parts.query, keep_blank_values=True)
+    """Raises InvalidError for what is no address, and where the name of the store is missing."""
+    try:
+        url.encode()
+        parts = urlsplit(url)
+        given = parse_qsl(parts.query, keep_blank_values=True, errors="strict")
+    except ValueError:  # its words may have the password
+        raise InvalidError(
+            "that is no address of a store in PostgreSQL. One is postgresql://host/database?store=team"
+        ) from None
+    if "@" in parts.path or parts.fragment or (not parts.path and "@" in parts.query):
+        raise InvalidError(
+            "that is no address of a store in PostgreSQL. In a name, a password and a database write @ / ? # % as %40 %2F %3F %23 %25."
+        )
     ours = {name: value for name, value in given if name in _OURS}
     shown = urlunsplit(
         (parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")
@@ -143,6 +175,13 @@ def address(url: str) -> Address:
         raise InvalidError(
             f"{shown} names no store. Say which of this database: postgresql://host/database?store=team"
         )
+    for name in ours:
+        if len([1 for other, _ in given if other == name]) > 1:
+            raise InvalidError(f"{shown} has {name}= more than once. Give it once.")
+    if any("\0" in value for value in ours.values()):
+        raise InvalidError(f"{shown}: the name of a store or a folder has no NUL. Give another.")
+    if ours.get("cache") == "":
+        raise InvalidError(f"{shown}: cache= is empty. Give the name of a folder, or leave it out.")
     left = urlencode([(name, value) for name, value in given if name not in _OURS], quote_via=quote)
     conninfo = urlunsplit((parts.scheme, parts.netloc, parts.path, left, ""))
     return Address(conninfo, ours["store"], ours.get("cache"), f"{shown}?store={quote(ours['store'])}")
@@ -166,10 +205,12 @@ class Cluster:
         self.locked = False  # whether this process has its turn at writing
         self.patience = _PATIENCE
         self._driver = _psycopg()
+        self._settings = self._read_settings()
+        self._reached = False  # whether a server has ever let this process in
         self._open: Any = None
         self._prepared: Any = None  # the connection that knows the insert
         self._names = (b"", b"")  # of the store, and of who tells, as that connection takes them
-        self._warned = False
+        self._warned = ""  # what the server has warned of since this was emptied
         self._on_its_way: _OnItsWay | None = None  # on the open connection
         self._using = threading.RLock()
         self.token = f"{random.getrandbits(64):016x}"  # whose notification it is
@@ -179,6 +220,18 @@ class Cluster:
         )  # when others were told last, and whether there is more since
 
     # ------------------------------------------------------------------ connection
+
+    def _read_settings(self) -> dict[str, Any]:
+        try:
+            return dict(self._driver.conninfo.conninfo_to_dict(self.where.conninfo))
+        except self._driver.Error as error:
+            # of all else that libpq says here a part may be the password
+            known = "query parameter" in str(error)
+            raise InvalidError(
+                f"{self.where.shown}: {_said(error)}. Beside store and cache it takes the settings of libpq, such as sslmode."
+                if known
+                else f"{self.where.shown} is no address. In a name, a password and a database write % as %25, and so on."
+            ) from None
 
     def connect(self) -> Any:
         """A new connection to the server that takes writes, or for a reader to any. Raises psycopg's OperationalError."""
@@ -191,9 +244,8 @@ class Cluster:
             "application_name": "graphstore",
             "target_session_attrs": "any" if self.read_only else "read-write",
         }
-        given = self._driver.conninfo.conninfo_to_dict(self.where.conninfo)
         made = self._driver.connect(
-            self._driver.conninfo.make_conninfo(self.where.conninfo, **{**options, **given}),
+            self._driver.conninfo.make_conninfo(self.where.conninfo, **{**options, **self._settings}),
             autocommit=True,
         )
         made.execute(f"set lock_timeout = '{_TURN}s'; set plan_cache_mode = force_generic_plan")
@@ -202,13 +254,33 @@ class Cluster:
     def _connection(self) -> Any:
         if self._open is None or self._open.closed:
             self._drop()
-            self._open = self.connect()
+            try:
+                self._open = self.connect()
+            except self._driver.Error as error:
+                if not self._reached:  # later it may pass: a server that is set up anew
+                    self._refuse(error)
+                raise
+            self._reached = True
             self._open.add_notice_handler(self._note)
         return self._open
 
+    def _refuse(self, error: Exception) -> None:
+        """Raises InvalidError or EngineError where a connection failed for what waiting does not mend."""
+        said = str(error)
+        bad = said.startswith("connection is bad") and "connection to server" not in said
+        if bad or not isinstance(error, self._driver.OperationalError):
+            raise InvalidError(
+                f"{self.where.shown} cannot be opened: {_said(error)}. Correct the address."
+            ) from None
+        if any(why in said for why in _AT_THE_DOOR):
+            raise EngineError(
+                f"{self.where.shown} cannot be opened: {_said(error)}. Correct the address, the password (PGPASSFILE), or what the server allows."
+            ) from error
+
     def _note(self, notice: Any) -> None:
-        # a wait for the standby that somebody cancelled is told by a warning alone
-        self._warned |= notice.severity_nonlocalized == "WARNING"
+        # a wait for the standby that somebody cancelled is told by a warning alone, and so is a VACUUM that was not done
+        if notice.severity_nonlocalized == "WARNING":
+            self._warned = notice.message_primary or "a warning"
 
     def _drop(self) -> None:
         self.locked, self._on_its_way = False, None
@@ -234,15 +306,17 @@ class Cluster:
                 except errors.Error as error:
                     state = error.sqlstate or ""
                     if state and not state.startswith(_PASSING):
+                        rights = _RIGHTS if state == _NO_RIGHT else ""
                         raise EngineError(
-                            f"{self.where.shown} refused: {_said(error)}. Nothing of it was kept.",
+                            f"{self.where.shown} refused: {_said(error)}.{rights} {NOT_KEPT}",
                             outcome="not kept",
                         ) from error
                     if self._open is not None and (not state or not state.startswith(("55", "40"))):
                         self._drop()
                     if time.monotonic() >= until:
+                        wanted = "is there" if self.read_only else "takes writes there"
                         raise Unreachable(
-                            f"{self.where.shown} cannot be reached: {_said(error)}. Nothing is lost; see that a server takes writes there."
+                            f"{self.where.shown} cannot be reached: {_said(error)}. Nothing is lost; see that a server {wanted}."
                         ) from error
                 time.sleep(wait * random.uniform(0.5, 1.5))
                 wait = min(2 * wait, 0.5)
@@ -277,6 +351,8 @@ class Cluster:
                     connection.execute(
                         "select pg_advisory_xact_lock(hashtextextended('graphstore tables', 0))"
                     )
+                    if connection.execute("select to_regnamespace('graphstore') is null").fetchone()[0]:
+                        connection.execute(_SCHEMA)
                     connection.execute(_TABLES)
                 tables = True
             if tables and create and not self.read_only:
@@ -404,7 +480,7 @@ class Cluster:
         wanted = "select uuid_send(id) from graphstore.journal where store = %s and seq = %s"
 
         def once(connection: Any) -> bool:
-            self._warned = False
+            self._warned = ""
             try:
                 if self._insert(connection, rows):
                     if self._warned:
@@ -492,8 +568,8 @@ class Cluster:
             raise self._driver.errors.error_from_result(result)
         return result
 
-    def replace(self, last: tuple[int, str], rows: Callable[[], Iterator[Row]]) -> bool:
-        """Put other lines in the place of all there are, whose last is this one. False: another process wrote meanwhile."""
+    def replace(self, last: tuple[int, str], rows: Callable[[], Iterator[Row]]) -> str | None:
+        """Put other lines in the place of all there are, whose last is this one. Returns what is to be told of it; None: another process wrote meanwhile."""
         store = (self.where.store,)
         end: tuple[int, str] = (0, GENESIS)
         for row in rows():
@@ -516,24 +592,42 @@ class Cluster:
                 return True
             return self.last() == end  # an earlier attempt was kept
 
-        done = self._run(once)
-        if done:
-            self._vacuum()
-        return done
+        return self._vacuum() if self._run(once) else None
 
-    def remove(self, bodies: Sequence[tuple[int, int]]) -> None:
-        """Delete bodies, by the number of the line and their own. What was deleted before is gone already."""
+    def remove(self, bodies: Sequence[tuple[int, int]]) -> str:
+        """Delete bodies, by the number of the line and their own. What was deleted before is gone already. Returns what is to be told of it."""
         gone = "delete from graphstore.body b using unnest(%s::bigint[], %s::int[]) g (seq, n) where store = %s and b.seq = g.seq and b.n = g.n"
         places = ([seq for seq, _ in bodies], [n for _, n in bodies], self.where.store)
         if self._run(lambda connection: connection.execute(gone, places).rowcount):
-            self._vacuum()
+            return self._vacuum()
+        return ""
 
-    def _vacuum(self) -> None:
-        self._run(lambda connection: connection.execute("vacuum graphstore.body, graphstore.journal"))
+    def _vacuum(self) -> str:
+        """Have deleted rows leave the pages of the tables. Returns where else they are."""
+        text = "vacuum graphstore.body, graphstore.journal"
+
+        def work(connection: Any) -> str:
+            self._warned = ""
+            connection.execute(text)
+            return self._warned
+
+        elsewhere = (
+            "The server's write-ahead log, its backups and standbys that lag have it until they age out."
+        )
+        if warned := self._run(work):
+            return (
+                f"{self.where.shown}: what was forgotten is deleted, and still in the files of the tables ({warned}). Have their owner run: {text}. "
+                + elsewhere
+            )
+        return f"{self.where.shown}: what was forgotten is deleted. {elsewhere}"
 
 
 def _said(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+    """In one line; of several hosts what each has said, once."""
+    first, *more = str(error).strip().splitlines() or [""]
+    each = [line for line in more if line.startswith("- host")] or [first]
+    said = [_BEFORE.sub("", line).strip().rstrip(".") for line in each]
+    return "; ".join(dict.fromkeys(said)) or type(error).__name__
 
 
 def _wait_for_standby(connection: Any) -> None:

@@ -20,7 +20,7 @@ import orjson
 
 from graphstore.core.journal import journal as segments
 from graphstore.core.journal.asked import transactions_of
-from graphstore.core.journal.cluster import Cluster, Diverged, Listening, Row, Unreachable, row_of
+from graphstore.core.journal.cluster import NOT_KEPT, Cluster, Diverged, Listening, Row, Unreachable, row_of
 from graphstore.core.journal.files import Moves, pwrite_all, sync_folder, write_all
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS, check, head_of, spans_of
@@ -53,6 +53,7 @@ class ClusterJournal(Journal):
         super().__init__(path, writer=True)
         self.cluster = cluster
         self.named = cluster.where.shown
+        self.tell: Callable[[str], None] = lambda notice: None
         self._appends = writer
         # appended here and not known to be at the server: the state after each transaction, and its lines
         self._pending: list[tuple[State, list[Row]]] = []
@@ -394,7 +395,8 @@ class ClusterJournal(Journal):
             kept = self.cluster.insert(rows)
         except EngineError as error:
             self._sent_off, self._unknown = None, self._unknown or isinstance(error, Unreachable)
-            raise OSError(0, str(error)) from error
+            why = str(error).removesuffix(f" {NOT_KEPT}").removesuffix(".")
+            raise OSError(0, why) from error
         if not kept:
             self._sent_off, self._overtaken, self._until = None, True, 0.0
             raise OSError(0, "another process wrote there first")
@@ -469,8 +471,8 @@ class ClusterJournal(Journal):
 
     def blank(self, segment: int, places: list[Place]) -> Moves:
         """Remove bodies from the server, and from the copy. A reader removes them from its copy alone."""
-        if self._appends:
-            self.cluster.remove(self._numbered(segment, places))
+        if self._appends and (told := self.cluster.remove(self._numbered(segment, places))):
+            self.tell(told)
         return super().blank(segment, places)
 
     def _numbered(self, segment: int, places: list[Place]) -> list[tuple[int, int]]:
@@ -509,11 +511,13 @@ class ClusterJournal(Journal):
             finally:
                 other.close()
 
-        if not self.cluster.replace(self._sent, rows):
+        told = self.cluster.replace(self._sent, rows)
+        if told is None:
             raise WriteConflictError(
                 f"another process wrote to {self.named} meanwhile. Nothing was evicted: do it again.",
                 outcome="not kept",
             )
+        self.tell(told)
 
     def problems(self) -> list[str]:
         """What is wrong with the lines that the server has, each read again and checked by itself and against the line before."""

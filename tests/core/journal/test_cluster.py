@@ -167,6 +167,157 @@ def test_what_cannot_be_opened_is_refused_with_the_reason(url, wrong, error, say
         wrong(url)
 
 
+@pytest.mark.parametrize(
+    "address, says",
+    [
+        ("postgresql://HOST/postgres?store=", "names no store"),
+        ("postgresql://HOST/postgres?store=a&store=b", "more than once"),
+        ("postgresql://HOST/postgres?store=a%00b", "no NUL"),
+        ("postgresql://HOST/postgres?store=%ff", "no address"),
+        ("postgresql://HOST/postgres?store=\ud800", "no address"),
+        ("postgresql://[::1/postgres?store=a", "no address"),
+        ("postgresql://u:s3c/ret@HOST/postgres?store=a", "%2F"),
+        ("postgresql://u:s3c#ret@HOST/postgres?store=a", "%23"),
+        ("postgresql://u:s3c?ret@HOST/postgres?store=a", "%3F"),
+        ("postgresql://u:s3c%ret@HOST/postgres?store=a", "%25"),
+        ("postgresql://HOST/postgres?store=a&cache=", "cache= is empty"),
+        ("postgresql://HOST/postgres?store=a&colour=red", 'invalid URI query parameter: "colour"'),
+        ("postgresql://HOST/postgres?store=a&sslmode=perhaps", 'invalid sslmode value: "perhaps"'),
+        ("postgresql://HOST/postgres?store=a&connect_timeout=soon", "connect_timeout"),
+        ("postgresql://127.0.0.1:door/postgres?store=a", "port"),
+        ("postgresql+psycopg://u:s3cret@HOST/postgres?store=a", r"begins with postgresql://"),
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_refused_at_once_and_no_password_is_shown(servers, address, says):
+    host = f"127.0.0.1:{servers.primary.port}"
+    begun = time.monotonic()
+
+    with pytest.raises(InvalidError, match=says) as refused:
+        graphstore.open(address.replace("HOST", host))
+
+    assert "s3c" not in str(refused.value)
+    assert time.monotonic() - begun < 10, "it was tried again and again"
+
+
+@pytest.mark.parametrize(
+    "user, database, says",
+    [
+        ("guarded:wrong", "postgres", "password authentication failed"),
+        ("guarded", "postgres", "no password supplied"),
+        ("nobody_at_all", "postgres", "role .* does not exist"),
+        ("postgres", "no_such_database", "database .* does not exist"),
+    ],
+)
+def test_who_is_not_let_in_is_told_at_once(servers, user, database, says):
+    rules = servers.primary.folder / "pg_hba.conf"
+    if "guarded" not in rules.read_text():
+        rules.write_text(f"host all guarded 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+        servers.primary.sql("create role guarded login password 'right'")
+        servers.primary.sql("select pg_reload_conf()")
+        time.sleep(0.2)
+    begun = time.monotonic()
+
+    with pytest.raises(EngineError, match=says) as refused:
+        graphstore.open(f"postgresql://{user}@127.0.0.1:{servers.primary.port}/{database}?store=a")
+
+    assert "wrong" not in str(refused.value)
+    assert time.monotonic() - begun < 10, "it was tried again and again"
+
+
+def test_of_two_hosts_is_said_what_each_of_them_says(servers):
+    primary, standby = (f"127.0.0.1:{one.port}" for one in (servers.primary, servers.standby))
+
+    with pytest.raises(EngineError, match=r"database .* does not exist; .* database .* does not exist"):
+        graphstore.open(f"postgresql://postgres@{primary},{standby}/no_such_database?store=a")
+
+
+@pytest.fixture
+def limited(servers: Any) -> Iterator[Callable[[str], Any]]:
+    """A database of its own with a user who may do nothing there. Runs a statement in it as its owner."""
+    import psycopg
+
+    name = f"d{uuid.uuid4().hex}"
+    servers.primary.sql(f"create role {name} login")
+    servers.primary.sql(f"create database {name}")
+
+    def sql(text: str) -> Any:
+        with psycopg.connect(
+            f"host=127.0.0.1 port={servers.primary.port} user=postgres dbname={name}", autocommit=True
+        ) as connection:
+            found = connection.execute(text)
+            return found.fetchall() if found.description else []
+
+    sql.name = name  # type: ignore[attr-defined]
+    yield sql
+    servers.primary.sql(f"drop database {name} with (force)")
+    servers.primary.sql(f"drop role {name}")
+
+
+def test_a_user_without_rights_is_told_which_and_writes_with_them(servers, limited, tmp_path):
+    host = f"127.0.0.1:{servers.primary.port}/{limited.name}"
+    mine = f"postgresql://{limited.name}@{host}?store=a"
+    with pytest.raises(EngineError, match="needs create on the database"):
+        graphstore.open(mine)
+    graphstore.open(f"postgresql://postgres@{host}?store=a").close()
+    with pytest.raises(EngineError, match="usage of the schema graphstore"):
+        graphstore.open(mine)
+    limited(f"grant usage on schema graphstore to {limited.name}")
+    limited(f"grant select on all tables in schema graphstore to {limited.name}")
+    graphstore.open(mine, read_only=True).close()
+    limited(f"grant insert on all tables in schema graphstore to {limited.name}")
+    with graphstore.open(mine) as store:
+        with pytest.raises(EngineError, match="insert, update and delete") as refused:
+            store.add_node("fact", {"n": 1}, id="one")
+            store.add_node("fact", {"n": 2}, id="two")
+        assert 1 == str(refused.value).count("Nothing of") and ".." not in str(refused.value)
+        limited(f"grant update, delete on all tables in schema graphstore to {limited.name}")
+        store.add_node("fact", {"n": 3}, id="three")
+
+        store.erase("three", reason="asked for")
+
+        assert any("Have their owner run: vacuum" in notice for notice in store.notices), store.notices
+
+
+def test_a_schema_that_somebody_else_has_made_is_enough_to_make_the_tables(servers, limited):
+    limited(f"create schema graphstore authorization {limited.name}")
+
+    with graphstore.open(
+        f"postgresql://{limited.name}@127.0.0.1:{servers.primary.port}/{limited.name}?store=a"
+    ) as store:
+        store.add_node("fact", {"n": 1}, id="one")
+
+    assert [(1,)] == limited("select count(*) from graphstore.journal")
+
+
+def test_nothing_is_left_open_where_a_store_is_not_opened(servers, url, tmp_path):
+    (tmp_path / "other").write_text("of somebody else")
+    name = f"refused {uuid.uuid4().hex}"
+    at = f"{url}&application_name={name.replace(' ', '%20')}"
+
+    for wrong in (
+        lambda: graphstore.open(at, create=False),
+        lambda: graphstore.open(f"{at}&cache={tmp_path}"),
+        lambda: graphstore.open(f"{at}&cache=/proc/none"),
+        lambda: graphstore.open(at, durability="interval"),
+    ):
+        with pytest.raises(graphstore.GraphStoreError):
+            wrong()
+        wanted = f"select count(*) from pg_stat_activity where application_name = '{name}'"
+        until(lambda: servers.primary.sql(wanted) == [(0,)])  # noqa: B023
+
+
+def test_forgetting_says_where_else_it_is(opened):
+    store = opened()
+    store.add_node("fact", {"says": "a secret"}, id="gone")
+    store.add_node("fact", {"says": "another"}, id="gone too")
+
+    store.erase("gone", reason="asked for")
+    store.erase("gone too", reason="asked for")
+
+    [notice] = [one for one in store.notices if "deleted" in one]
+    assert "write-ahead log, its backups and standbys" in notice
+
+
 def test_a_server_that_waits_for_no_standby_is_told(opened, servers, url):
     assert [] == opened().notices
 
