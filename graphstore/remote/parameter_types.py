@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from graphstore.errors import InvalidError
 from graphstore.values.inputs import brief, text_of
 from graphstore.values.models import Change, Event, Node, Recorded
+from graphstore.values.vocabulary import strength_of
 
 Schema = Mapping[str, Any]
 Check = Callable[[str, Any], None]
@@ -215,6 +216,8 @@ def _refuse(name: str, value: Any, schema: Schema) -> None:
     """Raise InvalidError for a value that is not of a schema, in the words of the store's own checks."""
     if "enum" in schema:
         raise InvalidError.choice(name, value, schema["enum"])
+    if name in _OWN_CHECKS:
+        _OWN_CHECKS[name](value)
     words = list(dict.fromkeys(_words(schema)))
     if words == ["text"] and not isinstance(value, str):
         text_of(name, value, empty=True)
@@ -222,10 +225,15 @@ def _refuse(name: str, value: Any, schema: Schema) -> None:
         an_object(name, value)
     if words == ["true or false"]:
         raise InvalidError(f"{name} {brief(value)} is neither true nor false. Give true or false.")
-    if words in (["number"], ["whole number"]):
+    is_number = type(value) is int or (type(value) is float and words == ["number"])
+    if words in (["number"], ["whole number"]) and is_number:
         span = f" from {schema['minimum']} to {schema['maximum']}" if "maximum" in schema else ""
         raise InvalidError(f"{name} {brief(value)} is out of range. Give a {words[0]}{span}.")
     raise InvalidError(f"{name} {brief(value)} is no {' or '.join(words)}. Give {_given(words)}.")
+
+
+_OWN_CHECKS: Mapping[str, Callable[[Any], object]] = {"strength": strength_of}
+"""Checks of the store that say more of an argument than its type does."""
 
 
 def an_object(name: str, value: Any) -> None:

@@ -147,6 +147,39 @@ def test_the_command_line_refuses_it_with_the_same_word(tmp_path, name, given, w
         assert not store.nodes()
 
 
+@pytest.mark.parametrize("strength", [0, 6, -1, 2.5, True, "3", "strong", [3], {}])
+def test_a_strength_is_refused_with_the_same_words_by_a_server(disk_store, there, served, strength):
+    disk_store.add_node("fact", {}, id="a")
+    disk_store.add_node("fact", {}, id="b")
+    words = (
+        f"strength {strength!r} is out of range. Give a whole number from 1 (weak) to 5 (strong), or None."
+    )
+    for opened in (disk_store, there):
+        for act in (
+            lambda to: to.link("a", "uses", "b", strength=strength),
+            lambda to: to.links_from("a", strength=strength),
+            lambda to: to.backlinks_to("a", strength=strength),
+        ):
+            with pytest.raises(InvalidError) as raised:
+                act(opened)
+            assert words == str(raised.value)
+    asked = {"source": "a", "kind": "uses", "target": "b", "strength": strength}
+    for path, body in (("/link", asked), ("/batch", {"calls": [["link", asked]]})):
+        status, told, _ = Wire(served).ask("POST", path, body)
+        assert (422, "InvalidError") == (status, told["error"])
+        assert words in told["message"]
+    assert not disk_store.links_from("a")
+
+
+def test_what_is_no_number_is_not_told_the_range_of_64_bits(served):
+    for value in (True, 2.5, "3", [1]):
+        status, told, _ = Wire(served).ask("POST", "/shaky", {"limit": value})
+        words = f"limit {value!r} is no whole number. Give a whole number."
+        assert (422, words) == (status, told["message"])
+    status, told, _ = Wire(served).ask("POST", "/shaky", {"limit": 1 << 63})
+    assert (422, True) == (status, "to 9223372036854775807" in told["message"])
+
+
 def in_python(store: GraphStore, place: Path, url: str, value: str) -> str:
     with pytest.raises(InvalidError) as raised:
         store.query("RETURN $n", n=json.loads(value))
