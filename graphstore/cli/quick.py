@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
 def _served(words: list[str]) -> int | None:
     """Have the store's server serve an agent. The exit code of that; None where it does not."""
-    if not words or words[0].startswith(("-", ":", "http:", "https:")):
+    if not words or words[0].startswith(("-", ":", "http:", "https:")) or "://" in words[0]:  # an address
         return None
     from graphstore.cli import agent_pipe
 

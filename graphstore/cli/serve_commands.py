@@ -305,7 +305,12 @@ def page(
 
     place = _place(store)
     _server()
-    found = sharing.joined(place)
+    elsewhere = place != Path(store)  # in PostgreSQL: whoever serves it has chosen how
+    found = sharing.joined(place, start=not elsewhere)
+    if found is None and elsewhere:
+        raise InvalidError(
+            f"no server of {common.shown(store)} with the folder {place} runs here. Start it: graphstore serve"
+        )
     if found is None:
         pid = server_file.holder(place)
         raise LockedError(
@@ -598,9 +603,11 @@ def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The nam
 
 
 def _place(store: Path) -> Path:
+    """The folder that has the tokens of a store's server."""
     from graphstore.errors import NotFoundError
 
-    place = Path(store)
+    place, address = _folder_of(store)
     if not (place / "journal").is_dir():
-        raise NotFoundError(f"no store at {place}. Tokens are of a store in a folder.")
+        of = "a store in a folder" if address is None else "the server, which makes that folder"
+        raise NotFoundError(f"no store at {place}. Tokens are of {of}.")
     return place

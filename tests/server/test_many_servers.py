@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -14,13 +17,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from typer.testing import CliRunner
 
 import graphstore
 from graphstore import EngineError, InvalidError
+from graphstore.cli.command_line import app
 from graphstore.cli.serve_commands import _folder_of
 from graphstore.server.dispatch import Limits
+from tests.support.cutting_proxy import CuttingProxy
 from tests.support.served import serve_in_process, serve_in_thread
-from tests.support.wire import WRITE
+from tests.support.wire import WRITE, Wire
 
 pytestmark = [pytest.mark.postgres, pytest.mark.rest, pytest.mark.in_process("starts servers of its own")]
 
@@ -90,6 +96,21 @@ def test_who_follows_one_server_hears_what_was_written_at_another(address, tmp_p
 
         listening.join(10)
         assert any("told" in one for one in heard)
+
+
+def test_a_server_whose_store_is_gone_says_so_and_answers_with_what_it_knows(address, servers, tmp_path):
+    proxy = CuttingProxy(servers.primary.port)
+    host = address.partition("@")[2].partition("/")[0]
+    at = f"{address.replace(host, f'127.0.0.1:{proxy.port}')}&cache={tmp_path / 'copy'}"
+    with serve_in_process(at, patience=0.5) as (_, url):
+        wire = Wire(url, (tmp_path / "copy" / "token").read_text().strip())
+        wire.post("/add_node", {"kind": "fact", "content": {"n": 1}, "id": "one"})
+        assert 200 == wire.ask("GET", "/health")[0]
+
+        proxy.close()
+
+        within(20, lambda: 503 == wire.ask("GET", "/health")[0])
+        assert {"n": 1} == wire.get("/node?id=one")["content"]
 
 
 def test_a_copy_is_not_opened_as_a_store_and_a_store_is_no_copy(address, tmp_path):
@@ -241,3 +262,49 @@ def test_changes_are_gone_on_with_at_another_server(two):
     rest = events(second.url, heard[-1][0], 1)
 
     assert ["a"] == heard[0][1] and ["b"] == rest[0][1]
+
+
+def test_the_commands_about_a_server_take_the_address_of_its_store(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    at = f"{address}&cache={tmp_path / 'copy'}"
+    for command in (["token", "list"], ["page", "--print"]):
+        assert "no store at" in CliRunner().invoke(app, [*command, at]).stderr
+        assert "&cache=" in CliRunner().invoke(app, [*command, address]).stderr
+    with serve_in_process(at) as (_, url):
+        token = CliRunner().invoke(app, ["token", "add", at, "ana", "--rights", "write"]).stdout.strip()
+        assert "ana  write" in CliRunner().invoke(app, ["token", "list", at]).stdout
+        assert url in CliRunner().invoke(app, ["page", at, "--print"]).stdout
+        Wire(url, token).post("/add_node", {"kind": "fact", "content": {"n": 1}, "id": "one"})
+    assert "Start it: graphstore serve" in CliRunner().invoke(app, ["page", at, "--print"]).stderr
+
+
+def test_agents_at_the_address_of_a_store_write_there_and_not_into_a_folder_of_that_name(address, tmp_path):
+    pytest.importorskip("mcp")
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "ana", "version": "1"},
+    }
+    remember = {"name": "remember", "arguments": {"statement": "lunch is at noon"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": remember},
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "graphstore", "mcp", address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    process.stdin.flush()
+    answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+    process.communicate(timeout=30)
+
+    assert "error" not in answers[1] and not answers[1]["result"].get("isError"), answers
+    assert [] == list(tmp_path.iterdir())
+    with graphstore.open(address, read_only=True) as store:
+        assert "lunch is at noon" in json.dumps([node.content for node in store.nodes()])
