@@ -125,6 +125,8 @@ class Calling:
         self._workers = self._apart.enter_context(
             store._queries_apart(Allowance(seconds=limits.query, cache=limits.cache))
         )
+        self.cut_off = False
+        """Whether what others write cannot be followed just now."""
         self.scoped: ScopedWrites | None = None
         """How a token with scopes writes, where this answers for one."""
         self.serving = Serving(store, self._answered, patience=patience)

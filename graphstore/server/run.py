@@ -445,7 +445,7 @@ async def _ticked(calling: Calling, ticking: Ticking, name: str) -> bool:
 
 
 async def follow(calling: Calling) -> None:
-    """Move on with the journal of the others who write. While that fails, every answer of a reader and /health say so."""
+    """Move on with the journal of the others who write. While that fails, /health says so, and every answer of a reader of a folder."""
     told, known = None, calling.store._last_tx
     while True:
         try:
@@ -453,7 +453,9 @@ async def follow(calling: Calling) -> None:
             if calling.store._last_tx != known:
                 calling.news()
             told, known = None, calling.store._last_tx
+            calling.cut_off = False
         except Exception as error:
+            calling.cut_off = True
             if str(error) != told:
                 _log.error("the journal could not be followed: %s", error)
             told = str(error)
