@@ -214,7 +214,10 @@ class Recorder:
         if isinstance(urls, str) or not isinstance(urls, Iterable):
             raise InvalidError(f"urls {urls!r} is no list. Give a list of URLs.")
         code = sorted({url.split("#")[0] for url in urls if is_code(text_of("url", url, empty=True))})
-        page, share = None if page is None else text_of("page", page), number_of("share", share, least=0)
+        page, share = (
+            None if page is None else text_of("page", page),
+            number_of("share", share, least=0, most=1),
+        )
         with self._observing(at) as when:
             before, known = self._page(page), self._setting(_VERSIONS) or {}
             now = bundles(code, page, entries, known)

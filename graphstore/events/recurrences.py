@@ -15,7 +15,9 @@ from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader, View
 from graphstore.errors import InvalidError
 from graphstore.events.correlation import CORRELATION, microseconds
+from graphstore.events.regressions import number_of
 from graphstore.store import registry
+from graphstore.values.inputs import at_least_one, optional_text
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, moment
 from graphstore.values.time_range import Window, plural, window, window_text
@@ -208,8 +210,15 @@ def patterns(
     """What recurs, follows deploys or keeps to an hour of the day, each `{"kind", "description", "events": [ids], …numbers}`.
 
     `kind` is `recurring`, `deploy_correlated` or `time_of_day`; of each the most frequent first. `since` as in `window`. An answer serves
-    again until the next write; that of the store, whose now moves, for 60 seconds. Raises InvalidError for an unknown time zone.
+    again until the next write; that of the store, whose now moves, for 60 seconds. Raises InvalidError for an unknown time zone, and for a threshold
+    that is none: `share` and `in_hour` are from 0 to 1, the others whole numbers of at least 1.
     """
+    type = optional_text("type", type)
+    numbers = {"recurrences": recurrences, "deploys": deploys, "occurrences": occurrences, "days": days}
+    for name, number in numbers.items():
+        at_least_one(name, number)
+    for name, part in (("share", share), ("in_hour", in_hour)):
+        number_of(name, part, least=0, most=1)
     within = microseconds(correlation, "correlation")
     criteria = Criteria(type, recurrences, deploys, share, within, occurrences, days, in_hour, timezone)
     zone = zone_of(timezone)

@@ -126,16 +126,17 @@ def _settled(values: tuple[float, ...], baseline: float, thresholds: Thresholds)
     return level if abs(level - baseline) > abs(baseline) * thresholds.ratio / 2 else None
 
 
-def number_of(what: str, value: Any, *, least: float = -math.inf) -> float:
+def number_of(what: str, value: Any, *, least: float = -math.inf, most: float = math.inf) -> float:
     """The checked finite number. Raises InvalidError."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
         or not math.isfinite(value)
-        or value < least
+        or not least <= value <= most
     ):
         at_least = "" if least == -math.inf else f" of at least {shown(least)}"
-        raise InvalidError(f"{what} {value!r} is out of range. Give a finite number{at_least}.")
+        span = at_least if most == math.inf else f" from {shown(least)} to {shown(most)}"
+        raise InvalidError(f"{what} {value!r} is out of range. Give a finite number{span}.")
     return value
 
 

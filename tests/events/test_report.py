@@ -480,6 +480,21 @@ def test_deploys_followed_by_regressions_are_a_pattern(store):
     assert [] == events.patterns(store, type="error")
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"days": 0}, "days 0 is out of range. Give a whole number of at least 1."),
+        ({"share": 1.5}, "share 1.5 is out of range. Give a finite number from 0 to 1."),
+        ({"in_hour": -0.1}, "in_hour -0.1 is out of range. Give a finite number from 0 to 1."),
+        ({"type": ["error"]}, "type ['error'] is no text. Give a str."),
+    ],
+)
+def test_what_is_no_threshold_of_a_pattern_is_refused(store, asked, words):
+    with pytest.raises(InvalidError) as raised:
+        events.patterns(store, **asked)
+    assert raised.value.args[0] == words
+
+
 def test_an_error_at_the_same_hour_of_several_days_is_a_pattern(store):
     for date in ("2026-01-20", "2026-01-21", "2026-01-22"):
         seen = store.record_event("error", "nightly job failed", occurred_at=f"{date}T03:10:00Z")

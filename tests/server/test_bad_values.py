@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 import hypothesis
@@ -263,6 +263,38 @@ def test_a_call_of_a_branch_without_one_is_refused(served):
     for body in (("/pull", {}), ("/batch", {"calls": [["pull", {}]]})):
         status, told, _ = Wire(served).ask("POST", *body)
         assert (422, True) == (status, "branch=" in told["message"])
+
+
+NEEDED: dict[str, Any] = {
+    "id": "a", "ids": ["a"], "old": 1, "new": 2, "source": "a", "target": "b", "kind": "uses", "content": {}, "patch": {}, "by": "b",
+    "urls": ["/app.1.js"], "section": "memory", "outcome": "success", "layer": "daily", "value": 1.0,
+}  # fmt: skip
+"""What the other arguments of a call need to be, that a number is looked at; "x" where it is not here."""
+NUMBERS = [
+    (name, argument, hint)
+    for name, call in sorted(contract.CALLS.items())
+    for argument, hint in call.hints.items()
+    if {int, float} & {hint, *get_args(hint)}
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "hint"), NUMBERS, ids=[f"{each[0]} {each[1]}" for each in NUMBERS]
+)
+def test_true_and_text_are_no_number_of_any_call(store, name, argument, hint):
+    store.add_node("fact", {"n": 1}, id="a")
+    store.revise("a", {"n": 2})
+    store.add_node("fact", {"n": 1}, id="b")
+    before, call = len(store.changes()), contract.CALLS[name]
+    given = {each: NEEDED.get(each, "x") for each in call.needed}
+    if name == "supersede":
+        given["old"] = "a"
+    for value in (True, "3") if float in {hint, *get_args(hint)} else (True, "3", 2.5):
+        with pytest.raises(InvalidError) as raised:
+            call.function(store, **{**given, argument: value})
+        assert argument.removeprefix("its_") in str(raised.value)
+        assert repr(value) in str(raised.value)
+    assert before == len(store.changes())
 
 
 WRONG: list[Any] = [

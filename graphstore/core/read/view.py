@@ -21,7 +21,7 @@ from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
-from graphstore.values.inputs import json_object, optional_text, text_of, whole_number
+from graphstore.values.inputs import at_least_one, json_object, optional_text, text_of, whole_number
 from graphstore.values.models import (
     Chain,
     Change,
@@ -367,7 +367,10 @@ class Reader(Painted):
 
     @unlocked
     def diff(self, id: str, old: int, new: int) -> list[FieldChange]:
-        """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number."""
+        """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number,
+        InvalidError for what is no number of a version."""
+        for name, number in (("old", old), ("new", new)):
+            at_least_one(name, number)
         sight = self._sight()
         ent = sight.resolve_node(id)
         first, second = (sight.content(ent, number) for number in (old, new))
