@@ -472,7 +472,7 @@ class RemoteStore(_Served, GraphStore):
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
-        return self.on(name) if self.read_only else self._handle(self._forked(name, at, tx, reason))
+        return self._not_made(name) if self.read_only else self._handle(self._forked(name, at, tx, reason))
 
     @_documented_as(GraphStore.on)
     def on(self, name: str) -> Branch:
@@ -585,7 +585,7 @@ class RemoteBranch(_Served, Branch):
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
         if self.read_only:
-            return self._store.on(name)
+            return self._not_made(name)
         return self._store._handle(self._forked(name, at, tx, reason))
 
     @_documented_as(Branch.pull)

@@ -659,6 +659,16 @@ class Store(WholeStore):
             self._lines.append(made)
             return made
 
+    def _not_made(self, name: str) -> Branch:
+        """What `branch` gives on a store that is read only: the branch that is there. Raises NotFoundError that says why none is made."""
+        try:
+            return self.on(name)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"{error} This store is open read only: branch() makes none. Open it with read_only=False to make one, or call refresh() "
+                "where another process has made it."
+            ) from None
+
     def branches(self) -> list[BranchInfo]:
         """The branches there are, in the order they were made."""
         trunk = self._trunk
@@ -706,10 +716,10 @@ class GraphStore(Store):
     ) -> Branch:
         """Make a new line of belief: it begins with what the store knew at `tx`, or at the tx of the view `at` (default: now), and has every verb.
 
-        Raises ConflictError when a branch has that name: `on(name)` gives it. On a store that is read only it is the same as `on`.
+        Raises ConflictError when a branch has that name: `on(name)` gives it. On a store that is read only it is the same as `on`: none is made.
         """
         if self.read_only:
-            return self.on(name)
+            return self._not_made(name)
         with self._by_itself("branch()"), self._core.lock:
             return self._begin(name, self._fork(at, tx), reason)
 
@@ -1147,7 +1157,7 @@ class Branch(Store):
         It is merged into the trunk as any other, with what it has from here. Raises ConflictError when a branch has that name.
         """
         if self.read_only:
-            return self._trunk.on(name)
+            return self._not_made(name)
         trunk = self._trunk
         with trunk._by_itself("branch()"), trunk._core.lock:
             fork, record = self._fork(at, tx), self._record()

@@ -391,6 +391,8 @@ def test_what_was_opened_to_read_does_not_write(store_itself):
         ):
             with pytest.raises(InvalidError, match="read only"):
                 verb()
+        with pytest.raises(NotFoundError, match=r"no branch 'new'\. This store is open read only"):
+            reader.branch("new")
     with (
         remote.connect(url, TOKENS.read) as reader,
         pytest.raises(InvalidError, match="wants the token for writing"),

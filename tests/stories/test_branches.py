@@ -353,8 +353,18 @@ def test_a_reader_follows_branches(rule, clock):
         assert THURSDAYS == branch.node("release").content
         with pytest.raises(InvalidError, match="read only"):
             branch.revise("release", FRIDAYS)
-        with pytest.raises(NotFoundError):
-            reader.branch("new")
+        for line in (reader, branch):
+            with pytest.raises(NotFoundError) as raised:
+                line.branch("new")
+            assert (
+                "no branch 'new'. This store is open read only: branch() makes none. Open it with read_only=False to make one, "
+                "or call refresh() where another process has made it."
+            ) == str(raised.value)
+        with pytest.raises(
+            NotFoundError, match=r"no branch 'tri'\. Nearest: 'try'\. This store is open read only"
+        ):
+            reader.branch("tri")
+        assert branch is branch.branch("try") is reader.branch("try")
         rule.on("try").revise("release", FRIDAYS)
         rule.branch("new")
         assert THURSDAYS == branch.node("release").content
