@@ -48,6 +48,7 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Copi
 def _to_cluster(source: str | os.PathLike[str], target: str) -> Copied:
     there = Cluster(address(target), read_only=False)
     try:
+        _look_for(source)  # first: no store is made there for a source that is not there
         there.prepare(create=True)
         begun, digest = there.last()
         at, known = 0, GENESIS
@@ -69,6 +70,18 @@ def _to_cluster(source: str | os.PathLike[str], target: str) -> Copied:
         if at < begun:
             raise _other(target)
         return Copied(at - begun, *_read_again(there, at, known))
+    finally:
+        there.close()
+
+
+def _look_for(source: str | os.PathLike[str]) -> None:
+    """Raises NotFoundError where there is no such store."""
+    if not is_cluster(source):
+        locate(source, read_only=True, create=False)
+        return
+    there = Cluster(address(str(source)), read_only=True)
+    try:
+        there.prepare(create=False)
     finally:
         there.close()
 

@@ -509,7 +509,8 @@ def here(path: str | os.PathLike[str]) -> None:
         )
     if scheme in ("postgresql", "postgres"):
         raise InvalidError(
-            "that is the address of a store in PostgreSQL, and this needs the folder of a store. Give a folder."
+            "that is the address of a store in PostgreSQL, and this needs the folder of a store. Give a folder; graphstore copy takes it "
+            "to PostgreSQL and back."
         )
     if scheme in ("http", "https"):
         raise InvalidError(

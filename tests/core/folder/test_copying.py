@@ -134,5 +134,9 @@ def test_what_cannot_be_copied_is_refused(made, url, tmp_path):
     with pytest.raises(NotFoundError):
         graphstore.copy(tmp_path / "nothing.gs", url)
     with pytest.raises(NotFoundError):
+        graphstore.copy(url + "x", url)
+    with pytest.raises(NotFoundError):  # nothing was made for them
+        graphstore.open(url, create=False)
+    with pytest.raises(NotFoundError):
         graphstore.copy(url + "x", tmp_path / "back.gs")
     assert not (tmp_path / "back.gs").exists()
