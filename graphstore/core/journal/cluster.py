@@ -30,6 +30,7 @@ _TURN = 10.0  # seconds to wait for another process to end its turn
 _TOLD = 0.005  # seconds between two notifications: each wakes every process that follows
 _PAGE = 256  # lines read at once
 _CHUNK = 16 << 20  # bytes sent at once
+_NAME_BYTES = 200  # of a store: it is in every row's key and every notification
 _OURS = ("store", "cache")  # of the address; all else is libpq's
 
 _SCHEMA = "create schema graphstore"  # asks for a right in the database, also where the schema is there
@@ -178,6 +179,10 @@ def address(url: str) -> Address:
     for name in ours:
         if len([1 for other, _ in given if other == name]) > 1:
             raise InvalidError(f"{shown} has {name}= more than once. Give it once.")
+    if len(ours["store"].encode()) > _NAME_BYTES:
+        raise InvalidError(
+            f"{shown}: the name of a store has at most {_NAME_BYTES} bytes. Give a shorter one."
+        )
     if any("\0" in value for value in ours.values()):
         raise InvalidError(f"{shown}: the name of a store or a folder has no NUL. Give another.")
     if ours.get("cache") == "":
@@ -245,7 +250,9 @@ class Cluster:
             "target_session_attrs": "any" if self.read_only else "read-write",
         }
         made = self._driver.connect(
-            self._driver.conninfo.make_conninfo(self.where.conninfo, **{**options, **self._settings}),
+            self._driver.conninfo.make_conninfo(
+                self.where.conninfo, **{**options, **self._settings, "client_encoding": "utf8"}
+            ),
             autocommit=True,
         )
         made.execute(f"set lock_timeout = '{_TURN}s'; set plan_cache_mode = force_generic_plan")

@@ -174,6 +174,7 @@ def test_what_cannot_be_opened_is_refused_with_the_reason(url, wrong, error, say
         ("postgresql://HOST/postgres?store=a&store=b", "more than once"),
         ("postgresql://HOST/postgres?store=a%00b", "no NUL"),
         ("postgresql://HOST/postgres?store=%ff", "no address"),
+        ("postgresql://HOST/postgres?store=" + "%C3%A4" * 101, "at most 200 bytes"),
         ("postgresql://HOST/postgres?store=\ud800", "no address"),
         ("postgresql://[::1/postgres?store=a", "no address"),
         ("postgresql://u:s3c/ret@HOST/postgres?store=a", "%2F"),
@@ -199,6 +200,17 @@ def test_what_is_no_address_is_refused_at_once_and_no_password_is_shown(servers,
     assert time.monotonic() - begun < 10, "it was tried again and again"
 
 
+@pytest.fixture(scope="module")
+def guarded(servers: Any) -> str:
+    """A user whom the server asks for the password `right`."""
+    rules = servers.primary.folder / "pg_hba.conf"
+    rules.write_text(f"host all guarded 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+    servers.primary.sql("create role guarded login password 'right'")
+    servers.primary.sql("select pg_reload_conf()")
+    time.sleep(0.2)
+    return "guarded"
+
+
 @pytest.mark.parametrize(
     "user, database, says",
     [
@@ -208,13 +220,7 @@ def test_what_is_no_address_is_refused_at_once_and_no_password_is_shown(servers,
         ("postgres", "no_such_database", "database .* does not exist"),
     ],
 )
-def test_who_is_not_let_in_is_told_at_once(servers, user, database, says):
-    rules = servers.primary.folder / "pg_hba.conf"
-    if "guarded" not in rules.read_text():
-        rules.write_text(f"host all guarded 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
-        servers.primary.sql("create role guarded login password 'right'")
-        servers.primary.sql("select pg_reload_conf()")
-        time.sleep(0.2)
+def test_who_is_not_let_in_is_told_at_once(servers, guarded, user, database, says):
     begun = time.monotonic()
 
     with pytest.raises(EngineError, match=says) as refused:
@@ -222,6 +228,41 @@ def test_who_is_not_let_in_is_told_at_once(servers, user, database, says):
 
     assert "wrong" not in str(refused.value)
     assert time.monotonic() - begun < 10, "it was tried again and again"
+
+
+def test_a_password_is_taken_from_the_file_that_libpq_reads(servers, guarded, tmp_path, monkeypatch):
+    passwords = tmp_path / "passwords"
+    passwords.write_text(f"127.0.0.1:*:*:{guarded}:right\n")
+    passwords.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+    servers.primary.sql(f"grant create on database postgres to {guarded}")
+    servers.primary.sql(f"grant pg_read_all_data, pg_write_all_data to {guarded}")
+
+    with graphstore.open(
+        f"postgresql://{guarded}@127.0.0.1:{servers.primary.port}/postgres?store={uuid.uuid4().hex}"
+    ) as store:
+        store.add_node("fact", {"n": 1}, id="one")
+        assert "guarded" not in repr(store)
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_of_another_encoding_holds_every_text(servers, encoding):
+    name = f"d{uuid.uuid4().hex}"
+    servers.primary.sql(f"create database {name} template template0 encoding '{encoding}' locale 'C'")
+    at = f"postgresql://postgres@127.0.0.1:{servers.primary.port}/{name}?store="
+    try:
+        with graphstore.open(f"{at}%C3%A4") as store:
+            store.add_node("fact", {"says": "漢字"}, id="one")
+            assert store.verify().ok
+        with graphstore.open(f"{at}%C3%A4&client_encoding=latin1") as store:
+            assert {"says": "漢字"} == store.node("one").content
+        with pytest.raises(InvalidError, match="synchronous_commit=off"):
+            graphstore.open(f"{at}a&options=-csynchronous_commit%3Doff")
+        if encoding == "LATIN1":
+            with pytest.raises(EngineError, match="has no equivalent in encoding"):
+                graphstore.open(f"{at}%E6%BC%A2")
+    finally:
+        servers.primary.sql(f"drop database {name} with (force)")
 
 
 def test_of_two_hosts_is_said_what_each_of_them_says(servers):
