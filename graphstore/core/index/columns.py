@@ -444,8 +444,8 @@ class Columns:
         """Whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
         if self.o_tx[op] > tx:
             return False
-        undos = self.undone_by.get(self.o_tx[op], ()) if self.undone_by else ()
-        return not any(self.believed_op(undo, tx) for undo in undos)
+        undos = self.undone_by.get(self.o_tx[op]) if self.undone_by else None
+        return not undos or not any(self.believed_op(undo, tx) for undo in undos)
 
     def add_turn(self, ent: int, turn: Gap) -> None:
         """Record that an operation changed the content of an entity over a period."""

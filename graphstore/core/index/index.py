@@ -109,10 +109,16 @@ class Index(Followed):
         The last decision about an instant is in that row: a later one would have written a later row, or closed this one.
         """
         rows = self.rows_of[ent]
+        row = self._last_over(ent, rows, valid, tx)
+        if row < 0 or not self.undone_by or self.believed_op(self.r_op[row], tx):
+            return row
+        r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to  # it was undone: the last that was not
+        there = (row for row in reversed(rows) if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx)
+        return next((row for row in there if self.believed_op(self.r_op[row], tx)), -1)
+
+    def _last_over(self, ent: int, rows: list[int], valid: Instant, tx: Instant) -> int:
+        """Of the rows of an entity the one written last, not after `tx`, whose valid time holds `valid`; undone or not. -1: none."""
         r_tx, r_from, r_to = self.r_tx, self.r_from, self.r_to
-        if self.undone_by:
-            there = (row for row in reversed(rows) if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx)
-            return next((row for row in there if self.believed_op(self.r_op[row], tx)), -1)
         if len(rows) <= _FEW:
             for row in reversed(rows):
                 if r_from[row] <= valid < r_to[row] and r_tx[row] <= tx:
@@ -455,11 +461,12 @@ class Index(Followed):
 
     def _removes(self, row: int, ent: int, tx: Instant) -> bool:
         """Whether the closing of a row took something of its entity away, as known at `tx`."""
-        if self.r_end[row] > tx:
-            return False
-        op = self.r_close[row]
+        return self.r_end[row] <= tx and self._removed(self.r_close[row], ent, tx)
+
+    def _removed(self, op: int, ent: int, tx: Instant) -> bool:
+        """Whether an operation that closed a row of an entity took something of it away, as known at `tx`."""
         verb = self.o_verb[op]
-        if verb in DESCRIBING:
+        if self.o_tx[op] > tx or verb in DESCRIBING:
             return False
         if verb == UNDO and instant(self.o_subject[op]) != self.born[ent]:
             return False
@@ -468,8 +475,9 @@ class Index(Followed):
     def last_removal(self, ent: int, tx: Instant) -> int:
         """The last operation that took something of an entity away, as known at `tx`; -1: none did."""
         gaps = (op for at, _, _, op in self.gaps.get(ent, ()) if at <= tx and self.believed_op(op, tx))
-        closed = (self.r_close[row] for row in self.rows_of[ent] if self._removes(row, ent, tx))
-        return max(max(gaps, default=-1), max(closed, default=-1))
+        closing = {*map(self.r_close.__getitem__, self.rows_of[ent])} - {-1}
+        closed = (op for op in sorted(closing, reverse=True) if self._removed(op, ent, tx))
+        return max(max(gaps, default=-1), next(closed, -1))
 
     def removals(self, ent: int, tx: Instant) -> list[tuple[int, Period]]:
         """What was taken of an entity, as known at `tx`: each operation with a period it removed."""

@@ -167,8 +167,7 @@ static int holding(Look *look, PyObject *rows, int from, int to, int since, int 
 /* The row of an entity that holds at (valid, tx): as `holding`. */
 static int find(Look *look, long long ent, long long *row) {
     long long changed;
-    PyObject *undone = COLUMN(undone_by);
-    if (has(look, COLUMN(gone), ent) != 0 || NO_NUMBER(changed, ent, &changed) || undone == NULL || PyObject_Size(undone) != 0)
+    if (has(look, COLUMN(gone), ent) != 0 || NO_NUMBER(changed, ent, &changed))
         return -1;
     PyObject *rows = item_at(look->tx < changed ? COLUMN(rows_of) : COLUMN(now_of), ent);
     return holding(look, rows, N_r_from, N_r_to, N_r_tx, N_r_end, row);
@@ -454,18 +453,25 @@ static PyObject *link_of(PyObject *module, PyObject *const *args, Py_ssize_t cou
     return done(look, look->standings != NULL ? link_value(look, row) : NULL);
 }
 
-/* The rows of these links that hold at (valid, tx), each as (valid from, tx from, id, row), in order. */
+/* When a row of a link was recorded: what an undo opened again was so before. */
+static int no_since(Look *look, long long row, long long *since) {
+    PyObject *undone = COLUMN(undone_by);
+    return undone != NULL && PyDict_CheckExact(undone) && PyDict_Size(undone) == 0
+               ? NO_NUMBER(k_tx, row, since) : as_number(PyObject_CallMethod(look->index, "link_since", "L", row), since) < 0;
+}
+
+/* The rows of these links that hold at (valid, tx), each as (valid from, recorded, id, row), in order. */
 static PyObject *held(Look *look, PyObject *links) {
     Py_ssize_t count = PySequence_Size(links);
     PyObject *found = count < 0 || count > FEW ? NULL : PyList_New(0);
     for (Py_ssize_t at = 0; found != NULL && at < count; at++) {
-        long long link, row, from, tx;
+        long long link, row, from, since;
         int holds = number_at(links, at, &link) < 0
                         ? -1
                         : holding(look, item_at(COLUMN(rows_of_link), link), N_k_from, N_k_to, N_k_tx, N_k_end, &row);
         PyObject *one = NULL, *name = holds == 1 ? item_at(COLUMN(l_name), link) : NULL;
-        if (name != NULL && !NO_NUMBER(k_from, row, &from) && !NO_NUMBER(k_tx, row, &tx))
-            one = Py_BuildValue("LLOL", from, tx, name, row);
+        if (name != NULL && !NO_NUMBER(k_from, row, &from) && !no_since(look, row, &since))
+            one = Py_BuildValue("LLOL", from, since, name, row);
         if (holds != 0 && (one == NULL || PyList_Append(found, one) < 0))
             Py_CLEAR(found);
         Py_XDECREF(name), Py_XDECREF(one);
@@ -478,9 +484,8 @@ static PyObject *held(Look *look, PyObject *links) {
 static PyObject *links(PyObject *module, PyObject *const *args, Py_ssize_t count, int near) {
     Look here = {.s = PyModule_GetState(module)}, *look = &here;
     long long ent;
-    PyObject *found = NULL, *side = NULL, *undone;
-    if (count == 4 && begin_at(look, args, &ent) == 0 && has(look, COLUMN(even), ent) == 0 &&
-        (undone = COLUMN(undone_by)) != NULL && PyObject_Size(undone) == 0) {
+    PyObject *found = NULL, *side = NULL;
+    if (count == 4 && begin_at(look, args, &ent) == 0 && has(look, COLUMN(even), ent) == 0) {
         side = of_number(look, NUMBERED(near), ent);
         found = side != NULL ? held(look, side) : PyErr_Occurred() ? NULL : PyList_New(0);
         Py_XDECREF(side);

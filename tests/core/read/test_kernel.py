@@ -154,6 +154,29 @@ def test_what_is_unusual_reads_the_same_both_ways(world: GraphStore, clock: Cloc
 
 
 @built
+def test_it_answers_after_an_undo_in_the_same_order(clock: Clock) -> None:
+    with graphstore.open(":memory:", clock=clock) as store:
+        for id in ("a", "b", "c"):
+            store.add_node("fact", {"says": id}, id=id, valid_from="2026-01-01")
+        first = store.link("a", "uses", "b", valid_from="2026-01-02")
+        clock.move(minutes=1)
+        second = store.link("a", "uses", "c", valid_from="2026-01-02")
+        clock.move(minutes=1)
+        store.unlink(first.id)
+        store.undo(store.changes()[-1], reason="it is so")
+        clock.move(minutes=1)
+        revised = store.revise("a", {"says": "a slip"})
+        store.undo(revised.tx_from, reason="a slip")
+        with both_ways.compared() as answered:
+            assert [first.id, second.id] == [link.id for link in store.links_from("a")]
+            assert store.as_of(tx=revised.tx_from).node("a").content == {"says": "a slip"}
+            assert (
+                store.node("a").content == store.as_of(tx=second.tx_from).node("a").content == {"says": "a"}
+            )
+        assert answered["links_from"] == 1 and answered["node"] == 3
+
+
+@built
 def test_a_branch_reads_the_same_both_ways(world: GraphStore, clock: Clock) -> None:
     with world:
         branch = world.branch("try")
