@@ -7,7 +7,8 @@ more, and the first ones count again.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from graphstore.core.index.columns import UNDO
@@ -22,6 +23,9 @@ from graphstore.values.period import Instant, exactly, iso
 _LASTING = frozenset(
     {*FORGETTING, "define_kind", "promote_kind", "set_retention", "snapshot", "branch", "delete_branch"}
 )
+
+
+_tx = itemgetter(0)
 
 
 class _Done(NamedTuple):
@@ -103,20 +107,21 @@ class Undoing:
                 index.link_closings, of, key=link_ends
             )
         ]
-        return _Done(list(rows), list(closed), list(link_rows), list(unlinked), self._taken())
+        return _Done(list(rows), list(closed), list(link_rows), list(unlinked), self._taken(link_rows))
 
-    def _taken(self) -> dict[int, tuple[list[Taken], list[Taken]]]:
+    def _taken(self, link_rows: range) -> dict[int, tuple[list[Taken], list[Taken]]]:
         """What each supersession had taken before the transaction, and after it."""
         index, of = self.index, self.of
         found: dict[int, list[Taken]] = {}
         later: dict[int, list[Taken]] = {}
-        for tx, link, before in index.retaken:
+        for tx, link, before in index.retaken[bisect_left(index.retaken, of, key=_tx) :]:
             if tx == of:
                 found[link] = before
-            elif tx > of:
+            else:
                 later.setdefault(link, before)
-        for link in index.taken:
-            if index.k_tx[index.rows_of_link[link][0]] == of:
+        for row in link_rows:
+            link = index.k_link[row]
+            if link in index.taken and index.rows_of_link[link][0] == row:
                 found.setdefault(link, [])
         return {link: (before, later.get(link, index.taken[link])) for link, before in found.items()}
 
@@ -259,27 +264,38 @@ class Undoing:
             later += [op for row in index.seen_of.get(ent, ()) if index.o_tx[op := index.s_op[row]] > of]
             if any(index.believed_op(op, tx) for op in later):
                 self._why_not.append(index.names[ent])
-            for side, far in ((index.out, index.l_tgt), (index.into, index.l_src)):
-                for link in side.get(ent, ()):
-                    if any(
-                        index.o_tx[index.c_op[index.k_claim[row]]] > of
-                        for row in index.believed_link(link, tx)
-                    ):
-                        self._why_not += [index.l_name[link], index.names[far[link]]]
+            for link, far in self._linked_since(ent):
+                self._why_not += [index.l_name[link], index.names[far]]
+
+    def _linked_since(self, ent: int) -> Iterator[tuple[int, int]]:
+        """The links at an entity that were recorded since, each with its other end."""
+        index, of, tx = self.index, self.of, self.work.tx
+        rows = range(bisect_right(index.k_tx, of), len(index.k_tx))
+        for side, near, far in (
+            (index.out, index.l_src, index.l_tgt),
+            (index.into, index.l_tgt, index.l_src),
+        ):
+            links: Collection[int] = side.get(ent, ())
+            if len(links) > len(rows):  # of a hub only those of which a row was written since
+                links = sorted({link for link in map(index.k_link.__getitem__, rows) if near[link] == ent})
+            for link in links:
+                claims = (index.k_claim[row] for row in index.believed_link(link, tx))
+                if any(index.o_tx[index.c_op[claim]] > of for claim in claims):
+                    yield link, far[link]
 
     # ------------------------------------------------------------------ settings
 
     def _settings(self) -> dict[str, tuple[Any, Any]]:
         """The settings it changed, by name: what each was before, and what it left."""
         index = self.index
-        counts = [(tx, count) for tx, _, _, count in index.noted]
-        at = next((number for number, (tx, _) in enumerate(counts) if tx == self.of), -1)
-        if at < 0:
+        at = bisect_left(index.noted, self.of, key=_tx)
+        if at == len(index.noted) or index.noted[at][0] != self.of:
             return {}
-        first, stop = counts[at - 1][1] if at else 0, counts[at][1]
+        first, stop = index.noted[at - 1][3] if at else 0, index.noted[at][3]
         found: dict[str, tuple[Any, Any]] = {}
         for setting in index.settings[first:stop]:
             for name, value in setting.items():
-                before = [place for place in index.set_at[name] if place < first]
-                found[name] = (index.settings[before[-1]][name] if before else None, value)
+                places = index.set_at[name]
+                before = bisect_left(places, first) - 1
+                found[name] = (index.settings[places[before]][name] if before >= 0 else None, value)
         return found
