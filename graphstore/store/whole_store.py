@@ -200,21 +200,23 @@ class WholeStore(Writer):
         """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on. With `until`, only what
         came by then. `changes_table` has the periods and values. Raises InvalidError when `since` is after `until`."""
         self._usable()
-        _, last = self._bounds(since, until, "tx")
-        found, by = self._changes(since, None), moment(last)
-        return [each for each in found if each.tx <= by]
+        after, last = self._bounds(since, until, "tx")
+        return self._between(after, last, None)
 
-    def _changes(self, since: TimeLike | None, most: int | None) -> list[Change]:
+    def _changes(self, since: TimeLike | None, most: int) -> list[Change]:
         """As `changes`, at most so many plus the rest of their last transaction."""
         self._usable()
-        after = -OPEN if since is None else self._time(since, "since", "tx")
+        return self._between(-OPEN if since is None else self._time(since, "since", "tx"), OPEN, most)
+
+    def _between(self, after: Instant, until: Instant, most: int | None) -> list[Change]:
+        """What came after an instant and until another, at most so many plus the rest of their last transaction."""
 
         def look(sight: Sight) -> list[Change]:
             instants, ops = sight.index.o_tx, sight.index.mark().ops
             first = bisect_right(
                 instants, after, hi=ops
             )  # ascending: a binary search finds what follows an instant
-            last = bisect_right(instants, sight.tx, lo=first, hi=ops)
+            last = bisect_right(instants, min(sight.tx, until), lo=first, hi=ops)
             if most is not None and last - first > most:
                 last = bisect_right(instants, instants[first + most - 1], lo=first, hi=last)
             return [sight.change(op) for op in range(first, last)]

@@ -173,7 +173,7 @@ class Vocabulary:
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""
         self.kinds[kind.name] = kind
-        self.causal = frozenset(each.name for each in self.kinds.values() if each.causal)
+        self.causal = self.causal | {kind.name} if kind.causal else self.causal - {kind.name}
         if not kind.symmetric:
             self._inverse[kind.inverse] = kind.name
 
@@ -210,9 +210,20 @@ class Vocabulary:
             "inferred" if possibly or confidence == "inferred" else "explicit",
         )
 
+    def find(self, name: str) -> str | None:
+        """As `canonical`; None for an unknown one."""
+        found = self._found(name)
+        return None if found is None else found[0]
+
     def _read(self, name: str) -> tuple[str, bool, bool]:
         if not isinstance(name, str):
             raise InvalidError.choice("link kind", name, self.kinds)
+        found = self._found(name)
+        if found is None:
+            raise InvalidError.choice("link kind", name, [*self.kinds, *self._inverse])
+        return found
+
+    def _found(self, name: str) -> tuple[str, bool, bool] | None:
         plain = name.strip().lower()
         possibly = plain.startswith("possibly_")
         plain = plain.removeprefix("possibly_")
@@ -221,7 +232,7 @@ class Vocabulary:
             return plain, False, possibly
         if plain in self._inverse:
             return self._inverse[plain], True, possibly
-        raise InvalidError.choice("link kind", name, [*self.kinds, *self._inverse])
+        return None
 
 
 def new_kind(
@@ -260,11 +271,8 @@ def new_kind(
     if vocabulary.kinds.get(name) == kind:
         return kind
     for word in {name, back}:
-        try:
-            known = vocabulary.canonical(word)
-        except InvalidError:
-            continue
-        raise InvalidError(f"{word!r} already names the link kind {known!r}. Choose another name.")
+        if (known := vocabulary.find(word)) is not None:
+            raise InvalidError(f"{word!r} already names the link kind {known!r}. Choose another name.")
     return kind
 
 
