@@ -74,6 +74,20 @@ def deep(size: int) -> GraphStore:
     return store
 
 
+def undone(size: int) -> GraphStore:
+    """`deep`, and something else was said and undone."""
+    store = deep(size)
+    store.undo(store.add_node("fact", {}, id="slip").tx_from, reason="a slip")
+    return store
+
+
+def fallen(size: int) -> GraphStore:
+    """`deep`, all of which was taken back."""
+    store = deep(size)
+    store.retract("deep", reason="wrong")
+    return store
+
+
 def hub(size: int) -> GraphStore:
     """One on which so many rest, and which refers to as many, of which few do still; it rests on what was taken back."""
     store = graphstore.open(":memory:", clock=(clock := Clock()))
@@ -178,6 +192,13 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "snapshots", lambda store, _: store.snapshots()),
     (crowd, "branches", lambda store, _: store.branches()),
     (crowd, "stats", lambda store, _: store.stats()),
+    (crowd, "query of one", lambda _, view: view.query("MATCH (n:Node {id: 'one'}) RETURN n.id").rows()),
+    (
+        crowd,
+        "query_tables of one",
+        lambda store, _: store.query_tables("MATCH (n:Node {id: 'one'}) RETURN n.id").rows(),
+    ),
+    (crowd, "recipe", lambda store, _: store.recipe("why", id="one").rows()),
     (deep, "node", lambda _, view: view.node("deep")),
     (deep, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("deep")),
     (deep, "node as was believed", lambda store, _: store.as_of(valid=after(9), tx=after(99)).node("deep")),
@@ -188,6 +209,19 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (deep, "a version", lambda _, view: view.node("deep-v3")),
     (deep, "a version as was believed", lambda store, _: store.as_of(tx=after(99)).node("deep-v3")),
     (deep, "diff", lambda _, view: view.diff("deep", 1, 3)),
+    (deep, "changes between two days", lambda store, _: store.changes(since=after(30), until=after(60))),
+    (
+        deep,
+        "changes_table between two days",
+        lambda store, _: store.changes_table(after(30), after(60)).to_arrow(),
+    ),
+    (undone, "node as was believed", lambda store, _: store.as_of(valid=after(9), tx=after(99)).node("deep")),
+    (undone, "a version as was believed", lambda store, _: store.as_of(tx=after(99)).node("deep-v3")),
+    (undone, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("deep")),
+    (undone, "links_from", lambda _, view: view.links_from("deep")),
+    (fallen, "links_from what rested on it", lambda _, view: view.links_from("roof")),
+    (fallen, "backlinks_to", lambda _, view: view.backlinks_to("deep")),
+    (fallen, "what_superseded", lambda _, view: view.what_superseded("deep")),
     (hub, "node", lambda _, view: view.node("hub")),
     (hub, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("hub")),
     (hub, "node that rests on it", lambda _, view: view.node("leaf-3")),
@@ -215,6 +249,20 @@ LINEAR_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "changes", lambda store, _: store.changes()),
     (crowd, "to_arrow", lambda _, view: view.to_arrow()),
     (crowd, "to_networkx", lambda _, view: view.to_networkx()),
+    (crowd, "query", lambda _, view: view.query("MATCH (n:Node) RETURN n.id").rows()),
+    (crowd, "over", lambda store, _: store.over(valid=("2026-01-05", "2026-01-15", "1 day")).nodes()),
+    (crowd, "history_table", lambda store, _: store.history_table().to_arrow()),
+    (crowd, "links_table", lambda store, _: store.links_table().to_arrow()),
+    (crowd, "changes_table", lambda store, _: store.changes_table().to_arrow()),
+    (crowd, "changes_to", lambda store, view: view.changes_to(store.as_of(valid="2026-01-11")).to_arrow()),
+    (crowd, "verify", lambda store, _: store.verify()),
+    (crowd, "sweep", lambda store, _: store.sweep()),
+    (
+        deep,
+        "over its versions",
+        lambda store, _: store.over(valid=(after(0), after(300), "1 second")).nodes(),
+    ),
+    (deep, "changes_table", lambda store, _: store.changes_table().to_arrow()),
     (deep, "history", lambda _, view: view.history("deep")),
     (deep, "versions", lambda _, view: view.versions("deep")),
     (deep, "inspect", lambda _, view: view.inspect("deep")),
