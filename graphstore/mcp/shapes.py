@@ -11,6 +11,8 @@ from typing import Any, Union, get_args, get_origin
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 
+from graphstore.errors import InvalidError
+
 __all__ = ["shaped"]
 
 _NULL = {"type": "null"}
@@ -113,16 +115,17 @@ def inlined(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Arguments(FuncMetadata):
-    """What a tool is called with. A text is never read as JSON, though it looks like it; one text is taken for a list of one."""
+    """What a tool is called with. A text is never read as JSON, though it looks like it; one text is taken for a list of one; true is no number."""
 
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as they are meant; those that are JSON in a text are read."""
+        """The arguments as they are meant; those that are JSON in a text are read. Raises InvalidError for true and false as a number."""
         read = super().pre_parse_json(data)
         for name, field in self.arg_model.model_fields.items():
-            given = data.get(name)
+            given, kinds = data.get(name), _kinds(field.annotation)
+            if isinstance(given, bool) and bool not in kinds and (int in kinds or float in kinds):
+                raise InvalidError(f"{name} {given!r} is no number. Give a number.")
             if not isinstance(given, str):
                 continue
-            kinds = _kinds(field.annotation)
             if str in kinds:
                 read[name] = given
             elif list[str] in kinds and isinstance(read[name], str):

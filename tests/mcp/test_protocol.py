@@ -823,6 +823,23 @@ def test_a_refusal_says_what_was_meant(told, tool, asked, told_so):
         assert told_so in one.refused(tool, **asked)
 
 
+@pytest.mark.parametrize(
+    ("tool", "asked", "name"),
+    [
+        ("link", {"source": "sessions", "kind": "uses", "target": "tokens", "strength": True}, "strength"),
+        ("diff", {"id": "sessions", "old": True, "new": 1}, "old"),
+        ("search", {"query": "logins", "limit": True}, "limit"),
+        ("search", {"query": "logins", "decay": True}, "decay"),
+        ("trace", {"id": "sessions", "depth": True}, "depth"),
+    ],
+)
+def test_true_is_no_number_of_a_tool(told, tool, asked, name):
+    before = told.changes()
+    with agent(door.server(told, tools=["all"])) as one:
+        assert f"{name} True is no number. Give a number." in one.refused(tool, **asked)
+    assert before == told.changes()
+
+
 TIMES = ("yesterday", "7d", "2026-02", "before-bob")
 READING = [
     ("search", {"query": "logins"}, ("valid", "tx", "since", "until")),
