@@ -254,6 +254,8 @@ def answered(
     every = (begin, end, step)
     over = store.over(valid=every, tx=now.tx) if axis == "valid" else store.over(valid=now.valid, tx=every)
     if what == "changes":
+        if field not in (None, "text", "tags"):  # refused where no content has ever had it
+            store.history_table(kind, [field], valid=(now.valid, now.valid + timedelta(microseconds=1)))
         return _changes_of(over.compare(), kind, field)
     return over.total(f"{what}({field or '*'})", kind, by=() if by is None else by)
 

@@ -72,6 +72,13 @@ def test_first_last_and_changes(folder: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("what", ["first", "last", "changes"])
+def test_a_field_that_no_content_has_ever_had_is_refused(folder: Path, what: str) -> None:
+    said = " ".join(refused("over", folder, what, "--field", "seat", *YEAR).split())
+    assert "no content of a node has ever had the field 'seat'. Nearest: 'seats'." in said
+    assert [] == answer("over", folder, "changes", "--field", "text", *YEAR)
+
+
 def test_the_table_and_the_file(folder: Path, tmp_path: Path) -> None:
     assert "count(*)" in run("over", folder, "count", *YEAR)
     assert "3 rows in" in run("over", folder, "count", *YEAR, "-o", tmp_path / "counts.parquet")
