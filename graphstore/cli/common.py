@@ -53,6 +53,14 @@ Valid = Annotated[
     str | None, typer.Option("--valid", metavar="TIME", help="As it was in the world then. [now]")
 ]
 Tx = Annotated[str | None, typer.Option("--tx", metavar="TIME", help="As the store knew it then. [now]")]
+Storage = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--storage",
+        metavar="KEY=VALUE",
+        help="A setting of the object store, such as AWS_ENDPOINT_URL=…, beside those of the environment (may be repeated).",
+    ),
+]
 AsOf = Annotated[
     str | None,
     typer.Option("--as-of", metavar="TIME|NAME", help="Both at once: a time, or a snapshot by its name."),
@@ -294,6 +302,17 @@ def parameters(pairs: Iterable[str]) -> dict[str, Any]:
         except InvalidError as error:
             raise typer.BadParameter(str(error), param_hint="--param") from None
     return params
+
+
+def storage_settings(pairs: list[str] | None) -> dict[str, str]:
+    """The settings of an object store, from the values of `--storage`."""
+    found = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise typer.BadParameter(f"{pair!r} is no setting. Give KEY=VALUE, such as AWS_REGION=eu-west-1.")
+        found[name] = value
+    return found
 
 
 def function(name: str) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphstore.cli import common
-from graphstore.cli.common import Json, Store, Tx, Valid, answer
+from graphstore.cli.common import Json, Storage, Store, Tx, Valid, answer
 from graphstore.cli.shown import echo
 
 if TYPE_CHECKING:
@@ -20,27 +20,9 @@ if TYPE_CHECKING:
 Address = Annotated[
     str, typer.Argument(metavar="URI", help="Where the tables are: a folder, or s3://bucket/path.")
 ]
-Storage = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--storage",
-        metavar="KEY=VALUE",
-        help="A setting of the object store, such as AWS_ENDPOINT_URL=…, beside those of the environment (may be repeated).",
-    ),
-]
 Every = Annotated[
     float, typer.Option("--every", metavar="SECONDS", min=0.01, help="How often to look for what is new.")
 ]
-
-
-def _settings(pairs: list[str] | None) -> dict[str, str]:
-    found = {}
-    for pair in pairs or ():
-        name, equals, value = pair.partition("=")
-        if not name or not equals:
-            raise typer.BadParameter(f"{pair!r} is no setting. Give KEY=VALUE, such as AWS_REGION=eu-west-1.")
-        found[name] = value
-    return found
 
 
 def lake_follow(
@@ -55,7 +37,7 @@ def lake_follow(
         sys.stdout.flush()
 
     with common.exits_on_sigterm(), common.open_here(store) as opened:
-        lake.follow(opened, uri, told, every=every, options=_settings(storage))
+        lake.follow(opened, uri, told, every=every, options=common.storage_settings(storage))
 
 
 def lake_sql(
@@ -77,7 +59,7 @@ def lake_sql(
     from graphstore.cli import printing
     from graphstore.interchange import lake
 
-    found = lake.ask(uri, text, common.parameters(param or ()), options=_settings(storage))
+    found = lake.ask(uri, text, common.parameters(param or ()), options=common.storage_settings(storage))
     if as_json:
         answer(found.legible(), True)
     else:

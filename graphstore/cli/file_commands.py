@@ -11,6 +11,7 @@ from graphstore.cli import common
 from graphstore.cli.common import (
     DumpFormat,
     Json,
+    Storage,
     Store,
     Tx,
     Valid,
@@ -79,11 +80,15 @@ def export(
     ] = DumpFormat.graphstore,
     valid: Valid = None,
     tx: Tx = None,
+    storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Write the whole store to a dump that `restore` reads; or, with --format, what other tools read."""
     if form is DumpFormat.graphstore and (valid or tx):
         raise typer.BadParameter("a dump is the whole history; --valid and --tx are for the other formats.")
+    if storage and form is not DumpFormat.delta:
+        raise typer.BadParameter("only --format delta writes into an object store; no other takes --storage.")
+    settings = common.storage_settings(storage)
     opening = common.open_here(store) if form is DumpFormat.delta else open_store(store, read_only=True)
     with opening as opened, progress_bar(f"exporting {common.shown(store)}"):
         if form is DumpFormat.pi_brain:
@@ -98,7 +103,7 @@ def export(
                 f"exported {common.shown(store)} to {dump}: {done}.",
             )
             return
-        lines, what = _exported(opened, dump, form, valid, tx)
+        lines, what = _exported(opened, dump, form, valid, tx, settings)
     answer(
         {"exported": str(dump), what.replace(" ", "_"): lines},
         as_json,
@@ -107,7 +112,12 @@ def export(
 
 
 def _exported(
-    opened: "GraphStore | Branch", dump: str, form: DumpFormat, valid: str | None, tx: str | None
+    opened: "GraphStore | Branch",
+    dump: str,
+    form: DumpFormat,
+    valid: str | None,
+    tx: str | None,
+    settings: Mapping[str, str],
 ) -> tuple[int, str]:
     """Write a store in a format: how many, of what."""
     if form is DumpFormat.graphstore:
@@ -132,7 +142,7 @@ def _exported(
         )
     known = view_at(opened, None, tx).at.tx
     if chosen is None:
-        return lake.export_delta(opened, dump, tx=known), "rows and closings"
+        return lake.export_delta(opened, dump, tx=known, options=settings), "rows and closings"
     return formats.export(opened, dump, format=form.value, tx=known), chosen.counted
 
 

@@ -7,6 +7,7 @@ and of two followers that take the same part one is refused. `operations` is wri
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,6 +40,26 @@ _COMPARED = "row,id,node_id,event_id,source,target,tx,tx_from,tx_to,valid_from,v
 _DISTINCT = frozenset("row id node_id event_id ref subject told_by opened_by closed_by".split())
 _PROSE = frozenset("content text description metadata reason".split())
 _MOST = 10_000  # ids in one statement
+_FIRST = {"timeout": "10s", "retry_timeout": "15s"}
+"""How long an object store has to answer whether a table is there: about 20 s. Its library tries for 3 minutes, deaf to Ctrl-C; so it does later on."""
+_ADVICE = (
+    ("NoSuchBucket", "There is no such bucket: make it first, or name another."),
+    ("URL scheme is not allowed", "The endpoint is not https: allow that with AWS_ALLOW_HTTP=true."),
+    (
+        "/latest/(api/token|meta-data)",
+        "No credentials are given: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+    ),
+    (
+        "401 Unauthorized|403 Forbidden|not authenticated|lacked the necessary privileges",
+        "The credentials are refused: look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do.",
+    ),
+    (
+        "HTTP error",
+        "No answer came: is AWS_ENDPOINT_URL right, and the object store up? Start again to go on.",
+    ),
+    ("", "Start again with the tables as they were left, or give an empty place."),
+)
+"""What to do about an error of the library, by what it says."""
 Options = Mapping[str, str]
 
 
@@ -81,7 +102,7 @@ class Lake:
     def _table(self, name: str) -> deltalake.DeltaTable | None:
         place = f"{self.uri}/{name}"
         with _refused(place):
-            if not self._delta.DeltaTable.is_deltatable(place, storage_options=self._options):
+            if not self._delta.DeltaTable.is_deltatable(place, storage_options=_soon(self._options)):
                 return None
             found: deltalake.DeltaTable = self._delta.DeltaTable(place, storage_options=self._options)
             return found
@@ -234,6 +255,12 @@ class Lake:
         return table
 
 
+def _soon(options: Options) -> dict[str, str]:
+    """The settings of a first look: those of `_FIRST` where neither the options nor the environment have them."""
+    given = {re.sub("^(aws|azure|google)_", "", name.lower()) for name in (*options, *os.environ)}
+    return {**{name: value for name, value in _FIRST.items() if name not in given}, **options}
+
+
 def _position(table: deltalake.DeltaTable) -> Position:
     return Position(*(table.transaction_version(name) or 0 for name in _COUNTED))
 
@@ -334,13 +361,17 @@ def _refused(place: str) -> Iterator[None]:
             f"{place} was written by somebody else meanwhile ({_line(error)}). One process follows a store into one place; start it again to go on."
         ) from error
     except (DeltaError, OSError) as error:
-        raise EngineError(
-            f"{place} cannot be written or read: {_line(error)}. Start again with the tables as they were left, or give an empty place."
-        ) from error
+        text = _line(error)
+        advice = next(advice for pattern, advice in _ADVICE if re.search(pattern, text))
+        raise EngineError(f"{place} cannot be written or read: {text}. {advice}") from error
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
+    """What the library says, in one line; of an object store's own words, which are XML, the code and the message."""
+    text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
+    return re.sub(
+        r"<\?xml.*?<Code>(.*?)</Code>.*?<Message>(.*?)</Message>.*</Error>", r"\1: \2", text
+    ).rstrip(".")
 
 
 def _deltalake() -> Any:
