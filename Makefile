@@ -25,7 +25,7 @@ demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the
 test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
 	$(PYTEST) $(WORKERS) -m "not rest" $(ARGS)
 
-test-rest: $(VENV)/dev test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
+test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
 	$(PYTEST) $(FEWER) -m rest $(ARGS)
 	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) tests/stories/test_api.py tests/stories/test_branches.py tests/core/write tests/core/read -m "served and not rest" $(ARGS)
 
@@ -127,6 +127,16 @@ $(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 $(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 	@echo "installing graphstore and the tools of its tests …"
 	$(call install,dev,dev$(comma)ladybug)
+
+# Not among the others: it would hold some of them back.
+$(VENV)/s3: requirements/s3-server.in $(LOCKS) | $(BIN)/python
+	@echo "installing a server that speaks S3 …"
+	@rm -rf $(VENV)/s3-server && $(BIN)/python -m venv --without-pip $(VENV)/s3-server
+	@lock=requirements/s3-server-$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt; \
+	if [ "$$(uname -s)" = Linux ] && [ -f $$lock ]; then set -- --require-hashes --no-deps --requirement $$lock; \
+	else set -- --requirement requirements/s3-server.in; fi; \
+	$(PIP) --python $(VENV)/s3-server/bin/python install "$$@"
+	@touch $@
 
 $(VENV)/benchmarks: $(VENV)/dev
 	@-$(PIP) install 'tgms==0.8.0' 'tiramemsu==0.7.0'

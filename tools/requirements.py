@@ -1,7 +1,8 @@
 """Pin what `make` and CI install, with the hash of every file: `make requirements`.
 
-Writes `requirements/{demo,dev}-{Python}.txt` for each Python the project names that is on this machine. What is pinned is what `pyproject.toml` allows, and
-what builds the package; the versions are the newest on the day. The files name no index: pip takes the packages from where it is set to take them.
+Writes `requirements/{demo,dev,s3-server}-{Python}.txt` for each Python the project names that is on this machine. What is pinned is what `pyproject.toml` allows, and
+what builds the package; for a program in an environment of its own, what its `requirements/*.in` allows. The versions are the newest on the day. The files name no
+index: pip takes the packages from where it is set to take them.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ def pin(project: dict[str, object], version: str, python: str, made: Path) -> No
     subprocess.run([python, "-m", "venv", made], check=True)
     own = made / "bin" / "python"
     subprocess.run([own, "-m", "pip", "-qq", "install", TOOL], check=True)
-    for name, extras in SETS.items():
-        asked = made / f"{name}.in"
-        asked.write_text("\n".join([*wanted(project, extras), *BUILD, ""]), encoding="utf-8")
+    sets = {name: made / f"{name}.in" for name in SETS}
+    for name, asked in sets.items():
+        asked.write_text("\n".join([*wanted(project, SETS[name]), *BUILD, ""]), encoding="utf-8")
+    for name, asked in (sets | {path.stem: path for path in (ROOT / "requirements").glob("*.in")}).items():
         written = ROOT / "requirements" / f"{name}-{version}.txt"
         written.parent.mkdir(exist_ok=True)
         answer = subprocess.run(

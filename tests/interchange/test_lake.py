@@ -53,11 +53,11 @@ def store(folder) -> Iterator[GraphStore]:
         yield opened
 
 
-def rows(uri: Path, text: str) -> list[tuple]:
+def rows(uri: Path | str, text: str) -> list[tuple]:
     return lake.ask(str(uri), text).tuples()
 
 
-def same(store: GraphStore, uri: Path, known: Iterable[str] = DAYS[1::2]) -> None:
+def same(store: GraphStore, uri: Path | str, known: Iterable[str] = DAYS[1::2]) -> None:
     """The tables hold each row that the store's hold, once, and say the same at every coordinate. An event has a row for each period it was believed in."""
     for name, order in TABLES.items():
         if name != "events":
