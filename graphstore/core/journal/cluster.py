@@ -70,6 +70,11 @@ select j.seq, j.digest, j.head, b.ns, b.bodies from graphstore.journal j
 left join lateral (select array_agg(n) ns, array_agg(bytes) bodies from graphstore.body b where b.store = j.store and b.seq = j.seq and j.seq > %s) b on true
 where j.store = %s and j.seq >= %s order by j.seq limit %s
 """
+_NOT_DURABLE = """
+select case current_setting('synchronous_commit') when 'off' then 'synchronous_commit' end,
+    case current_setting('fsync') when 'off' then 'fsync' end
+"""
+_NO_DISK = "it acknowledges what is on no disk"
 _ANY = "select from graphstore.store where name = %s"
 _NAME = "insert into graphstore.store (name) values (%s) on conflict do nothing"
 # what the server says of itself, not of a statement: gone, starting, not for writing, or who waits gave up
@@ -255,8 +260,20 @@ class Cluster:
             ),
             autocommit=True,
         )
-        made.execute(f"set lock_timeout = '{_TURN}s'; set plan_cache_mode = force_generic_plan")
+        try:
+            made.execute(f"set lock_timeout = '{_TURN}s'; set plan_cache_mode = force_generic_plan")
+            if not self.read_only:
+                self._check_durable(made)
+        except BaseException:
+            made.close()
+            raise
         return made
+
+    def _check_durable(self, connection: Any) -> None:
+        # at each connection: the server that takes over may be set up in another way. It is looked for another until patience ends
+        for name in connection.execute(_NOT_DURABLE).fetchone() or ():
+            if name is not None:
+                raise self._driver.OperationalError(f"{name}=off: {_NO_DISK}")
 
     def _connection(self) -> Any:
         if self._open is None or self._open.closed:
@@ -274,6 +291,8 @@ class Cluster:
     def _refuse(self, error: Exception) -> None:
         """Raises InvalidError or EngineError where a connection failed for what waiting does not mend."""
         said = str(error)
+        if said.endswith(_NO_DISK):
+            raise InvalidError(f"{self.where.shown} has {said}. Set it to on; nothing was opened.") from None
         bad = said.startswith("connection is bad") and "connection to server" not in said
         if bad or not isinstance(error, self._driver.OperationalError):
             raise InvalidError(
@@ -350,7 +369,7 @@ class Cluster:
         """
 
         def look(connection: Any) -> tuple[bool, dict[str, str], bool]:
-            names = ("synchronous_commit", "synchronous_standby_names", "fsync")
+            names = ("synchronous_commit", "synchronous_standby_names")
             told = {name: connection.execute(f"show {name}").fetchone()[0] for name in names}
             tables = connection.execute("select to_regclass('graphstore.body') is not null").fetchone()[0]
             if not tables and create and not self.read_only:
@@ -374,11 +393,6 @@ class Cluster:
             )
         if self.read_only or standby:
             return []
-        for name in ("synchronous_commit", "fsync"):
-            if told[name] == "off":
-                raise InvalidError(
-                    f"{self.where.shown} has {name}=off: it acknowledges what is on no disk. Set it to on; nothing was opened."
-                )
         if told["synchronous_commit"] == "local" or not told["synchronous_standby_names"]:
             return [
                 f"{self.where.shown} waits for no synchronous standby: what is acknowledged is on one server alone. Set "

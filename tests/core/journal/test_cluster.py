@@ -359,6 +359,40 @@ def test_forgetting_says_where_else_it_is(opened):
     assert "write-ahead log, its backups and standbys" in notice
 
 
+@pytest.mark.parametrize("name", ["synchronous_commit", "fsync"])
+def test_a_server_that_acknowledges_what_is_on_no_disk_gets_nothing_to_write(servers, limited, name):
+    at = f"postgresql://postgres@127.0.0.1:{servers.primary.port}/{limited.name}?store=a"
+
+    def turn(to: str) -> None:
+        servers.primary.sql(f"alter system set {name} = {to}")
+        servers.primary.sql("select pg_reload_conf()")
+        until(lambda: servers.primary.sql(f"show {name}") == [(to,)])
+
+    turn("off")
+    try:
+        with pytest.raises(InvalidError, match=f"{name}=off"):
+            graphstore.open(at)
+        assert [(True,)] == limited("select to_regclass('graphstore.journal') is null"), "it made the tables"
+        turn("on")
+        with graphstore.open(at) as store:
+            store.add_node("fact", {"n": 1}, id="one")
+            turn("off")
+            store._core.journal.cluster.patience = 0.3
+            limited(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+            )
+            with pytest.raises(
+                EngineError, match=f"{name}=off: it acknowledges what is on no disk"
+            ) as refused:
+                store.add_node("fact", {"n": 2}, id="two")
+            assert "not kept" == refused.value.outcome
+            assert {"n": 1} == store.node("one").content
+    finally:
+        servers.primary.sql(f"alter system reset {name}")
+        servers.primary.sql("select pg_reload_conf()")
+    assert [(1,)] == limited("select count(*) from graphstore.journal")
+
+
 def test_a_server_that_waits_for_no_standby_is_told(opened, servers, url):
     assert [] == opened().notices
 
