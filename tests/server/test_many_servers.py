@@ -274,6 +274,11 @@ def test_the_commands_about_a_server_take_the_address_of_its_store(address, tmp_
         token = CliRunner().invoke(app, ["token", "add", at, "ana", "--rights", "write"]).stdout.strip()
         assert "ana  write" in CliRunner().invoke(app, ["token", "list", at]).stdout
         assert url in CliRunner().invoke(app, ["page", at, "--print"]).stdout
+        scoped = ["--scope", "team/a"]
+        assert "is served whole" in CliRunner().invoke(app, ["token", "add", at, "ben", *scoped]).stderr
+        by_folder = CliRunner().invoke(app, ["token", "add", str(tmp_path / "copy"), "ben", *scoped])
+        status, told, _ = Wire(url, by_folder.stdout.strip()).ask("GET", "/nodes")
+        assert (501, True) == (status, "is served whole" in told["message"])
         Wire(url, token).post("/add_node", {"kind": "fact", "content": {"n": 1}, "id": "one"})
     assert "Start it: graphstore serve" in CliRunner().invoke(app, ["page", at, "--print"]).stderr
 
