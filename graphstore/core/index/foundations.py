@@ -66,6 +66,7 @@ class Resting:
         self._standings: dict[int, str] = {}
         self._shaky: dict[int, bool] = {}
         self._own: dict[int, list[Fall]] = {}  # what became of each thing, whatever rests on it
+        self._newest: dict[int, list[Fall]] = {}  # the last revision of each thing that stands
         self._passed: set[int] = (
             set()
         )  # what some fall does not shake that an older one may, by the same ways
@@ -122,7 +123,7 @@ class Resting:
             done.add((at, eventful))
             looks += 1
             for base, row, counts in self._bases(at):
-                falls = self.falls(base, row)
+                falls = self._latest_falls(base, row)
                 if (
                     falls
                     and any(
@@ -395,6 +396,19 @@ class Resting:
         found = self._became(base)
         return self.counted(base, row, found) if found else found
 
+    def _latest_falls(self, base: int, row: int) -> list[Fall]:
+        """As `falls`, of revisions the latest alone: where that does not count, no earlier one does."""
+        if self.standing(base) != "stands":
+            return self.falls(base, row)
+        turns, recorded = self.index.turns.get(base), self.index.recorded_once(row)
+        if not turns or (recorded is not None and turns[-1][3] <= recorded):
+            return []
+        found = self._newest.get(base)
+        if found is None:
+            newest = next(self._turned(base), None)
+            found = self._newest[base] = [] if newest is None else [Fall(newest, "revised")]
+        return self.counted(base, row, found) if found else found
+
     def _became(self, base: int) -> list[Fall]:
         """`became`, worked out once."""
         found = self._own.get(base)
@@ -426,7 +440,7 @@ class Resting:
         index, valid = self.index, self.valid
         standing = self.standing(ent)
         if standing == "stands":
-            return [Fall(op, "revised") for op in self._turned(ent)]
+            return [Fall(op, "revised") for op in self._turned(ent)][::-1]
         forgot = self._forgot(ent)
         if forgot >= 0:
             return [Fall(forgot, FORGETTING[index.o_verb[forgot]])]
@@ -457,9 +471,9 @@ class Resting:
         return [Fall(first, "ended")] if first >= 0 and index.o_tx[first] <= tx else []
 
     def _turned(self, ent: int) -> Iterator[int]:
-        """The operations that changed the content of a thing here."""
+        """The operations that changed the content of a thing here, the latest first."""
         index, tx, valid = self.index, self.tx, self.valid
-        for at, start, stop, op in index.turns.get(ent, ()):
+        for at, start, stop, op in reversed(index.turns.get(ent, ())):
             there = at <= tx and start <= valid < stop and (not index.undone_by or index.believed_op(op, tx))
             if there and (op not in index.unread or self._differs(ent, op)):
                 yield op
@@ -549,8 +563,8 @@ class Resting:
             said = index.v_op[index.r_ver[row]] if row >= 0 else -1
             if said >= 0 and index.o_verb[said] in DESCRIBING:
                 looked = said
-        confirmed = index.confirmations(ent, self.tx) if index.names[ent] in index.confirmed else ()
-        return max(looked, confirmed[-1]) if confirmed else looked
+        is_confirmed = index.names[ent] in index.confirmed
+        return max(looked, index.confirmed_last(ent, self.tx)) if is_confirmed else looked
 
 
 class _Results:

@@ -374,6 +374,11 @@ class Index(Followed):
         ops = self.confirmed.get(self.names[ent], ())
         return [op for op in ops if born <= self.o_tx[op] and self.believed_op(op, tx)]
 
+    def confirmed_last(self, ent: int, tx: Instant) -> int:
+        """The last of `confirmations`, -1: none."""
+        born, ops = self.born[ent], self.confirmed.get(self.names[ent], ())
+        return next((op for op in reversed(ops) if born <= self.o_tx[op] and self.believed_op(op, tx)), -1)
+
     def word(self, ent: int) -> str:
         """`evicted` or `erased` for what was forgotten, else empty."""
         op = self.gone.get(ent, -1)

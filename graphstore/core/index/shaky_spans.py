@@ -512,8 +512,7 @@ class Shaken:
         every = index.confirmed.get(index.names[ent], ())
         if not every:
             return -1, 0
-        counting = index.confirmations(ent, index.last_tx)
-        return (counting[-1] if counting else -1), index.o_tx[every[-1]]
+        return index.confirmed_last(ent, index.last_tx), index.o_tx[every[-1]]
 
 
 def _decoded(since: Instant, hubs: int = 0, *flat: int) -> Spans:
