@@ -290,9 +290,10 @@ class Columns:
         """The rows that a slot holds now, by valid_from: no two overlap."""
         found = self._held.get(slot)
         if found is None:
-            found = [row for ent in self.slots.get(slot, ()) for row in self.now_of[ent]]
+            ents = self.slots.get(slot, ())
+            found = [row for ent in ents for row in self.now_of[ent]]
             found.sort(key=self.r_from.__getitem__)
-            if len(found) > _FEW:
+            if max(len(ents), len(found)) > _FEW:
                 self._held[slot] = found
         return found
 
@@ -552,12 +553,15 @@ class Columns:
         """The periods over which each version was said last, without those of rows that an open transaction will keep."""
         if self._shows_all_said(ent):
             return {}
-        kept: dict[int, list[Period]] = {}
+        kept: dict[int, list[int]] = {}
         for row in self.now_of[ent]:
-            kept.setdefault(self.r_ver[row], []).append((self.r_from[row], self.r_to[row]))
+            kept.setdefault(self.r_ver[row], []).append(row)
         found: dict[int, list[Period]] = {}
         for start, stop, ver in self.said(ent):
-            found.setdefault(ver, []).extend(without_all((start, stop), kept.get(ver, ())))
+            holes = [
+                (self.r_from[row], self.r_to[row]) for row in self.over(kept.get(ver, []), (start, stop))
+            ]
+            found.setdefault(ver, []).extend(without_all((start, stop), holes))
         return found
 
     def _shows_all_said(self, ent: int) -> bool:

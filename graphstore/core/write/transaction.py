@@ -315,9 +315,11 @@ class Transaction:
             if index.v_num[newest]:
                 return newest
         else:
-            last = index.rows_of[ent][-1:]
-            if last and index.r_close[last[0]] < 0 and index.r_ver[last[0]] == newest:
-                return newest
+            for row in reversed(index.rows_of[ent]):
+                if index.r_op[row] < index.v_op[newest]:
+                    break  # rows of earlier ones
+                if index.r_close[row] < 0 and index.r_ver[row] == newest:
+                    return newest
             stored = bisect_left(versions, self.mark.versions)
             fresh = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
             if fresh >= self.mark.versions:
