@@ -45,6 +45,22 @@ def replaced(size: int) -> GraphStore:
     return store
 
 
+def layers(size: int) -> GraphStore:
+    """One that was described so often, and what rests on it, which was confirmed as often."""
+    store = graphstore.open(":memory:", clock=(clock := Clock()))
+    store.add_node("fact", {"n": -1}, id="base", valid_from=SINCE)
+    for n in range(20):  # of few a read would look at all
+        store.add_node("fact", {}, id=f"aside-{n}", derived_from="base", valid_from=SINCE)
+    store.add_node("fact", {}, id="middle", derived_from="base", valid_from=SINCE)
+    store.add_node("fact", {}, id="top", derived_from="middle", valid_from=SINCE)
+    for n in range(size):
+        clock.move(seconds=1)
+        store.revise("base", {"n": n})
+        store.confirm("middle", reason="still so")
+    clock.move(seconds=1)
+    return store
+
+
 def kinds(size: int) -> GraphStore:
     """So many kinds of links."""
     store = graphstore.open(":memory:", clock=Clock())
@@ -93,6 +109,10 @@ FLAT_VERBS: list[tuple[Callable[[int], GraphStore], str, Verb]] = [
     (replaced, "revise and undo", lambda store, new: undo(store, store.revise("next-3", {"n": new}))),
     (replaced, "supersede and undo", lambda store, new: undo(store, store.supersede("next-4", by=fresh(store, new))[0])),
     (hub, "revise and undo", lambda store, new: undo(store, store.revise("hub", {"n": new}))),
+    (layers, "revise a base and read what rests on it", lambda store, new: (
+        store.revise("base", {"n": new}), store.node("top"), store.node("middle"))),
+    (layers, "revise what was confirmed", lambda store, new: store.revise("middle", {"n": new})),
+    (layers, "link to a base", lambda store, new: store.link(fresh(store, new), "derived_from", "base").target_standing),
     (kinds, "define_kind", lambda store, new: store.define_kind(new)),
     (deep, "revise from a day on", lambda store, new: store.revise("deep", {"n": new}, valid_from=after(40))),
     (deep, "amend a day", lambda store, new: store.amend("deep", {"n": new}, valid_from=after(60), valid_to=after(61))),
@@ -188,6 +208,19 @@ def day_by_day(store: GraphStore, count: int) -> None:
         store.revise("one", {"n": n}, valid_from=after(n))
 
 
+def here_and_there(store: GraphStore, count: int) -> None:
+    """Another content for one second in ten, the latest first."""
+    store.add_node("fact", {"n": -1}, id="one", valid_from=after(0))
+    for n in range(count, 0, -1):
+        store.amend("one", {"n": n}, valid_from=after(10 * n), valid_to=after(10 * n + 1))
+
+
+def at_one_instant(store: GraphStore, count: int) -> None:
+    """So many values of one slot, each in place of the last."""
+    for n in range(count):
+        store.add_node("fact", {"n": n}, key="k", valid_from=after(0))
+
+
 def in_turn(store: GraphStore, count: int) -> None:
     """So many values of one slot."""
     for n in range(count):
@@ -221,7 +254,9 @@ def told(store: GraphStore, tell: Callable[[GraphStore, int], None], count: int,
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["in one transaction", "in one each"])
-@pytest.mark.parametrize("tell", [again, day_by_day, in_turn, chain, star, loaded])
+@pytest.mark.parametrize(
+    "tell", [again, day_by_day, here_and_there, in_turn, at_one_instant, chain, star, loaded]
+)
 def test_many_verbs_on_one_thing_cost_as_much_each(tell, at_once) -> None:
     counted = []
     for count in (100, 600):
