@@ -202,7 +202,7 @@ def _psycopg() -> Any:
         import psycopg
     except ImportError as error:
         raise InvalidError(
-            f"a store in PostgreSQL needs {error.name}. Install it: pip install 'graphstore[postgres]'"
+            f"a store in PostgreSQL needs {error.name or 'libpq for psycopg'}. Install it: pip install 'graphstore[postgres]'"
         ) from None
     return psycopg
 

@@ -200,6 +200,17 @@ def test_what_is_no_address_is_refused_at_once_and_no_password_is_shown(servers,
     assert time.monotonic() - begun < 10, "it was tried again and again"
 
 
+@pytest.mark.parametrize(
+    "hidden, says", [("sys.modules['psycopg'] = None", "psycopg"), ("os.environ['PSYCOPG_IMPL'] = 'none'", "libpq")]
+)  # fmt: skip
+def test_without_the_driver_or_its_library_it_says_what_to_install(hidden, says):
+    script = f"import os, sys; {hidden}; import graphstore; graphstore.open('postgresql://host/db?store=a')"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert f"needs {says}" in done.stderr and "graphstore[postgres]" in done.stderr, done.stderr
+
+
 @pytest.fixture(scope="module")
 def guarded(servers: Any) -> str:
     """A user whom the server asks for the password `right`."""
