@@ -115,6 +115,21 @@ def hub(size: int) -> GraphStore:
     return store
 
 
+def deep_hub(size: int) -> GraphStore:
+    """One that was described so often, on which as many rest."""
+    store = graphstore.open(":memory:", clock=(clock := Clock()))
+    leaves = [f"leaf-{n}" for n in range(size)]
+    store.bulk_load(
+        versions=[{"node_id": id, "content": {}, "valid_from": SINCE} for id in (*leaves, "hub")],
+        links=[{"source": id, "kind": "derived_from", "target": "hub", "valid_from": SINCE} for id in leaves],
+    )
+    for n in range(size):
+        clock.move(seconds=1)
+        store.revise("hub", {"n": n})
+    clock.move(seconds=1)
+    return store
+
+
 def slot(size: int) -> GraphStore:
     """A slot with so many values, one after another, beside a slot with one."""
     store = graphstore.open(":memory:", clock=(clock := Clock()))
@@ -273,6 +288,17 @@ LINEAR_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (hub, "walk", lambda _, view: view.walk("leaf-3")),
     (hub, "shaky", lambda _, view: view.shaky()),
     (hub, "node after a write", lambda store, _: (store.confirm("hub", reason="seen"), store.node("leaf-3"))),
+    (deep_hub, "shaky", lambda _, view: view.shaky()),
+    (
+        deep_hub,
+        "shaky after a write",
+        lambda store, _: (store.confirm("leaf-3", reason="seen"), store.shaky(limit=9)),
+    ),
+    (
+        deep_hub,
+        "nodes after a write",
+        lambda store, _: (store.confirm("leaf-3", reason="seen"), store.nodes()),
+    ),
     (pair, "link_history", lambda _, view: view.link_history("left", "uses", "right")),
     (slot, "nodes of the key", lambda store, _: store.as_of(valid=after(3.5)).nodes(key="k")),
     (slot, "contradictions", lambda _, view: view.contradictions()),

@@ -6,6 +6,7 @@ now). What came before what is a matter of operations, never of transactions: ho
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import chain, groupby
@@ -224,18 +225,32 @@ class Resting:
                 yield base
 
     def _fallen_of(self, base: int) -> Iterator[_Fallen]:
-        """The falls of one thing here, each with what it shakes directly."""
+        """The falls of one thing here, each with what it shakes directly. What an earlier revision shakes is shaken by those of the last transaction
+        that revised it too: it is listed with nothing."""
         index = self.index
         found: dict[Fall, list[tuple[int, int]]] = {}
-        if not self._became(base):
+        falls = self._became(base)
+        if not falls:
             return
+        revised = falls[0].word == "revised"
+        last = (
+            bisect_left(falls, index.o_tx[falls[-1].op], key=lambda fall: index.o_tx[fall.op])
+            if revised
+            else 0
+        )
+        earlier, latest, first_linked = falls[:last], falls[last:], len(index.o_tx)
         for ent, row in self._dependants(base):
             counts = self._falling[index.l_kind[index.k_link[row]]]
-            for fall in self.falls(base, row):
+            if earlier and "revised" in counts:
+                first_linked = min(first_linked, self._recorded(row))
+            for fall in self.counted(base, row, latest):
                 if fall.word in counts:
                     found.setdefault(fall, []).append((ent, row))
         for fall, first in found.items():
             yield _Fallen(fall, base, first)
+        for fall in earlier:
+            if fall.op > first_linked:
+                yield _Fallen(fall, base, [])
 
     def _spread(self, group: list[_Fallen], seen: set[int]) -> Iterator[tuple[_Fallen, int, Path]]:
         """What the falls recorded in one transaction shake, with the paths back to them: breadth first, each thing once."""
@@ -420,9 +435,7 @@ class Resting:
         """What became of a thing here, as far as it counts for a link to it."""
         index = self.index
         if found[0].word == "revised":
-            recorded = index.recorded_once(row)
-            if recorded is None:
-                recorded = self._told_first(index.k_link[row], self.valid)
+            recorded = self._recorded(row)
             return [fall for fall in found if fall.op > recorded]
         if found[0].op < 0:  # nothing is left of it, and its last retraction decides
             period = (index.k_from[row], index.k_to[row])
@@ -430,6 +443,11 @@ class Resting:
             mine = [op for op, part in removals if index.is_retraction(op, base) and overlap(part, period)]
             return [self._retraction(max(mine))] if mine else found[1:]
         return found
+
+    def _recorded(self, row: int) -> int:
+        """The first operation that recorded the link of a row here."""
+        recorded = self.index.recorded_once(row)
+        return self._told_first(self.index.k_link[row], self.valid) if recorded is None else recorded
 
     def _retraction(self, op: int) -> Fall:
         return Fall(op, "corrected" if self.index.o_verb[op] == "correct" else "retracted")
