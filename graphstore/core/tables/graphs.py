@@ -17,6 +17,7 @@ from graphstore.core.index import libraries
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
+from graphstore.core.tables.freed_memory import give_back_memory
 from graphstore.errors import EngineError, GraphStoreError, QueryError
 from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import Vocabulary
@@ -346,10 +347,13 @@ class Graphs:
         if since is None or tx < since:  # a transaction still open may change its own view
             stretch = self._valid_span(valid) if span is None else (-OPEN, OPEN + 1)
             self._views[_Key(*stretch, last, span, id(graph))] = graph
+        dropped = len(self._views) > KEPT_VIEWS
         while len(self._views) > KEPT_VIEWS:
             self._views.popitem(
                 last=False
             )  # not closed: another thread may be reading it; it goes with its last reader
+        if dropped:
+            give_back_memory()
         return graph
 
     def _last_transaction(self, tx: Instant) -> Instant:

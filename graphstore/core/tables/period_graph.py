@@ -125,7 +125,7 @@ def build(
             waiting.setdefault(link_table(index.l_kind[link]), [(("Node", "Node"), [])])[0][1].append(row)
     kinds = set(map(link_table, {*vocabulary.kinds, *index.l_kind}))
     graph.await_links(kinds, waiting, partial(_links, index, raw, span, of_node), "period_link")
-    graph.await_things({"Node": node_table})
+    graph.await_things({"Node": lambda _: node_table()})
     return graph
 
 

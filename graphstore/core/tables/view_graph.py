@@ -126,9 +126,9 @@ def build(
     graph.await_links(kinds, _link_groups(index, link_rows, labels), partial(link_columns, index, raw))
     graph.await_things(
         {
-            "Node": node_table,
-            "Event": lambda: _Things(index, raw, events).event_table(valid, tx, uprights),
-            "Absent": lambda: graph.with_fields(*_absent_table(index, raw, absent, valid, tx)),
+            "Node": lambda _: node_table(),
+            "Event": lambda _: _Things(index, raw, events).event_table(valid, tx, uprights),
+            "Absent": lambda mine: mine.with_fields(*_absent_table(index, raw, absent, valid, tx)),
         }
     )
     return graph
@@ -178,7 +178,7 @@ class ViewGraph:
         self.load, self.close = engine.load, engine.close
         self._fields = fields
         self._waiting: Waiting = {}
-        self._things: dict[str, Callable[[], pa.Table]] = {}
+        self._things: dict[str, Callable[[ViewGraph], pa.Table]] = {}
         self.identity = PLACE
         self.broken = False  # whether something was not loaded that should be
         self._unmade: set[str] = set()
@@ -198,8 +198,8 @@ class ViewGraph:
         self._unmade, self._waiting, self._links, self._link_text = tables, waiting, links, made_by
         self._linked = frozenset(waiting)
 
-    def await_things(self, things: dict[str, Callable[[], pa.Table]]) -> None:
-        """What makes the rows of the labels that are still empty."""
+    def await_things(self, things: dict[str, Callable[[ViewGraph], pa.Table]]) -> None:
+        """What makes the rows of the labels that are still empty, of this graph. None of it holds the graph: that goes with its last reader."""
         self._things = things
 
     def with_fields(self, absent: pa.Table, contents: list[Json]) -> pa.Table:
@@ -267,7 +267,7 @@ class ViewGraph:
             self._unmade.discard(table)
         with Pen() as pen:
             for label in [name for name in self._things if labels is None or name.upper() in labels]:
-                things = self._things[label]()
+                things = self._things[label](self)
                 pen.wait()
                 del self._things[label]  # taken off as it is written, never twice
                 pen.write(fill, self.engine, label, things)

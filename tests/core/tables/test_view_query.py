@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, View
+from graphstore.core.tables.graphs import KEPT_VIEWS
 from graphstore.core.tables.result import Result
 from graphstore.core.tables.view_graph import named_labels, named_tables
 from graphstore.errors import QueryError
@@ -689,3 +692,19 @@ def test_an_event_and_a_link_have_their_authors(store: GraphStore) -> None:
     ):
         with pytest.raises(QueryError, match=f"no property 'nobody' .*{has}"):
             store.query(text)
+
+
+def test_a_graph_goes_with_its_last_reader(store: GraphStore, clock: Clock) -> None:
+    for number in range(1, 10):
+        store.add_node("fact", {"n": number}, id=f"n{number}", valid_from=f"2026-01-{number:02}")
+    clock.move(days=1)
+    graphs = []
+    gc.disable()  # it goes by itself: none waits for a collection, which may be long in coming
+    try:
+        for number in range(1, 10):
+            view = store.as_of(valid=f"2026-01-{number:02}T12:00:00Z")
+            assert number == view.query("MATCH (n:Node) RETURN count(n) AS nodes").single()["nodes"]
+            graphs.append(weakref.ref(next(reversed(store._core.graphs._views.values()))))
+        assert KEPT_VIEWS == sum(graph() is not None for graph in graphs)
+    finally:
+        gc.enable()
