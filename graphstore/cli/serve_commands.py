@@ -582,10 +582,6 @@ def token_add(
         days = None if expires is None else float(expires.removesuffix("d"))
     except ValueError:
         raise InvalidError(f"{expires!r} is no number of days. Give one, such as 90d.") from None
-    if scope and _folder_of(store)[1] is not None:
-        raise InvalidError(
-            "a store in PostgreSQL is served whole. Leave --scope out, or serve a store in a folder."
-        )
     typer.echo(access_tokens.add(_place(store), name, scopes=tuple(scope or ()), rights=rights, days=days))
 
 

@@ -19,6 +19,7 @@ from graphstore.errors import DamageError
 from graphstore.server.beside import copy_folder
 from graphstore.server.requests import Refused
 from graphstore.server.scoped_writes import ScopedWrites
+from graphstore.values.period import Instant
 
 if TYPE_CHECKING:
     from graphstore.server.dispatch import Calling
@@ -50,12 +51,7 @@ class ScopedStores(Generic[Door]):
         return [each.door for each in self._open.values()]
 
     async def door(self, scopes: tuple[str, ...]) -> Door:
-        """The door to what these scopes hold now. Raises Refused when too many sets of scopes are open, and for a store in PostgreSQL."""
-        if self._store._place.shared:
-            raise Refused(
-                501,
-                "a store in PostgreSQL is served whole. Use a token without scopes, or a store in a folder.",
-            )
+        """The door to what these scopes hold now. Raises Refused when too many sets of scopes are open."""
         scopes = _set(scopes)
         async with self._turns[scopes]:
             found = self._open.get(scopes)
@@ -139,13 +135,13 @@ class _Open(Generic[Door]):
         except (OSError, DamageError):
             return False
 
-    def follow(self) -> bool:
-        """Whether the copy has all that its store has now; else it must be made anew."""
+    def follow(self, upto: Instant | None = None) -> bool:
+        """Whether the copy has all that its store has now, or had at a tx; else it must be made anew."""
         with self._following:
             try:
                 if not self._copy.is_of_its_store():
                     return False
-                upto = self._store._coordinate()[1]
+                upto = self._store._coordinate()[1] if upto is None else upto
                 if self._copy.follow(upto):
                     self._copied.refresh()
                 self._copied._part_of(self._store, upto, self._copy.crossing)

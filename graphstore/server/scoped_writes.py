@@ -64,10 +64,10 @@ class Main(Protocol):
 
 
 class ScopedWrites:
-    """The writes of one set of scopes. `main` answers for the whole store; `follow` brings the copy up to date."""
+    """The writes of one set of scopes. `main` answers for the whole store; `follow` brings the copy up to a tx."""
 
     def __init__(
-        self, main: Main, copy: GraphStore, follow: Callable[[], bool], scopes: tuple[str, ...]
+        self, main: Main, copy: GraphStore, follow: Callable[[Instant], bool], scopes: tuple[str, ...]
     ) -> None:
         self.main, self._copy, self._follow, self._scopes = main, copy, follow, scopes
         self._born: Callable[[], list[Any]] | None = None  # tells what the transaction made so far
@@ -127,13 +127,13 @@ class ScopedWrites:
     def transaction(self, **how: Any) -> Iterator[None]:
         """One transaction of the store, with one on the copy beside it that is taken back."""
         store = self.main.store
-        if not self._follow():
-            raise EngineError(
-                "what this token sees is just made anew. Nothing was written: do it again.",
-                outcome="not kept",
-            )
         with store.transaction(**how):
             tx = store._coordinate()[1]
+            if not self._follow(tx - 1):  # what other processes wrote before is known by now
+                raise EngineError(
+                    "what this token sees is just made anew. Nothing was written: do it again.",
+                    outcome="not kept",
+                )
             with self._copy._tried(tx, how.get("author"), how.get("reason")) as born:
                 self._born, self._checked = born, 0
                 try:

@@ -12,7 +12,7 @@ import urllib.request
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -274,12 +274,9 @@ def test_the_commands_about_a_server_take_the_address_of_its_store(address, tmp_
         token = CliRunner().invoke(app, ["token", "add", at, "ana", "--rights", "write"]).stdout.strip()
         assert "ana  write" in CliRunner().invoke(app, ["token", "list", at]).stdout
         assert url in CliRunner().invoke(app, ["page", at, "--print"]).stdout
-        scoped = ["--scope", "team/a"]
-        assert "is served whole" in CliRunner().invoke(app, ["token", "add", at, "ben", *scoped]).stderr
-        by_folder = CliRunner().invoke(app, ["token", "add", str(tmp_path / "copy"), "ben", *scoped])
-        status, told, _ = Wire(url, by_folder.stdout.strip()).ask("GET", "/nodes")
-        assert (501, True) == (status, "is served whole" in told["message"])
+        scoped = CliRunner().invoke(app, ["token", "add", at, "ben", "--scope", "team/a"]).stdout.strip()
         Wire(url, token).post("/add_node", {"kind": "fact", "content": {"n": 1}, "id": "one"})
+        assert [] == Wire(url, scoped).get("/nodes")
     assert "Start it: graphstore serve" in CliRunner().invoke(app, ["page", at, "--print"]).stderr
 
 
@@ -313,3 +310,98 @@ def test_agents_at_the_address_of_a_store_write_there_and_not_into_a_folder_of_t
     assert [] == list(tmp_path.iterdir())
     with graphstore.open(address, read_only=True) as store:
         assert "lunch is at noon" in json.dumps([node.content for node in store.nodes()])
+
+
+@pytest.fixture
+def scoped(address: str, tmp_path: Path) -> Iterator[Scoped]:
+    """Two servers in processes of their own over one store; a client for all of it, and at each server one whose token holds one scope."""
+    places = [f"{address}&cache={tmp_path / name}" for name in ("one", "two")]
+    with serve_in_process(places[0]) as (_, first), serve_in_process(places[1]) as (_, second):
+        added = ["--scope", "team/a", "--rights", "write"]
+        tokens = [
+            CliRunner().invoke(app, ["token", "add", place, "ana", *added]).stdout.strip() for place in places
+        ]
+        whole = (tmp_path / "one" / "token").read_text().strip()
+        yield Scoped(Wire(first, whole), Wire(first, tokens[0]), Wire(second, tokens[1]))
+
+
+class Scoped(NamedTuple):
+    whole: Wire
+    first: Wire
+    second: Wire
+
+
+def fact(id: str, n: int, scope: str | None = None) -> dict[str, Any]:
+    """The arguments of a node."""
+    return {"kind": "fact", "content": {"n": n}, "id": id} | ({} if scope is None else {"scope": scope})
+
+
+def test_a_token_with_scopes_reads_at_one_server_what_it_wrote_at_another(scoped):
+    scoped.whole.post("/add_node", fact("team/a/1", 1, "team/a"))
+    scoped.whole.post("/add_node", fact("hidden", 2, "team/b"))
+
+    status, made, told = scoped.second.ask("POST", "/add_node", fact("team/a/2", 3))
+    known = {"Graphstore-At-Least": told["graphstore-written"]}
+
+    assert (200, "team/a") == (status, made["scope"])
+    assert ["team/a/1", "team/a/2"] == [node["id"] for node in scoped.first.get("/nodes", **known)]
+    assert 404 == scoped.first.ask("GET", "/node?id=hidden")[0]
+    assert 422 == scoped.second.ask("POST", "/add_node", fact("team/a/3", 1, "team/b"))[0]
+    assert 409 == scoped.second.ask("POST", "/add_node", fact("team/a/1", 1))[0]
+    assert 403 == scoped.first.ask("POST", "/erase", {"id": "team/a/1", "reason": "x"})[0]
+    assert ["hidden", "team/a/1", "team/a/2"] == sorted(
+        node["id"] for node in scoped.whole.get("/nodes", **known)
+    )
+
+
+def test_what_tokens_with_scopes_write_at_two_servers_is_told_as_it_is_kept(scoped):
+    scoped.whole.post("/add_node", fact("team/a/1", 0, "team/a"))
+    numbers: list[int] = []
+
+    def write(wire: Wire, outside: bool) -> None:
+        for n in range(40):
+            if outside:
+                wire.post("/add_node", fact(f"b{n}", n, "team/b"))
+            else:
+                content = {"by": id(wire), "n": n}
+                numbers.append(wire.post("/revise", {"id": "team/a/1", "content": content})["number"])
+
+    writing = [(scoped.whole, True), (scoped.first, False), (scoped.second, False)]
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(write, *each) for each in writing]:
+            done.result()
+
+    assert list(range(2, 82)) == sorted(numbers)
+
+    def kept(wire: Wire) -> list[Any]:
+        found: list[Any] = wire.get("/versions?id=team/a/1")
+        return found
+
+    within(10, lambda: list(range(1, 82)) == sorted({each["number"] for each in kept(scoped.whole)}))
+    assert 41 == scoped.whole.get("/stats")["nodes"]
+    for wire in (scoped.first, scoped.second):
+        within(10, lambda wire=wire: kept(scoped.whole) == kept(wire))
+        assert 1 == wire.get("/stats")["nodes"]
+
+
+def test_what_is_erased_at_one_server_is_gone_for_the_token_with_scopes_of_another(scoped, tmp_path):
+    scoped.whole.post("/add_node", fact("team/a/1", 1, "team/a"))
+    scoped.whole.post(
+        "/add_node", {"kind": "fact", "content": {"says": "aardvark"}, "id": "team/a/2", "scope": "team/a"}
+    )
+    within(10, lambda: 200 == scoped.second.ask("GET", "/node?id=team/a/2")[0])
+
+    scoped.whole.post("/erase", {"id": "team/a/2", "reason": "asked for"})
+
+    within(10, lambda: "aardvark" not in str(scoped.second.get("/versions?id=team/a/2")))
+    assert {"n": 1} == scoped.second.get("/node?id=team/a/1")["content"]
+    within(10, lambda: not says(tmp_path / "two", b"aardvark"))
+
+
+def says(folder: Path, word: bytes) -> bool:
+    """Whether a file in a folder has a word."""
+    for file in folder.rglob("*"):
+        with suppress(FileNotFoundError, IsADirectoryError):  # one that was just put in the place of another
+            if word in file.read_bytes():
+                return True
+    return False

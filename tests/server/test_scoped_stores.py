@@ -17,7 +17,6 @@ import pytest
 
 import graphstore
 from graphstore.core.folder import access_tokens
-from graphstore.core.folder.folder import Folder
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.remote import calls as contract
 from graphstore.server import scoped_stores
@@ -294,14 +293,6 @@ def test_a_copy_that_nobody_asks_is_removed_and_made_again(tmp_path, monkeypatch
             assert time.monotonic() < until
             time.sleep(0.05)
         assert "a1" == wire.get("/node?id=a1")["id"]
-
-
-def test_a_store_whose_journal_is_in_no_folder_is_served_whole(tmp_path, monkeypatch):
-    with _served(tmp_path, others=True) as wire:
-        monkeypatch.setattr(Folder, "shared", True)
-        status, refused, _ = wire.ask("GET", "/node?id=a1")
-        monkeypatch.undo()
-        assert (501, True) == (status, "PostgreSQL" in refused["message"])
 
 
 def test_one_set_of_scopes_does_not_wait_for_the_copy_of_another(tmp_path, monkeypatch):
