@@ -592,6 +592,11 @@ def look(index: Index, raw: Raw, ent: int) -> Shaken:
     return found
 
 
+def follow(index: Index, raw: Raw) -> None:
+    """Drop the spans that commits since may have changed, so that those of all else answer for now. The store's lock is held."""
+    _kept_by(index, raw)._follow()
+
+
 def fill(index: Index, raw: Raw, since: Mark) -> None:
     """Keep the spans of what was written since, so that no read makes them. The store's lock is held, and no transaction is open."""
     _kept_by(index, raw).fill(since)

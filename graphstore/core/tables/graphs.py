@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphstore.core.index import libraries
+from graphstore.core.index import libraries, shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.journal import Journal
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 KEPT_VIEWS = 4
 _TRIES = 2
 _COPY_AFTER = 0.25  # seconds that a graph is busy, after which a second process gets a copy of it
+_BRIEFLY = 0.002  # seconds to wait for a lock without which a graph takes longer
 _TURN = 2.0  # seconds that closing waits for a query over the tables
 
 Coordinate = tuple[Instant, Instant]
@@ -334,6 +335,11 @@ class Graphs:
 
         last = self._last_transaction(tx)
         tables = self.node_tables(core.epoch.world, core.raw)
+        if span is None and core.lock.acquire(timeout=_BRIEFLY):
+            try:
+                shaky_spans.follow(self._index, core.raw)
+            finally:
+                core.lock.release()
         with no_collecting():
             if span is None:
                 graph = view_graph.build(

@@ -299,6 +299,27 @@ def test_a_write_drops_only_what_it_may_have_shaken(clock: Clock) -> None:
     assert says == {"effect": NO, "roof": NOT_KEPT, "sky": NOT_KEPT}
 
 
+def test_a_query_after_a_write_asks_the_judge_only_of_what_that_touched(clock: Clock) -> None:
+    with graphstore.open(":memory:", clock=clock) as store:
+        for id in ("cause", "effect", "ground", "roof"):
+            store.add_node("fact", {"n": 0}, id=id, valid_from="2026-01-01")
+        store.link("effect", "derived_from", "cause")
+        store.link("roof", "derived_from", "ground")
+        for id in ("cause", "ground"):
+            store.revise(id, {"n": 1})
+        assert ["shaky", "shaky"] == [store.node(id).standing for id in ("effect", "roof")]
+        store.confirm("roof", reason="it holds still")
+        standings = {
+            row["id"]: row["standing"]
+            for row in store.query("MATCH (n:Node) RETURN n.id AS id, n.standing AS standing")
+        }
+        index, now = store._core.index, store._core.index.last_tx
+        says = {id: index._shaken.says(index.ids[id], now, now) for id in ("effect", "roof")}
+        assert {"effect": YES, "roof": NOT_KEPT} == says
+        assert standings == {id: store.node(id).standing for id in standings}
+        assert ("shaky", "stands") == (standings["effect"], standings["roof"])
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_who_reads_beside_a_writer_is_told_what_stays_true_of_that_coordinate(seed: int) -> None:
     clock, told = Clock("2026-02-01"), []
