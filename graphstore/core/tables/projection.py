@@ -37,7 +37,7 @@ from graphstore.values.vocabulary import KINDS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA = 4
+SCHEMA = 5
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384
@@ -428,6 +428,7 @@ class Projection:
             *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
             *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
             *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
+            *((self._reopen_events, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
             *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CLOSINGS)),
             *(
                 (self._close_links, lo, hi)
@@ -658,8 +659,24 @@ class Projection:
         """Rows closed by a transaction that is not committed: they are still open."""
         return set(self._index.closings[self._index.mark().closings :])
 
+    def _reopen_events(self, pen: Pen, lo: int, hi: int) -> None:
+        """Events whose retraction was undone: what was written closed is open again."""
+        import numpy as np
+
+        from graphstore.core.tables.arrow_tables import last_row, picked
+
+        index, pending = self._index, self._pending
+        ents = np.asarray(index.r_ent[lo:hi])
+        rows = (np.flatnonzero(picked(index.is_event, ents) * (ents < self._done.entities)) + lo).tolist()
+        again = [
+            row
+            for row in rows
+            if row == last_row(index, index.r_ent[row]) and (index.r_close[row] < 0 or row in pending)
+        ]
+        self._set_ends(pen, again)
+
     def _close_rows(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.arrow_tables import last_row, names_of, texts
+        from graphstore.core.tables.arrow_tables import last_row, names_of
 
         index = self._index
         # a row that was closed when it was first written is written closed
@@ -678,6 +695,13 @@ class Projection:
                 text("close_versions", driver=self._driver),
                 {"row": names_of(versions), **self._closings(versions)},
             )
+        self._set_ends(pen, events)
+
+    def _set_ends(self, pen: Pen, events: list[int]) -> None:
+        """Set the ends of events to those of these rows."""
+        from graphstore.core.tables.arrow_tables import texts
+
+        index = self._index
         if events:
             names = texts(index.names[index.r_ent[row]] for row in events)
             pen.write(
@@ -690,10 +714,10 @@ class Projection:
     def _closings(self, rows: list[int]) -> dict[str, pa.Array]:
         from graphstore.core.tables.arrow_tables import instants, names_of
 
-        index = self._index
+        index, pending = self._index, self._pending
         return {
-            "closed_at": instants([index.r_end[row] for row in rows]),
-            "op": names_of([index.r_close[row] for row in rows]),
+            "closed_at": instants([OPEN if row in pending else index.r_end[row] for row in rows]),
+            "op": names_of([-1 if row in pending else index.r_close[row] for row in rows]),
         }
 
     def _close_links(self, pen: Pen, lo: int, hi: int) -> None:

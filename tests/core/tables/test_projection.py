@@ -226,6 +226,36 @@ def test_tables_follow_every_reopening(disk_store: GraphStore, clock: Clock) -> 
         assert dump(store) == grown
 
 
+def test_an_event_whose_retraction_is_undone_is_believed_again_in_tables_that_grew(
+    disk_store: GraphStore,
+) -> None:
+    def ends() -> dict[str, tuple[object, object]]:
+        rows = disk_store.query_tables(
+            "MATCH (e:Event) RETURN e.id AS id, e.tx_to AS till, e.closed_by AS by"
+        )
+        return {row["id"]: (row["till"], row["by"]) for row in rows}
+
+    for id in ("back", "gone", "between"):
+        disk_store.record_event("error", id, id=id)
+    assert {(None, None)} == set(ends().values())
+    for id in ("back", "gone", "between"):
+        disk_store.retract(id, reason="wrong")
+    assert (None, None) not in ends().values()
+    for change in disk_store.changes()[-1:-4:-2]:
+        disk_store.undo(change.tx, reason="it was right")
+    with disk_store.transaction():
+        disk_store.retract("back", reason="perhaps")
+        assert [(None, None)] * 2 == [ends()[id] for id in ("back", "between")]
+        disk_store.retract("between", reason="perhaps")
+
+    grown = ends()
+
+    assert (None, None) not in grown.values()
+    assert disk_store._core.graphs.verify() == []
+    disk_store.rebuild()
+    assert grown == ends()
+
+
 def test_tables_in_memory_equal_tables_on_disk(lived: GraphStore, clock: Clock) -> None:
     with open_store(lived.path, clock=clock, read_only=True) as follower:
         assert dump(follower) == dump(lived)
