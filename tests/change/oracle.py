@@ -866,7 +866,7 @@ class Oracle:
         if first is None or second is None:
             return False
         if kind == "caused_by":
-            if source in self.nodes and since is not None:
+            if since is not None and (source in self.nodes or since <= self.lately(source, t)):
                 first = max(first, since)
             return second > first
         return kind in EARLIER_SOURCE and first > second
@@ -1417,6 +1417,11 @@ class Oracle:
         """When an event happened first, as known at t. One that was taken back altogether, when it was said to have."""
         known = self.told(id, END - TICK if t is None else t)
         return min(at for at, _ in known or [(one["at"], 0) for one in self.occurrences if one["id"] == id])
+
+    def lately(self, id: str, t: datetime | None) -> datetime:
+        """When an event happened last, as known at t."""
+        known = self.told(id, END - TICK if t is None else t)
+        return max((at for at, _ in known), default=self.begun(id, t))
 
     def happened(self, id: str, v: datetime, t: datetime) -> list[datetime]:
         return sorted(at for at, _ in self.told(id, t) if at <= v)

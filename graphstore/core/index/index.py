@@ -389,10 +389,14 @@ class Index(Followed):
         word = self.word(ent)
         return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
 
-    def last_seen(self, ent: int) -> Instant:
-        """When an event happened last, as far as is known."""
-        first, again = self.first_reported(ent), self.seen_of.get(ent)
-        return max(first, self.s_last[again[-1]]) if again else first
+    def last_seen(self, ent: int, tx: Instant = OPEN) -> Instant:
+        """When an event happened last, as far as was known at `tx`."""
+        first, again = self.first_reported(ent), self.seen_of.get(ent, [])
+        known = bisect_right(again, tx, key=self.s_tx.__getitem__)
+        if self.undone_by:
+            rows = (row for row in again[:known] if self.believed_op(self.s_op[row], tx))
+            return max(first, max(map(self.s_at.__getitem__, rows), default=first))
+        return max(first, self.s_last[again[known - 1]]) if known else first
 
     def setting(self, name: str) -> Any:
         """The setting of a name, None when it was never set."""

@@ -657,4 +657,4 @@ def in_time(index: Index, effect: int, cause: int, since: Instant | None, tx: In
         return True
     if since is None or begun > since:
         return False
-    return not index.is_event[effect] or since <= index.last_seen(effect)
+    return not index.is_event[effect] or since <= index.last_seen(effect, tx)

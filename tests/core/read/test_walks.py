@@ -509,3 +509,24 @@ def test_the_things_of_a_path_are_joined_by_its_links(drawn, source, target, dir
             assert {one, two} == {link.source, link.target}
             assert direction != "out" or link.kind in EVEN or one == link.source
             assert link in [*view.links_from(one), *view.backlinks_to(one), *view.links_from(two)]
+
+
+def test_what_an_event_may_be_an_effect_of_goes_by_the_occurrences_known_then(store: GraphStore) -> None:
+    store.add_node("fact", {}, id="cause", valid_from="2026-01-06")
+    store.record_event("error", "boom", id="effect", occurred_at="2026-01-05")
+    with pytest.raises(InvalidError, match="may not start after its effect"):
+        store.link("effect", "caused_by", "cause", valid_from="2026-01-07")
+    store.record_event("error", "boom", occurred_at="2026-01-08")
+    again = store.changes()[-1].tx
+    store.link("effect", "caused_by", "cause", valid_from="2026-01-07")
+
+    def causes(view: View) -> list[str]:
+        return [link.target for link in view.causes("effect").links]
+
+    known = store.as_of(valid="2026-01-09")
+    assert ["cause"] == causes(known)
+
+    store.undo(again, reason="it came once")
+
+    assert [] == causes(store.as_of(valid="2026-01-09"))
+    assert ["cause"] == causes(known) == causes(store.as_of(valid="2026-01-09", tx=known.at.tx))
