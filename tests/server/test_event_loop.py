@@ -116,7 +116,6 @@ def test_a_large_body_is_read_as_a_small_one():
     for text in (
         '{"a": 1}',
         '{"a": [1.5, -2e3, true, null, "é\\u00e9"]}',
-        '{"a": 1, "a": 2}',
         '{"n": 123456789012345678901}',
     ):
         padded = (text + " " * requests._WHOLE).encode()
@@ -126,6 +125,7 @@ def test_a_large_body_is_read_as_a_small_one():
         '{"a": 1e999}',
         '{"a": "\\ud800"}',
         '{"a": 1,}',
+        '{"a": 1, "a": 2}',
         '{"a": "\n"}',
         "[" * 100_000,
         "\ufeff{}",
