@@ -56,14 +56,14 @@ class ClusterPlace(Folder):
         assert isinstance(journal, ClusterJournal)
         told = self.told
 
-        def tell_once(notice: str) -> None:
+        def notify_once(notice: str) -> None:
             if notice not in told:
                 told.append(notice)
                 notify(notice)
 
         for notice in told:
             notify(notice)
-        journal.tell = tell_once
+        journal.notify = notify_once
         try:
             journal.catch_up()
             return super().load(journal, notify)

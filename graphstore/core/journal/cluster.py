@@ -590,7 +590,7 @@ class Cluster:
         return result
 
     def replace(self, last: tuple[int, str], rows: Callable[[], Iterator[Row]]) -> str | None:
-        """Put other lines in the place of all there are, whose last is this one. Returns what is to be told of it; None: another process wrote meanwhile."""
+        """Put other lines in the place of all there are, whose last is this one. Returns a notice for users; None: another process wrote meanwhile."""
         store = (self.where.store,)
         end: tuple[int, str] = (0, GENESIS)
         for row in rows():
@@ -616,7 +616,7 @@ class Cluster:
         return self._vacuum() if self._run(once) else None
 
     def remove(self, bodies: Sequence[tuple[int, int]]) -> str:
-        """Delete bodies, by the number of the line and their own. What was deleted before is gone already. Returns what is to be told of it."""
+        """Delete bodies, by the number of the line and their own. What was deleted before is gone already. Returns a notice for users, or an empty text."""
         gone = "delete from graphstore.body b using unnest(%s::bigint[], %s::int[]) g (seq, n) where store = %s and b.seq = g.seq and b.n = g.n"
         places = ([seq for seq, _ in bodies], [n for _, n in bodies], self.where.store)
         if self._run(lambda connection: connection.execute(gone, places).rowcount):
@@ -624,7 +624,7 @@ class Cluster:
         return ""
 
     def _vacuum(self) -> str:
-        """Have deleted rows leave the pages of the tables. Returns where else they are."""
+        """Have deleted rows leave the pages of the tables. Returns a notice of where else they are."""
         text = "vacuum graphstore.body, graphstore.journal"
 
         def work(connection: Any) -> str:

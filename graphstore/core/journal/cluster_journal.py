@@ -53,7 +53,7 @@ class ClusterJournal(Journal):
         super().__init__(path, writer=True)
         self.cluster = cluster
         self.named = cluster.where.shown
-        self.tell: Callable[[str], None] = lambda notice: None
+        self.notify: Callable[[str], None] = lambda notice: None
         self._appends = writer
         # appended here and not known to be at the server: the state after each transaction, and its lines
         self._pending: list[tuple[State, list[Row]]] = []
@@ -471,8 +471,8 @@ class ClusterJournal(Journal):
 
     def blank(self, segment: int, places: list[Place]) -> Moves:
         """Remove bodies from the server, and from the copy. A reader removes them from its copy alone."""
-        if self._appends and (told := self.cluster.remove(self._numbered(segment, places))):
-            self.tell(told)
+        if self._appends and (notice := self.cluster.remove(self._numbered(segment, places))):
+            self.notify(notice)
         return super().blank(segment, places)
 
     def _numbered(self, segment: int, places: list[Place]) -> list[tuple[int, int]]:
@@ -511,13 +511,13 @@ class ClusterJournal(Journal):
             finally:
                 other.close()
 
-        told = self.cluster.replace(self._sent, rows)
-        if told is None:
+        notice = self.cluster.replace(self._sent, rows)
+        if notice is None:
             raise WriteConflictError(
                 f"another process wrote to {self.named} meanwhile. Nothing was evicted: do it again.",
                 outcome="not kept",
             )
-        self.tell(told)
+        self.notify(notice)
 
     def problems(self) -> list[str]:
         """What is wrong with the lines that the server has, each read again and checked by itself and against the line before."""

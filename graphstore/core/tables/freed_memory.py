@@ -1,4 +1,4 @@
-"""Giving what was freed back to the system: an engine in memory frees many small pieces, which the C library keeps for itself."""
+"""Return freed memory to the system: an engine in memory frees many small pieces, which the C library keeps otherwise."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import cache
 from time import monotonic
 
-_EVERY = 5.0  # seconds between two times: an engine made right after one takes three times as long, for pages that it had before
+_EVERY = 5.0  # seconds between two times: a graph built right after one takes three times as long, since its pages are requested anew
 _last = -_EVERY
 
 
 def give_back_memory() -> None:
-    """Give freed memory back now and then, where the C library can: a process that asked forty views of 2,000 nodes has 450 MB by it, and 700 without."""
+    """Return freed memory to the system, at most once in a while, where the C library can."""
     global _last
     now = monotonic()
     if now - _last < _EVERY or (trim := _trim()) is None:
