@@ -33,6 +33,8 @@ class Part(dict[Any, Any]):
     """A part of an index: what lies in the file, and beside it what was touched or added since."""
 
     __hash__ = None
+    packed: tuple[Any, Any, bool] | None = None
+    """What lies in the file as the kernel reads it: where each item begins or its code, all bytes, numbers or texts, and whether an empty one is there."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, dict) and dict(self.items()) == dict(other.items())
@@ -100,6 +102,8 @@ class Items(Part):
         self.size += len(there)
 
     def __delitem__(self, end: Any) -> None:
+        if end.start < self.saved:
+            self.packed = None  # what lies in the file is longer
         for at in range(end.start, self.size):
             self.pop(at, None)
         self.size, self.saved = min(self.size, end.start), min(self.saved, end.start)
@@ -122,6 +126,7 @@ class Texts(_Plain):
     def __init__(self, starts: memoryview, data: memoryview) -> None:
         super().__init__(len(starts) - 1)
         self.starts, self.data = starts, data
+        self.packed = starts, data, True
 
     def coded(self, at: int) -> memoryview:
         """The bytes of a text as it was saved."""
@@ -145,6 +150,7 @@ class Coded(_Plain):
     def __init__(self, codes: memoryview, table: list[Any]) -> None:
         super().__init__(len(codes))
         self.codes, self.table = codes, table
+        self.packed = codes, table, True
 
     def made(self, at: int) -> Any:
         return self.table[self.codes[at]]
@@ -175,6 +181,7 @@ class Groups(Items):
     def __init__(self, starts: memoryview, numbers: memoryview) -> None:
         super().__init__(len(starts) - 1)
         self.starts, self.numbers = starts, numbers
+        self.packed = starts, numbers, True
 
     def made(self, at: int) -> list[int]:
         return self.numbers[self.starts[at] : self.starts[at + 1]].tolist()
@@ -190,6 +197,8 @@ class Lists(Part):
         super().__init__()
         self.saved = len(starts) - 1
         self.starts, self.numbers, self.width = starts, numbers, width
+        if width == 1:
+            self.packed = starts, numbers, False
 
     def _lies(self, key: int) -> bool:
         return 0 <= key < self.saved and self.starts[key] < self.starts[key + 1]
@@ -266,10 +275,15 @@ class Ids(Part):
     def _found(self, name: object) -> int:
         if self.saved and isinstance(name, str):
             coded = name.encode("utf-8", "surrogatepass")
-            for at in _alike(self.pairs, crc32(coded)):
-                if at < self.saved and self.names.coded(at) == coded:
+            pairs, names = self.pairs, self.names
+            hashed = crc32(coded)
+            place = bisect_left(pairs, hashed << 32)
+            while place < len(pairs) and pairs[place] >> 32 == hashed:
+                at: int = pairs[place] & _LOW
+                if at < self.saved and names.data[names.starts[at] : names.starts[at + 1]] == coded:
                     self[name] = at
                     return at
+                place += 1
         return -1
 
     def __missing__(self, name: str) -> int:

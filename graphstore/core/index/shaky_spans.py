@@ -516,6 +516,8 @@ class Shaken:
 
 
 def _decoded(since: Instant, hubs: int = 0, *flat: int) -> Spans:
+    if not flat:
+        return Spans(since, [], [])
     parts = zip(*[iter(flat[hubs:])] * 5, strict=True)
     spans = [
         (start, stop, least, most, root >> 1, bool(root & 1)) for start, stop, least, most, root in parts

@@ -1,12 +1,10 @@
-/* Point reads over the columns of the index: the row at (valid, tx), the links at (valid, tx), and the same frozen Node and Link that
-   Python makes of them.
+/* Point reads over the columns of the index: the row at (valid, tx), the links at (valid, tx), and the same frozen Node and Link that Python makes.
 
-   Whatever is unusual is left to Python: a function answers None, and the caller goes the other way, which raises every error. So nothing
-   here words a refusal, and a container of another type costs speed, never an answer.
+   Whatever is unusual is left to Python: a function answers None, and the caller goes the other way, which raises every error. So nothing here words a
+   refusal, and a container of another type costs speed, never an answer.
 
-   Limited API of 3.11: one build serves every later Python. What it lacks is not missed: a datetime is made from the ten bytes it is
-   pickled as. A column's buffer is held for one look alone, since an array with an export refuses to grow. No Python code runs while the row
-   of a thing is looked for, so no other thread does. */
+   Limited API of 3.11: one build serves every later Python. What it lacks is not missed: a datetime is made from the ten bytes it is pickled as. A column's
+   buffer is held for one look alone, since an array with an export refuses to grow. No Python code runs while the row of a thing is looked for. */
 
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -19,14 +17,12 @@
 
 /* attributes that are read, fields of bodies and of values, and words */
 #define NAMES(X) \
-    X(index) X(journal) X(_blocks) X(core) X(valid) X(tx) X(get) X(isspace) X(standing) \
-    X(ids) X(names) X(is_event) X(born) X(changed) X(kind) X(key) X(scope) X(rows_of) X(now_of) X(rows_of_link) \
-    X(out) X(into) X(successors) X(even) X(tainted) X(_standings) X(_shaken) X(_outside) X(gone) X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) \
-    X(r_from) X(r_to) X(r_tx) X(r_end) X(r_ver) X(o_tx) X(o_author) X(l_name) X(l_kind) X(l_src) X(l_tgt) \
-    X(c_strength) X(c_inferred) X(c_pos) X(c_len) X(c_op) X(c_by) X(k_link) X(k_claim) X(k_from) X(k_to) X(k_tx) X(k_end) \
-    X(id) X(number) X(content) X(text) X(tags) X(trigger) X(source) X(author) X(recorded_at) X(valid_from) X(valid_to) \
-    X(tx_from) X(tx_to) X(target) X(reason) X(strength) X(confidence) X(created_by) X(metadata) X(source_standing) \
-    X(target_standing) X(stands) X(shaky) X(explicit) X(inferred) X(initial)
+    X(index) X(packed) X(journal) X(_blocks) X(core) X(valid) X(tx) X(get) X(isspace) X(standing) X(ids) X(names) X(is_event) X(born) X(changed) X(kind) X(key) \
+    X(scope) X(rows_of) X(now_of) X(rows_of_link) X(out) X(into) X(successors) X(even) X(tainted) X(_standings) X(_shaken) X(_outside) X(gone) \
+    X(undone_by) X(v_ent) X(v_num) X(v_pos) X(v_len) X(v_op) X(r_from) X(r_to) X(r_tx) X(r_end) X(r_ver) X(o_tx) X(o_author) X(l_name) X(l_kind) X(l_src) \
+    X(l_tgt) X(c_strength) X(c_inferred) X(c_pos) X(c_len) X(c_op) X(c_by) X(k_link) X(k_claim) X(k_from) X(k_to) X(k_tx) X(k_end) X(id) X(number) \
+    X(content) X(text) X(tags) X(trigger) X(source) X(author) X(recorded_at) X(valid_from) X(valid_to) X(tx_from) X(tx_to) X(target) X(reason) X(strength) \
+    X(confidence) X(created_by) X(metadata) X(source_standing) X(target_standing) X(stands) X(shaky) X(explicit) X(inferred) X(initial)
 
 #define X(name) N_##name,
 enum { NAMES(X) N_COUNT };
@@ -35,16 +31,11 @@ enum { NAMES(X) N_COUNT };
 static const char *const TEXTS[] = {NAMES(X)};
 #undef X
 
-typedef struct {
-    PyObject *type, *fields, *named; /* a class of values, its fields with None, and the set of their names */
-} Model;
+typedef struct { PyObject *type, *fields, *named; } Model; /* a class of values, its fields with None, and the set of their names */
 
 typedef struct {
-    PyObject *names[N_COUNT];
-    PyObject *given; /* what it was set up with, which has all that follows */
+    PyObject *names[N_COUNT], *loads, *datetime, *utc, *statement, *set_named, *set_extra, *set_private; /* the last three: slots of a record */
     Model node, link;
-    PyObject *set_named, *set_extra, *set_private; /* descriptors of the slots of a record */
-    PyObject *loads, *datetime, *utc, *statement;
     descrsetfunc set;
     newfunc new_datetime;
     long long open, beginning;
@@ -72,43 +63,81 @@ static int as_number(PyObject *item, long long *found) {
     return *found == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-static PyObject *item_at(PyObject *column, long long at) {
+/* A number of a buffer of numbers; those of 32 bits have a sign. */
+static int in_buffer(PyObject *column, long long at, long long *found) {
+    Py_buffer view;
+    if (column == NULL || PyObject_GetBuffer(column, &view, PyBUF_SIMPLE) < 0)
+        return -1;
+    int failed = at < 0 || at >= view.len / view.itemsize || view.itemsize > 8;
+    if (!failed) {
+        uint64_t bits = 0;
+        memcpy((char *)&bits + (PY_BIG_ENDIAN ? 8 - view.itemsize : 0), (char *)view.buf + at * view.itemsize, (size_t)view.itemsize);
+        *found = view.itemsize == 4 ? (int32_t)bits : (long long)bits;
+    }
+    PyBuffer_Release(&view);
+    return failed ? -1 : 0;
+}
+
+/* What lies in a file at a place: a text of a table, one of many texts, or a list of numbers. NULL: left to Python. */
+static PyObject *lying(PyObject *starts, PyObject *rest, long long at) {
+    Py_buffer view;
+    PyObject *found = NULL;
+    long long from, to;
+    if (in_buffer(starts, at, &from) < 0 || from < 0)
+        return NULL;
+    if (PyList_CheckExact(rest))
+        return PySequence_GetItem(rest, (Py_ssize_t)from);
+    if (in_buffer(starts, at + 1, &to) < 0 || PyObject_GetBuffer(rest, &view, PyBUF_SIMPLE) < 0)
+        return NULL;
+    const char *text = (const char *)view.buf + from * view.itemsize;
+    Py_ssize_t size = to < from || to > view.len / view.itemsize ? -1 : (Py_ssize_t)(to - from);
+    if (view.itemsize == 1 && size >= 0)
+        found = size == 1 && *text == '\xff' ? Py_NewRef(Py_None) : PyUnicode_DecodeUTF8(text, size, NULL);
+    else if (view.itemsize == 4 && size >= 0 && (found = PyList_New(size)) != NULL)
+        for (int32_t number; found != NULL && size-- > 0;) {
+            memcpy(&number, text + size * 4, 4);
+            if (PyList_SetItem(found, size, PyLong_FromLong(number)) < 0 || PyErr_Occurred())
+                Py_CLEAR(found);
+        }
+    PyBuffer_Release(&view);
+    return found;
+}
+
+/* What a dictionary has of a number, or what lies in the file of a saved index, as a new reference. None: nothing. NULL: left to Python. */
+static PyObject *kept_at(Look *look, PyObject *column, PyObject *key) {
+    PyObject *item = Py_XNewRef(PyDict_GetItemWithError(column, key)), *packed;
+    if (item != NULL || PyErr_Occurred() || PyDict_CheckExact(column))
+        return item;
+    packed = PyObject_GetAttr(column, NAME(packed));
+    if (packed != NULL && PyTuple_CheckExact(packed)) /* not kept: what is read at random is found sooner in the file than among what was touched */
+        item = lying(PyTuple_GetItem(packed, 0), PyTuple_GetItem(packed, 1), PyLong_AsLongLong(key));
+    int nothing = item != NULL && PyTuple_GetItem(packed, 2) == Py_False && PyObject_Size(item) == 0;
+    Py_XDECREF(packed), Py_XDECREF(nothing ? item : NULL);
+    PyErr_Clear();
+    return nothing ? Py_NewRef(Py_None) : item;
+}
+
+static PyObject *item_at(Look *look, PyObject *column, long long at) {
     if (column == NULL || at < 0 || at > PY_SSIZE_T_MAX)
         return NULL;
     if (PyList_CheckExact(column))
         return PySequence_GetItem(column, (Py_ssize_t)at);
     PyObject *key = PyLong_FromLongLong(at), *item = NULL;
-    Py_INCREF(column); /* what makes an item at its first touch is Python */
-    if (key != NULL && PyDict_Check(column) && (item = PyDict_GetItemWithError(column, key)) != NULL)
-        Py_INCREF(item);
-    else if (key != NULL && !PyErr_Occurred())
+    Py_INCREF(column); /* where it is left to Python, that may let it go */
+    if (key != NULL && (!PyDict_Check(column) || (item = kept_at(look, column, key)) == NULL) && !PyErr_Occurred())
         item = PyObject_GetItem(column, key);
     Py_XDECREF(key);
     Py_DECREF(column);
     return item;
 }
 
-static int number_at(PyObject *column, long long at, long long *found) {
-    Py_buffer view;
+static int number_at(Look *look, PyObject *column, long long at, long long *found) {
     if (column == NULL || at < 0 || PyList_CheckExact(column) || !PyObject_CheckBuffer(column))
-        return as_number(item_at(column, at), found);
-    if (PyObject_GetBuffer(column, &view, PyBUF_SIMPLE) < 0)
-        return -1;
-    int failed = at >= view.len / view.itemsize || (view.itemsize != 8 && view.itemsize != 4 && view.itemsize != 1);
-    if (!failed) {
-        const unsigned char *item = (const unsigned char *)view.buf + at * view.itemsize;
-        int32_t half = *item;
-        if (view.itemsize == 4)
-            memcpy(&half, item, 4);
-        *found = half;
-        if (view.itemsize == 8)
-            memcpy(found, item, 8);
-    }
-    PyBuffer_Release(&view);
-    return failed ? -1 : 0;
+        return as_number(item_at(look, column, at), found);
+    return in_buffer(column, at, found);
 }
 
-#define NO_NUMBER(name, at, found) (number_at(COLUMN(name), at, found) < 0)
+#define NO_NUMBER(name, at, found) (number_at(look, COLUMN(name), at, found) < 0)
 
 /* What a dictionary has of a key, as a new reference; NULL with no error set where it has nothing. */
 static PyObject *mapped(Look *look, PyObject *mapping, PyObject *key) {
@@ -116,9 +145,7 @@ static PyObject *mapped(Look *look, PyObject *mapping, PyObject *key) {
     Py_XINCREF(mapping);
     if (mapping == NULL || key == NULL)
         PyErr_SetNone(PyExc_LookupError);
-    else if (PyDict_Check(mapping) && (value = PyDict_GetItemWithError(mapping, key)) != NULL)
-        Py_INCREF(value);
-    else if (!PyDict_CheckExact(mapping) && !PyErr_Occurred())
+    else if ((!PyDict_Check(mapping) || (value = kept_at(look, mapping, key)) == NULL) && !PyDict_CheckExact(mapping) && !PyErr_Occurred())
         value = PyObject_CallMethodObjArgs(mapping, NAME(get), key, NULL);
     if (value == Py_None)
         Py_CLEAR(value);
@@ -134,19 +161,15 @@ static PyObject *of_number(Look *look, PyObject *mapping, long long at) {
 
 /* Whether a dictionary has a number, or -1. */
 static int has(Look *look, PyObject *mapping, long long at) {
-    if (mapping != NULL && PyDict_CheckExact(mapping) && PyDict_Size(mapping) == 0)
-        return 0;
     PyObject *value = of_number(look, mapping, at);
     Py_XDECREF(value);
     return value != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
-/* ------------------------------------------------------------------ rows */
-
 /* Whether an instant lies in a period of a row, or -1. */
 static int within(Look *look, int from, int to, long long row, long long at) {
     long long begins, ends;
-    if (number_at(NUMBERED(from), row, &begins) < 0 || (begins <= at && number_at(NUMBERED(to), row, &ends) < 0))
+    if (number_at(look, NUMBERED(from), row, &begins) < 0 || (begins <= at && number_at(look, NUMBERED(to), row, &ends) < 0))
         return -1;
     return begins <= at && at < ends;
 }
@@ -156,7 +179,7 @@ static int holding(Look *look, PyObject *rows, int from, int to, int since, int 
     Py_ssize_t count = rows == NULL ? -1 : PySequence_Size(rows);
     int found = count < 0 || count > FEW ? -1 : 0;
     while (found == 0 && --count >= 0) {
-        found = number_at(rows, count, row) < 0 ? -1 : within(look, from, to, *row, look->valid);
+        found = number_at(look, rows, count, row) < 0 ? -1 : within(look, from, to, *row, look->valid);
         if (found == 1)
             found = within(look, since, end, *row, look->tx);
     }
@@ -169,7 +192,7 @@ static int find(Look *look, long long ent, long long *row) {
     long long changed;
     if (has(look, COLUMN(gone), ent) != 0 || NO_NUMBER(changed, ent, &changed))
         return -1;
-    PyObject *rows = item_at(look->tx < changed ? COLUMN(rows_of) : COLUMN(now_of), ent);
+    PyObject *rows = item_at(look, look->tx < changed ? COLUMN(rows_of) : COLUMN(now_of), ent);
     return holding(look, rows, N_r_from, N_r_to, N_r_tx, N_r_end, row);
 }
 
@@ -237,12 +260,9 @@ static PyObject *moment(Look *look, long long at) {
     int doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
     int month = mp < 10 ? mp + 3 : mp - 9, year = yoe + era * 400 + (month <= 2), day = doy - (153 * mp + 2) / 5 + 1;
     int seconds = (int)(rest / 1000000), micros = (int)(rest % 1000000);
-    int parts[10] = {year >> 8, year & 255, month, day, seconds / 3600, seconds / 60 % 60, seconds % 60,
-                     micros >> 16, micros >> 8 & 255, micros & 255};
-    char state[10];
-    for (int part = 0; part < 10; part++)
-        state[part] = (char)parts[part];
-    PyObject *bytes = PyBytes_FromStringAndSize(state, 10), *args = bytes == NULL ? NULL : PyTuple_Pack(2, bytes, s->utc);
+    unsigned char state[10] = {year >> 8, year & 255, month, day, seconds / 3600, seconds / 60 % 60, seconds % 60,
+                               micros >> 16, micros >> 8 & 255, micros & 255};
+    PyObject *bytes = PyBytes_FromStringAndSize((char *)state, 10), *args = bytes == NULL ? NULL : PyTuple_Pack(2, bytes, s->utc);
     PyObject *made = args == NULL ? NULL : s->new_datetime((PyTypeObject *)s->datetime, args, NULL);
     Py_XDECREF(bytes);
     Py_XDECREF(args);
@@ -340,7 +360,7 @@ static int no_description(Look *look, PyObject *fields, PyObject *body) {
 /* Who said something, and when; an operation that is not known, -1, is left to Python. */
 static int no_telling(Look *look, PyObject *fields, long long op) {
     long long at;
-    return NO_NUMBER(o_tx, op, &at) || NO(author, item_at(COLUMN(o_author), op)) || NO(recorded_at, moment(look, at));
+    return NO_NUMBER(o_tx, op, &at) || NO(author, item_at(look, COLUMN(o_author), op)) || NO(recorded_at, moment(look, at));
 }
 
 /* A row of a node as a value. `standing`: NULL where it is still to be found. */
@@ -350,8 +370,8 @@ static PyObject *node_value(Look *look, long long row, PyObject *standing) {
     if (NO_NUMBER(r_ver, row, &ver) || NO_NUMBER(v_ent, ver, &ent) || NO_NUMBER(v_num, ver, &number) || NO_NUMBER(v_pos, ver, &pos) ||
         NO_NUMBER(v_len, ver, &length) || NO_NUMBER(v_op, ver, &op) || NO_NUMBER(r_from, row, &from) || NO_NUMBER(r_to, row, &to) ||
         NO_NUMBER(r_tx, row, &tx) || NO_NUMBER(r_end, row, &end) || (body = body_at(look, pos, length)) == NULL ||
-        (fields = PyDict_Copy(look->s->node.fields)) == NULL || NO(id, item_at(COLUMN(names), ent)) ||
-        NO(kind, item_at(COLUMN(kind), ent)) || NO(key, item_at(COLUMN(key), ent)) || NO(scope, item_at(COLUMN(scope), ent)) ||
+        (fields = PyDict_Copy(look->s->node.fields)) == NULL || NO(id, item_at(look, COLUMN(names), ent)) ||
+        NO(kind, item_at(look, COLUMN(kind), ent)) || NO(key, item_at(look, COLUMN(key), ent)) || NO(scope, item_at(look, COLUMN(scope), ent)) ||
         NO(number, PyLong_FromLongLong(number)) || no_description(look, fields, body) || no_telling(look, fields, op) ||
         no_periods(look, fields, from, to, tx, end) || NO(standing, standing == NULL ? upright(look, ent) : Py_NewRef(standing)))
         Py_CLEAR(fields);
@@ -367,7 +387,7 @@ static int no_claim(Look *look, PyObject *fields, long long claim) {
         NO_NUMBER(c_pos, claim, &pos) || NO_NUMBER(c_len, claim, &length) || (length && (body = body_at(look, pos, length)) == NULL))
         return 1;
     int failed = no_telling(look, fields, op) || (strength && NO(strength, PyLong_FromLongLong(strength))) ||
-                 NO(confidence, Py_NewRef(inferred ? NAME(inferred) : NAME(explicit))) || NO(created_by, item_at(COLUMN(c_by), claim)) ||
+                 NO(confidence, Py_NewRef(inferred ? NAME(inferred) : NAME(explicit))) || NO(created_by, item_at(look, COLUMN(c_by), claim)) ||
                  (body && NO(reason, of_body(body, NAME(reason), Py_None)));
     PyObject *metadata = body == NULL || failed ? NULL : PyDict_GetItemWithError(body, NAME(metadata));
     failed = failed || NO(metadata, metadata == NULL ? PyDict_New() : Py_NewRef(metadata));
@@ -382,15 +402,13 @@ static PyObject *link_value(Look *look, long long row) {
     if (NO_NUMBER(k_link, row, &link) || NO_NUMBER(k_claim, row, &claim) || NO_NUMBER(l_src, link, &source) ||
         NO_NUMBER(l_tgt, link, &target) || NO_NUMBER(k_from, row, &from) || NO_NUMBER(k_to, row, &to) || NO_NUMBER(k_tx, row, &tx) ||
         NO_NUMBER(k_end, row, &end) || (fields = PyDict_Copy(look->s->link.fields)) == NULL ||
-        NO(id, item_at(COLUMN(l_name), link)) || NO(source, item_at(COLUMN(names), source)) ||
-        NO(kind, item_at(COLUMN(l_kind), link)) || NO(target, item_at(COLUMN(names), target)) || no_claim(look, fields, claim) ||
+        NO(id, item_at(look, COLUMN(l_name), link)) || NO(source, item_at(look, COLUMN(names), source)) ||
+        NO(kind, item_at(look, COLUMN(l_kind), link)) || NO(target, item_at(look, COLUMN(names), target)) || no_claim(look, fields, claim) ||
         no_periods(look, fields, from, to, tx, end) || NO(source_standing, standing_of(look, source)) ||
         NO(target_standing, standing_of(look, target)))
         Py_CLEAR(fields);
     return made(look->s, &look->s->link, fields);
 }
-
-/* ------------------------------------------------------------------ what Python calls */
 
 /* Begins a look at the index of a core, or of a sight and its core. */
 static int begin(Look *look, PyObject *holder, PyObject *core) {
@@ -414,8 +432,7 @@ static int begin_at(Look *look, PyObject *const *args, long long *ent) {
 static int begin_of(Look *look, PyObject *sight, PyObject *number, long long *row) {
     look->sight = Py_NewRef(sight);
     if (begin(look, sight, PyObject_GetAttr(sight, NAME(core))) < 0 ||
-        as_number(PyObject_GetAttr(sight, NAME(valid)), &look->valid) < 0 ||
-        as_number(PyObject_GetAttr(sight, NAME(tx)), &look->tx) < 0)
+        as_number(PyObject_GetAttr(sight, NAME(valid)), &look->valid) < 0 || as_number(PyObject_GetAttr(sight, NAME(tx)), &look->tx) < 0)
         return -1;
     return as_number(Py_NewRef(number), row);
 }
@@ -466,10 +483,10 @@ static PyObject *held(Look *look, PyObject *links) {
     PyObject *found = count < 0 || count > FEW ? NULL : PyList_New(0);
     for (Py_ssize_t at = 0; found != NULL && at < count; at++) {
         long long link, row, from, since;
-        int holds = number_at(links, at, &link) < 0
+        int holds = number_at(look, links, at, &link) < 0
                         ? -1
-                        : holding(look, item_at(COLUMN(rows_of_link), link), N_k_from, N_k_to, N_k_tx, N_k_end, &row);
-        PyObject *one = NULL, *name = holds == 1 ? item_at(COLUMN(l_name), link) : NULL;
+                        : holding(look, item_at(look, COLUMN(rows_of_link), link), N_k_from, N_k_to, N_k_tx, N_k_end, &row);
+        PyObject *one = NULL, *name = holds == 1 ? item_at(look, COLUMN(l_name), link) : NULL;
         if (name != NULL && !NO_NUMBER(k_from, row, &from) && !no_since(look, row, &since))
             one = Py_BuildValue("LLOL", from, since, name, row);
         if (holds != 0 && (one == NULL || PyList_Append(found, one) < 0))
@@ -504,14 +521,10 @@ static PyObject *links(PyObject *module, PyObject *const *args, Py_ssize_t count
 static PyObject *links_from(PyObject *module, PyObject *const *args, Py_ssize_t count) { return links(module, args, count, N_out); }
 static PyObject *backlinks_to(PyObject *module, PyObject *const *args, Py_ssize_t count) { return links(module, args, count, N_into); }
 
-/* ------------------------------------------------------------------ the module */
-
-/* Once, by the module that loads this one: the classes of values, how they are made, and what is shared with the Python way. */
+/* Once, by the module that loads this one: the classes of values, how they are made, and what is shared with the Python way. All is held for good. */
 static PyObject *set_up(PyObject *module, PyObject *args) {
     State *s = PyModule_GetState(module);
     PyTypeObject *type = &PyType_Type;
-    if (s->given != NULL)
-        return PyErr_Format(PyExc_RuntimeError, "the kernel is set up already");
     if (!PyArg_ParseTuple(args, "(O!O!O)(O!O!O)(OOO)OO!OO!(LL)i", type, &s->node.type, &PyDict_Type, &s->node.fields, &s->node.named,
                           type, &s->link.type, &PyDict_Type, &s->link.fields, &s->link.named, &s->set_named, &s->set_extra,
                           &s->set_private, &s->loads, type, &s->datetime, &s->utc, &PyTuple_Type, &s->statement, &s->beginning,
@@ -522,7 +535,7 @@ static PyObject *set_up(PyObject *module, PyObject *args) {
     if (s->set == NULL || s->new_datetime == NULL || Py_TYPE(s->set_extra) != Py_TYPE(s->set_named) ||
         Py_TYPE(s->set_private) != Py_TYPE(s->set_named))
         return PyErr_Format(PyExc_TypeError, "records are made otherwise");
-    s->given = Py_NewRef(args);
+    Py_INCREF(args);
     return Py_NewRef(Py_None);
 }
 
@@ -534,29 +547,11 @@ static int begin_module(PyObject *module) {
     return 0;
 }
 
-static int traverse(PyObject *module, visitproc visit, void *arg) {
-    State *s = PyModule_GetState(module);
-    Py_VISIT(s->given);
-    return 0;
-}
-
-static int clear(PyObject *module) {
-    State *s = PyModule_GetState(module);
-    Py_CLEAR(s->given);
-    for (int at = 0; at < N_COUNT; at++)
-        Py_CLEAR(s->names[at]);
-    return 0;
-}
-
-static void release(void *module) { clear(module); }
-
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 static PyMethodDef METHODS[] = {{"set_up", set_up, METH_VARARGS, NULL}, FAST(node), FAST(node_of), FAST(link_of),
                                 FAST(links_from), FAST(backlinks_to), {0}};
 static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, begin_module}, {0, NULL}};
-static struct PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT, .m_name = "_kernel", .m_doc = "Point reads in C: see kernel.py.", .m_size = sizeof(State),
-    .m_methods = METHODS, .m_slots = SLOTS, .m_traverse = traverse, .m_clear = clear, .m_free = release,
-};
+static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, .m_name = "_kernel", .m_doc = "Point reads in C: see kernel.py.",
+                                    .m_size = sizeof(State), .m_methods = METHODS, .m_slots = SLOTS};
 
 PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&MODULE); }

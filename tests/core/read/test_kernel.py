@@ -78,8 +78,14 @@ def test_random_histories_read_the_same_both_ways(seed: int, tmp_path: Path) -> 
 
 @pytest.fixture
 def world(clock: Clock) -> GraphStore:
-    """What is unusual: keys, scopes, tags, sources, texts that are none, long ids, symmetric links, what was forgotten, undone or merged, deep histories."""
+    """What is unusual, in memory."""
     store = graphstore.open(":memory:", clock=clock, author="ann")
+    tell_world(store, clock)
+    return store
+
+
+def tell_world(store: GraphStore, clock: Clock) -> None:
+    """What is unusual: keys, scopes, tags, sources, texts that are none, long ids, symmetric links, what was forgotten, undone or merged, deep histories."""
     store.add_node(
         "fact",
         {"says": " \t", "title": "\u3000", "name": "ünï 🦉"},
@@ -113,7 +119,6 @@ def world(clock: Clock) -> GraphStore:
     clock.move(minutes=1)
     store.retract("base", reason="it was wrong")
     store.confirm("blank", reason="still so")
-    return store
 
 
 IDS = [
@@ -188,6 +193,29 @@ def test_a_branch_reads_the_same_both_ways(world: GraphStore, clock: Clock) -> N
             world.merge("try", decide="branch")
             assert world.node("given").content == {"says": "on the branch"}
             assert branch.node("blank") == world.node("blank")
+
+
+@built
+def test_what_lies_in_the_file_of_a_saved_index_reads_the_same_both_ways(
+    tmp_path: Path, clock: Clock
+) -> None:
+    with graphstore.open(tmp_path / "memory.gs", clock=clock, author="ann") as store:
+        tell_world(store, clock)
+        told = store.changes()[-1].tx
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        assert all(count > 20 for count in read_all(store, IDS).values())
+    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
+        clock.move(minutes=1)
+        with pytest.raises(graphstore.NotFoundError), store.transaction():
+            store.revise("given", {"says": "never"})
+            store.link("given", "uses", "unknown")
+        store.link("blank", "uses", "gone", valid_from="2026-01-05")
+        store.revise("given", {"says": "another"})
+        earlier = store.branch("earlier", tx=store.changes()[20].tx)
+        read_all(store, IDS, most=2)
+        earlier.add_node("fact", {"says": "on the branch"}, id="elsewhere")
+        read_all(earlier, [*IDS, "elsewhere"], most=2)
+        assert store.as_of(tx=told).node("given").content == {"deep": {"er": [1, None, 2.5]}}
 
 
 @built
