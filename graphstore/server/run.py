@@ -449,7 +449,10 @@ async def follow(calling: Calling) -> None:
     told, known = None, calling.store._last_tx
     while True:
         try:
-            await calling.aside(calling.store.refresh)
+            if away := calling.store._away:
+                raise EngineError(away)
+            if not calling.store._follows_itself:
+                await calling.aside(calling.store.refresh)
             if calling.store._last_tx != known:
                 calling.news()
             told, known = None, calling.store._last_tx

@@ -113,6 +113,29 @@ def test_a_server_whose_store_is_gone_says_so_and_answers_with_what_it_knows(add
         assert {"n": 1} == wire.get("/node?id=one")["content"]
 
 
+def test_who_writes_to_a_server_whose_store_is_gone_is_answered_soon(address, servers, tmp_path):
+    proxy = CuttingProxy(servers.primary.port)
+    host = address.partition("@")[2].partition("/")[0]
+    at = f"{address.replace(host, f'127.0.0.1:{proxy.port}')}&cache={tmp_path / 'copy'}"
+    with serve_in_process(at) as (_, url):
+        wire = Wire(url, (tmp_path / "copy" / "token").read_text().strip())
+        wire.post("/add_node", {"kind": "fact", "content": {"n": 1}, "id": "one"})
+
+        proxy.close()
+
+        within(4, lambda: 503 == wire.ask("GET", "/health")[0])
+        begun, token = time.monotonic(), (tmp_path / "copy" / "token").read_text().strip()
+
+        def add(n: int) -> Any:
+            return Wire(url, token).ask("POST", "/add_node", {"kind": "fact", "content": {}, "id": f"n{n}"})
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(add, range(8)))
+        assert [503] * 8 == [status for status, *_ in answers], answers
+        assert all("cannot be reached" in str(body) for _, body, *_ in answers), answers
+        assert time.monotonic() - begun < 12
+
+
 def test_a_copy_is_not_opened_as_a_store_and_a_store_is_no_copy(address, tmp_path):
     copy, own = tmp_path / "copy", tmp_path / "own.gs"
     with graphstore.open(f"{address}&cache={copy}") as store:

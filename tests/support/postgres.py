@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -172,6 +172,24 @@ class Server:
                     os.kill(pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
+
+    @contextmanager
+    def frozen(self, *, only: Sequence[int] = ()) -> Iterator[None]:
+        """Within the block it and its processes are stopped, or `only` these: they say nothing, and the system keeps their connections."""
+        pids = list(only) or [self.pid]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        if not only:
+            pids += _children(self.pid)
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def promote(self) -> None:
         """Make a standby the primary, which waits for nobody."""

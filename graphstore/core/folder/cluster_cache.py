@@ -32,8 +32,11 @@ class ClusterPlace(Folder):
     def __init__(self, url: str, *, read_only: bool, create: bool) -> None:
         where = address(url)
         self.cluster = Cluster(where, read_only=read_only)
+        self.told: list[str] = []
+        self.cluster.notify = self._notify_once
+        self._notify: Callable[[str], None] | None = None  # of the store, once there is one
         try:
-            self.told = self.cluster.prepare(create=create)
+            self.cluster.prepare(create=create)
             with opening(where.shown):
                 super().__init__(_made(where))  # this process's to write, whatever it may do at the server
         except BaseException:
@@ -54,16 +57,10 @@ class ClusterPlace(Folder):
     def load(self, journal: Journal, notify: Callable[[str], None]) -> Index:
         """The index of the copy after it has followed the server. A copy that is not the server's, or not whole, is made anew."""
         assert isinstance(journal, ClusterJournal)
-        told = self.told
-
-        def notify_once(notice: str) -> None:
-            if notice not in told:
-                told.append(notice)
-                notify(notice)
-
-        for notice in told:
+        self._notify = notify
+        for notice in self.told:
             notify(notice)
-        journal.notify = notify_once
+        journal.notify = self._notify_once
         try:
             journal.catch_up()
             return super().load(journal, notify)
@@ -73,6 +70,12 @@ class ClusterPlace(Folder):
             self._remove_copies()
             journal.begin_anew()
             return super().load(journal, notify)
+
+    def _notify_once(self, notice: str) -> None:
+        if notice not in self.told:
+            self.told.append(notice)
+            if self._notify is not None:
+                self._notify(notice)
 
     def problems(self, journal: Journal) -> list[Problem]:
         """What is wrong with the server's lines."""

@@ -4,18 +4,24 @@ The digest is the fence: a line goes in only after the line whose digest it name
 behind cannot commit, whatever it believes. An advisory lock spares processes from trying at once; nothing rests on it. Each transaction has
 an id: after a lost answer the same rows are inserted once more, which waits for the first attempt where that still runs, and where a line is
 there already its id tells whose it is.
+
+A server that is stopped keeps its connections and says nothing. So no statement is waited for without end: after some seconds of silence another
+connection asks what the session does. Where it works, or waits for a standby, it is waited for; where nobody answers, the connection is given up, and
+what was sent on it is asked for on the next.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import random
 import re
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -25,7 +31,13 @@ from graphstore.core.journal.line import FORGOTTEN, GENESIS, check, dumps
 from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundError
 
 CHANNEL = "graphstore"
-_PATIENCE = 30.0  # seconds that a server is looked for before a call fails
+_PATIENCE = 30.0  # seconds that a server is looked for, from when it was last there, before a call fails
+_ABSENT = 5.0  # the same of one host where nobody listens
+_SILENCE = (
+    12.0  # seconds without a word before it is asked what a session does; longer than a turn is waited for
+)
+_AT_ONCE = 2.0  # the same of what a server does in no time, and nobody has to wait for
+_AGAIN = 1.0  # seconds in which a server that was not there is not looked for once more
 _TURN = 10.0  # seconds to wait for another process to end its turn
 _TOLD = 0.005  # seconds between two notifications: each wakes every process that follows
 _PAGE = 256  # lines read at once
@@ -70,10 +82,14 @@ select j.seq, j.digest, j.head, b.ns, b.bodies from graphstore.journal j
 left join lateral (select array_agg(n) ns, array_agg(bytes) bodies from graphstore.body b where b.store = j.store and b.seq = j.seq and j.seq > %s) b on true
 where j.store = %s and j.seq >= %s order by j.seq limit %s
 """
-_NOT_DURABLE = """
+_DURABLE = """
 select case current_setting('synchronous_commit') when 'off' then 'synchronous_commit' end,
-    case current_setting('fsync') when 'off' then 'fsync' end
+    case current_setting('fsync') when 'off' then 'fsync' end,
+    current_setting('synchronous_commit') = 'local' or current_setting('synchronous_standby_names') = ''
 """
+_SESSION = "select pid, backend_start from pg_stat_activity where pid = pg_backend_pid()"
+_DOES = "select state, wait_event from pg_stat_activity where pid = %s and backend_start = %s"
+_STANDBY = "SyncRep"  # what a commit waits for that the standby does not have yet
 _NO_DISK = "it acknowledges what is on no disk"
 _ANY = "select from graphstore.store where name = %s"
 _NAME = "insert into graphstore.store (name) values (%s) on conflict do nothing"
@@ -115,6 +131,26 @@ class Row(NamedTuple):
     bodies: Sequence[bytes]
 
 
+class _Doing(NamedTuple):
+    """What a server is asked: what that is called, whether it may work on it as long as it likes, or answers at once or never."""
+
+    asked: str
+    long: bool = False
+    brief: bool = False
+
+
+_ASKED, _TO_COMMIT, _TO_FORGET = _Doing("a question"), _Doing("a commit"), _Doing("forgetting", long=True)
+_TO_TURN, _IN_PASSING = _Doing("the wish to write"), _Doing("the end of a turn", brief=True)
+
+
+class _Gone(NamedTuple):
+    """Since when no server is there, when it was looked for last, and what was said then."""
+
+    since: float
+    last: float
+    why: str
+
+
 class Address(NamedTuple):
     """Where a store is: what libpq is told, the name of the store, the folder of its copy (None: one that is removed again), and what is shown."""
 
@@ -152,6 +188,49 @@ class Diverged(DamageError):
 
 class Unreachable(EngineError):
     """No server took the statement in time."""
+
+
+@cache
+def _silent(driver: Any) -> Any:
+    """The error of a server that says nothing; `alive`: when it last said that it was at work."""
+    return type("Silent", (driver.OperationalError,), {"alive": None})
+
+
+@cache
+def _bounded(driver: Any) -> Any:
+    """A connection that waits for no answer without end. After `silence` seconds without a word `look` tells, by what it was begun at, whether to wait on."""
+
+    def wait(self: Any, generator: Any, *args: Any, **named: Any) -> Any:
+        return driver.Connection.wait(self, _heard(self, generator), *args, **named)
+
+    also = {"driver": driver, "silence": _SILENCE, "look": None, "asked": "a question"}
+    return type("Bounded", (driver.Connection,), {"wait": wait, **also})
+
+
+def _heard(connection: Any, generator: Any) -> Generator[Any, Any, Any]:
+    """What the driver waits for, step by step. Closes the connection and raises where it is given up."""
+    begun = heard = time.monotonic()
+    alive: float | None = None
+    try:
+        wants = next(generator)
+        while True:
+            ready = yield wants
+            if ready:
+                heard = time.monotonic()
+            elif time.monotonic() - heard >= connection.silence:
+                goes_on = connection.look(begun) if connection.look is not None else False
+                if goes_on is False:
+                    connection.close()
+                    error = _silent(connection.driver)(
+                        f"no answer to {connection.asked} came for {time.monotonic() - heard:.0f} s"
+                    )
+                    error.alive = alive
+                    raise error
+                heard = time.monotonic()
+                alive = heard if goes_on else alive
+            wants = generator.send(ready)
+    except StopIteration as end:
+        return end.value
 
 
 def is_cluster(path: object) -> bool:
@@ -213,11 +292,15 @@ class Cluster:
     def __init__(self, where: Address, *, read_only: bool) -> None:
         self.where, self.read_only = where, read_only
         self.locked = False  # whether this process has its turn at writing
-        self.patience = _PATIENCE
+        self.patience, self.silence = _PATIENCE, _SILENCE
         self._driver = _psycopg()
         self._settings = self._read_settings()
         self._reached = False  # whether a server has ever let this process in
         self._open: Any = None
+        self._session: Any = None  # what the server calls the open one
+        self._doing = _ASKED  # there
+        self._gone: _Gone | None = None
+        self.notify: Callable[[str], None] = lambda notice: None
         self._prepared: Any = None  # the connection that knows the insert
         self._names = (b"", b"")  # of the store, and of who tells, as that connection takes them
         self._warned = ""  # what the server has warned of since this was emptied
@@ -254,12 +337,13 @@ class Cluster:
             "application_name": "graphstore",
             "target_session_attrs": "any" if self.read_only else "read-write",
         }
-        made = self._driver.connect(
+        made = _bounded(self._driver).connect(
             self._driver.conninfo.make_conninfo(
                 self.where.conninfo, **{**options, **self._settings, "client_encoding": "utf8"}
             ),
             autocommit=True,
         )
+        made.silence = self.silence
         try:
             made.execute(f"set lock_timeout = '{_TURN}s'; set plan_cache_mode = force_generic_plan")
             if not self.read_only:
@@ -271,9 +355,15 @@ class Cluster:
 
     def _check_durable(self, connection: Any) -> None:
         # at each connection: the server that takes over may be set up in another way. It is looked for another until patience ends
-        for name in connection.execute(_NOT_DURABLE).fetchone() or ():
+        *off, alone = connection.execute(_DURABLE).fetchone()
+        for name in off:
             if name is not None:
                 raise self._driver.OperationalError(f"{name}=off: {_NO_DISK}")
+        if alone and connection.info.parameter_status("in_hot_standby") != "on":
+            self.notify(
+                f"{self.where.shown} waits for no synchronous standby: what is acknowledged is on one server alone. Set "
+                "synchronous_standby_names there, and synchronous_commit to on."
+            )
 
     def _connection(self) -> Any:
         if self._open is None or self._open.closed:
@@ -286,6 +376,8 @@ class Cluster:
                 raise
             self._reached = True
             self._open.add_notice_handler(self._note)
+            self._session = self._open.execute(_SESSION).fetchone()
+            self._open.look = self._look
         return self._open
 
     def _refuse(self, error: Exception) -> None:
@@ -314,38 +406,91 @@ class Cluster:
             self._open.close()
             self._open = None
 
-    def _run(self, work: Callable[[Any], T], rows: Sequence[Row] = (), patience: float | None = None) -> T:
+    def _look(self, begun: float) -> bool | None:
+        """Whether the session, silent for a while, is to be waited for: it waits for a standby, or may take its time; None: it works, and has not for long.
+        Asked on another connection."""
+        if self._doing.brief:
+            return False
+        try:
+            with contextlib.closing(self.connect()) as other:
+                found = other.execute(_DOES, self._session).fetchone()
+        except self._driver.Error:
+            return False
+        if found is None or found[0] in ("idle", "idle in transaction"):
+            return False  # it ended, or what was sent does not come to it
+        if self._doing.long or found[1] == _STANDBY:
+            return True
+        return None if time.monotonic() - begun < self.patience else False
+
+    def _run(
+        self,
+        work: Callable[[Any], T],
+        rows: Sequence[Row] = (),
+        patience: float | None = None,
+        doing: _Doing | None = None,
+    ) -> T:
         """Do it, and again on a new connection while the server is not there: so all that is done here may be done twice. It reads the answer to what was
         sent of these `rows`.
 
         Raises Unreachable, or EngineError for what the server refuses; nothing of it was done then.
         """
-        until, wait = time.monotonic() + (self.patience if patience is None else patience), 0.01
+        wait = 0.01
+        patience = self.patience if patience is None else patience
         errors = self._driver
         with self._using:
+            self._doing = doing or _ASKED
+            self._refuse_gone(patience)
             while True:
+                begun = time.monotonic()
                 try:
                     connection = self._connection()
+                    connection.silence = min(self.silence, _AT_ONCE) if self._doing.brief else self.silence
+                    connection.asked = self._doing.asked
                     if self._on_its_way is not None and self._on_its_way.rows is not rows:
                         self._pass_over(connection)
-                    return work(connection)
+                    done = work(connection)
+                    self._gone = None
+                    return done
                 except errors.Error as error:
                     state = error.sqlstate or ""
                     if state and not state.startswith(_PASSING):
+                        self._gone = None
                         rights = _RIGHTS if state == _NO_RIGHT else ""
                         raise EngineError(
                             f"{self.where.shown} refused: {_said(error)}.{rights} {NOT_KEPT}",
                             outcome="not kept",
                         ) from error
+                    gone = self._gone = self._found_gone(error, begun)
                     if self._open is not None and (not state or not state.startswith(("55", "40"))):
                         self._drop()
-                    if time.monotonic() >= until:
-                        wanted = "is there" if self.read_only else "takes writes there"
-                        raise Unreachable(
-                            f"{self.where.shown} cannot be reached: {_said(error)}. Nothing is lost; see that a server {wanted}."
-                        ) from error
+                    absent = not rows and "," not in str(self._settings.get("host", "")) and _nobody(error)
+                    if gone.last >= gone.since + (min(patience, _ABSENT) if absent else patience):
+                        raise self._unreachable(gone) from error
                 time.sleep(wait * random.uniform(0.5, 1.5))
                 wait = min(2 * wait, 0.5)
+
+    def _found_gone(self, error: Exception, begun: float) -> _Gone:
+        now = time.monotonic()
+        since = self._gone.since if self._gone is not None else begun if self._open is None else now
+        if isinstance(error, _silent(self._driver)):
+            since = min(since, begun) if error.alive is None else max(since, error.alive)
+        return _Gone(since, now, _said(error))
+
+    def _refuse_gone(self, patience: float) -> None:
+        """Raise Unreachable where a server was looked for long enough, and just now."""
+        gone, now = self._gone, time.monotonic()
+        if gone is None:
+            return
+        if now > gone.last + max(patience, _AGAIN):
+            self._gone = None  # long ago
+        elif gone.last >= gone.since + patience and now < gone.last + _AGAIN:
+            raise self._unreachable(gone)
+
+    def _unreachable(self, gone: _Gone) -> Unreachable:
+        wanted = "is there" if self.read_only else "takes writes there"
+        return Unreachable(
+            f"{self.where.shown} cannot be reached: {gone.why}. Nothing is lost; see that a server {wanted}."
+        )
 
     def listening(self) -> Listening:
         """A connection of its own that is told of each transaction; a standby tells nobody."""
@@ -362,15 +507,13 @@ class Cluster:
 
     # ------------------------------------------------------------------ what is there
 
-    def prepare(self, *, create: bool) -> list[str]:
-        """Make the tables where they are missing. Returns what is to be told of the server's durability.
+    def prepare(self, *, create: bool) -> None:
+        """Make the tables where they are missing.
 
         Raises NotFoundError when there is no such store and none is made, InvalidError for a server that acknowledges what is on no disk.
         """
 
-        def look(connection: Any) -> tuple[bool, dict[str, str], bool]:
-            names = ("synchronous_commit", "synchronous_standby_names")
-            told = {name: connection.execute(f"show {name}").fetchone()[0] for name in names}
+        def look(connection: Any) -> bool:
             tables = connection.execute("select to_regclass('graphstore.body') is not null").fetchone()[0]
             if not tables and create and not self.read_only:
                 with connection.transaction():
@@ -383,22 +526,12 @@ class Cluster:
                 tables = True
             if tables and create and not self.read_only:
                 connection.execute(_NAME, (self.where.store,))
-            found = tables and connection.execute(_ANY, (self.where.store,)).fetchone() is not None
-            return found, told, connection.info.parameter_status("in_hot_standby") == "on"
+            return bool(tables) and connection.execute(_ANY, (self.where.store,)).fetchone() is not None
 
-        found, told, standby = self._run(look)
-        if not found:
+        if not self._run(look):
             raise NotFoundError(
                 f"no store {self.where.store!r} at {self.where.shown}. Make one with graphstore.open({self.where.shown!r})."
             )
-        if self.read_only or standby:
-            return []
-        if told["synchronous_commit"] == "local" or not told["synchronous_standby_names"]:
-            return [
-                f"{self.where.shown} waits for no synchronous standby: what is acknowledged is on one server alone. Set "
-                "synchronous_standby_names there, and synchronous_commit to on."
-            ]
-        return []
 
     def lines(self, after: int, digest: str) -> Iterator[list[bytes]]:
         """The lines after that one, as they are in a segment, many at once. Raises Diverged where the line is not the one of this digest."""
@@ -431,9 +564,17 @@ class Cluster:
 
     def last(self) -> tuple[int, str]:
         """The number and digest of the last line; (0, GENESIS) where there is none."""
+        return self._run(self.last_at)
+
+    def last_at(self, connection: Any) -> tuple[int, str]:
+        """The same, asked on this connection. Raises psycopg's Error."""
         wanted = "select seq, digest from graphstore.journal where store = %s order by seq desc limit 1"
-        found = self._run(lambda connection: connection.execute(wanted, (self.where.store,)).fetchone())
+        found = connection.execute(wanted, (self.where.store,)).fetchone()
         return (found[0], found[1]) if found else (0, GENESIS)
+
+    def says_away(self, error: Exception) -> str:
+        """What is told while the server cannot be looked at."""
+        return f"{self.where.shown} cannot be reached: {_said(error)}."
 
     # ------------------------------------------------------------------ turns
 
@@ -454,7 +595,10 @@ class Cluster:
 
         with self._using:
             if not self.locked:
-                self.locked = self._run(take)
+                self.locked = self._run(take, doing=_TO_TURN)
+
+    def _in_passing(self, text: str, values: tuple[str, ...]) -> None:
+        self._run(lambda connection: connection.execute(text, values), patience=0.0, doing=_IN_PASSING)
 
     @property
     def _turn_name(self) -> str:
@@ -466,11 +610,9 @@ class Cluster:
         with self._using, contextlib.suppress(Unreachable):
             if self.locked:
                 self.locked = False
-                self._run(lambda connection: connection.execute(_UNLOCK, (self._turn_name,)), patience=0.0)
+                self._in_passing(_UNLOCK, (self._turn_name,))
             if self._untold:
-                self._run(
-                    lambda connection: connection.execute(_TELL, (CHANNEL, self._telling)), patience=0.0
-                )
+                self._in_passing(_TELL, (CHANNEL, self._telling))
                 self._untold = False
 
     @property
@@ -517,7 +659,7 @@ class Cluster:
             )  # an earlier attempt was kept, and may have been cut off while it waited
             return True
 
-        return self._run(once, rows)
+        return self._run(once, rows, doing=_TO_COMMIT)
 
     def _insert(self, connection: Any, rows: Sequence[Row]) -> bool:
         if self._on_its_way is None:
@@ -613,13 +755,13 @@ class Cluster:
                 return True
             return self.last() == end  # an earlier attempt was kept
 
-        return self._vacuum() if self._run(once) else None
+        return self._vacuum() if self._run(once, doing=_TO_FORGET) else None
 
     def remove(self, bodies: Sequence[tuple[int, int]]) -> str:
         """Delete bodies, by the number of the line and their own. What was deleted before is gone already. Returns a notice for users, or an empty text."""
         gone = "delete from graphstore.body b using unnest(%s::bigint[], %s::int[]) g (seq, n) where store = %s and b.seq = g.seq and b.n = g.n"
         places = ([seq for seq, _ in bodies], [n for _, n in bodies], self.where.store)
-        if self._run(lambda connection: connection.execute(gone, places).rowcount):
+        if self._run(lambda connection: connection.execute(gone, places).rowcount, doing=_TO_FORGET):
             return self._vacuum()
         return ""
 
@@ -635,12 +777,17 @@ class Cluster:
         elsewhere = (
             "The server's write-ahead log, its backups and standbys that lag have it until they age out."
         )
-        if warned := self._run(work):
+        if warned := self._run(work, doing=_TO_FORGET):
             return (
                 f"{self.where.shown}: what was forgotten is deleted, and still in the files of the tables ({warned}). Have their owner run: {text}. "
                 + elsewhere
             )
         return f"{self.where.shown}: what was forgotten is deleted. {elsewhere}"
+
+
+def _nobody(error: Exception) -> bool:
+    """Whether nobody listens there."""
+    return any(os.strerror(each) in str(error) for each in (errno.ECONNREFUSED, errno.ENOENT))
 
 
 def _said(error: Exception) -> str:

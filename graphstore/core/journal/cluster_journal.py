@@ -34,6 +34,7 @@ _SLICE, _ALONE = (
     0.05,
 )  # seconds for which a process keeps its turn, beside others and alone: it asks once for many transactions
 _POLL = 1.0  # seconds between looks at the server, should a notification be lost
+_LOOKS = 20  # of so many looks at the server one follows in any case
 # seconds in which notifications are taken together: of others, and of this process
 _GATHER, _OWN = 0.003, 0.02
 _CHUNK = 1 << 22
@@ -65,12 +66,15 @@ class ClusterJournal(Journal):
         self._taken = threading.Event()  # there may be a turn to be ended
         self._server = threading.RLock()  # whether it has its turn, and how far the copy is
         self._stale = False  # the copy is not what the server has
-        self._unknown = False  # whether what was sent last was kept
+        self._unknown: Ticket | None = None  # the last of what was sent, and may have been kept
+        self._doubtful: list[tuple[Ticket, Ticket, str]] = []  # the numbers of such, and why
+        self._unasked = False  # what is read next is the copy alone: its server was just not there
         self._overtaken = False  # another process wrote there before what was sent last
         self._lost: list[tuple[Ticket, Ticket]] = []  # the numbers that were cut off for that
         self._watching: list[threading.Thread] = []
         self._requests: dict[str, int] = {}  # that others have done, by id, with their number; the latest
         self._followed = 0  # how many of them there were
+        self._looks = 0  # at the server
         self._count()
 
     def _count(self) -> None:
@@ -150,7 +154,9 @@ class ClusterJournal(Journal):
 
     def read(self, progress: Callable[[int, int], None] | None = None) -> Iterator[list[Line]]:
         """As of a folder, after what the server has more was copied."""
-        self.catch_up()
+        unasked, self._unasked = self._unasked, False
+        if not unasked:
+            self.catch_up()
         yield from super().read(progress)
 
     def begin_anew(self) -> None:
@@ -197,14 +203,17 @@ class ClusterJournal(Journal):
     def _follow(self, follow: Callable[[], object]) -> None:
         listening: Listening | None = None
         while not self._stop.is_set():
-            foreign = True  # a look at the server now and then, and after each new connection
             try:
                 if listening is None:
                     listening = self.cluster.listening()
+                    foreign = self._has_more(listening)
                 else:
                     foreign = self._told(listening)
-            except Exception:
-                listening = None
+                self.away = None
+            except Exception as error:
+                if listening is not None:
+                    listening.connection.close()
+                listening, self.away = None, self.cluster.says_away(error)
                 self._stop.wait(_POLL)
                 continue
             if foreign and not self._stop.is_set():
@@ -217,15 +226,21 @@ class ClusterJournal(Journal):
         """Wait for a notification or some time. Whether there may be something of another process."""
         if not listening.listens:
             self._stop.wait(_POLL / 20)
-            return True
+            return self._has_more(listening)
         told = listening.told(_POLL)
         if not told:
-            return True
+            return self._has_more(listening)
         # nobody else writes while this process has its turn
         self._stop.wait(_OWN if self.cluster.locked else _GATHER)
         told += listening.told(0)
         mine = f"{self.cluster.token} {self.cluster.where.store}"
         return any(one.endswith(f" {self.cluster.where.store}") and one != mine for one in told)
+
+    def _has_more(self, listening: Listening) -> bool:
+        """Whether the server's last line is not the copy's; now and then in any case. Asked on the connection that listens: no call waits for that where the
+        server is silent."""
+        self._looks += 1
+        return self.cluster.last_at(listening.connection) != self._sent or self._looks % _LOOKS == 0
 
     # ------------------------------------------------------------------ writing
 
@@ -394,7 +409,9 @@ class ClusterJournal(Journal):
         try:
             kept = self.cluster.insert(rows)
         except EngineError as error:
-            self._sent_off, self._unknown = None, self._unknown or isinstance(error, Unreachable)
+            self._sent_off = None
+            if isinstance(error, Unreachable):
+                self._unknown = state[3]
             why = str(error).removesuffix(f" {NOT_KEPT}").removesuffix(".")
             raise OSError(0, why) from error
         if not kept:
@@ -415,24 +432,33 @@ class ClusterJournal(Journal):
                 self._answered()
 
     def cut_back(self) -> bool:
-        """After a failed `sync`: the server did not take it, so the copy has no more of it. False: whether it did is unknown."""
-        if self._unknown:
-            self._broken, self.failed = self.failed, None
-            return False
+        """After a failed `sync`: the copy has no more than what the server is known to have. Where it may have kept what was sent, that is read from it
+        before anything else is written, as what another process wrote; the digests fence an insert that is still on its way there."""
         with self._server:
             self._pending.clear()
             self._sent_off = None
-        overtaken, after = self._overtaken, self._synced
-        cut = super().cut_back()
-        if overtaken and cut:
+        after = self._synced
+        if self._unknown is not None:
+            self._doubtful.append((after, self._unknown, self.failed or ""))
+            self._unasked, self._until = True, 0.0
+        overtaken, cut = self._overtaken, super().cut_back()
+        if cut and overtaken:
             self._lost.append((after, self._synced))
-        self._overtaken = False
+        self._overtaken, self._unknown = False, None
         return cut
 
     def check(self, ticket: Ticket, tx: datetime | None = None) -> None:
-        """Raises WriteConflictError where another process wrote first."""
+        """Raises WriteConflictError where another process wrote first, EngineError of outcome `unknown` where an answer was lost."""
         if any(after < ticket <= last for after, last in self._lost):
             raise self._conflict()
+        for after, last, why in self._doubtful:
+            if after < ticket <= last:
+                asked = "" if tx is None else f" It was when changes() has its tx, {tx.isoformat()}."
+                raise EngineError(
+                    f"{why} Whether this transaction was kept is unknown. The server is asked for it before anything else is written here.{asked}",
+                    outcome="unknown",
+                    tx=tx,
+                )
         super().check(ticket, tx)
 
     def _refused(self) -> EngineError:

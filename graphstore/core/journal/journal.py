@@ -118,6 +118,7 @@ class Journal:
             None  # why nothing may be written any more before the store is opened again
         )
         self.failed: str | None = None  # why the lines appended last did not become durable
+        self.away: str | None = None  # why lines of others could not be looked for last
         self._number: Ticket = 0  # of the last transaction that began to be appended
         self._synced: Ticket = (
             0 if path is None else -1

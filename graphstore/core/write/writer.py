@@ -917,6 +917,16 @@ class Writer(Reader):
                 self._stop(None)
             return max(core.index.transactions - before, 0)
 
+    @property
+    def _away(self) -> str | None:
+        """Why a store that follows others by itself cannot at the moment."""
+        return self._core.journal.away
+
+    @property
+    def _follows_itself(self) -> bool:
+        """Whether others who write are followed without being asked."""
+        return self._place.shared
+
     def _watch(self) -> None:
         """Follow other writers by itself, where there may be some."""
         self._core.journal.watch(self.refresh)

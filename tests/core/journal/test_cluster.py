@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -858,6 +859,212 @@ def test_a_killed_primary_loses_nothing_that_was_acknowledged(seed):
         with follower, graphstore.open(url) as fresh:
             until(lambda: follower.stats()["transactions"] == fresh.stats()["transactions"])
             check_whole([fresh, follower], acknowledged)
+
+
+# ---------------------------------------------------------------------- a server that says nothing
+
+
+def impatient(
+    store: graphstore.GraphStore, silence: float = 0.5, patience: float = 1.0
+) -> graphstore.GraphStore:
+    """The store, which waits for its server less long."""
+    store._core.journal.cluster.silence, store._core.journal.cluster.patience = silence, patience
+    return store
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """How many seconds it takes; it may raise EngineError."""
+    begun = time.monotonic()
+    with suppress(EngineError):
+        work()
+    return time.monotonic() - begun
+
+
+@pytest.fixture
+def alone(servers: Any, url: str) -> str:
+    """The address of the store at the primary, which is not looked for long where it is silent."""
+    return f"{servers.url(url.rpartition('=')[2], servers.primary)}&connect_timeout=2"
+
+
+@pytest.fixture
+def slow(servers: Any, url: str) -> Iterator[Callable[[], list[int]]]:
+    """Has what the server inserts into the store with `slow` in it take a second. Gives the processes that are at it."""
+    name = url.rpartition("=")[2]
+    servers.primary.sql(
+        "create or replace function take_time() returns trigger language plpgsql as "
+        f"$$begin if new.store = '{name}' and position('slow' in encode(new.bytes, 'escape')) > 0 then perform pg_sleep(1); end if; return new; end$$;"
+        "create or replace trigger take_time before insert on graphstore.body for each row execute function take_time()"
+    )
+    wanted = "select pid from pg_stat_activity where wait_event = 'PgSleep'"
+    yield lambda: [int(str(pid)) for (pid,) in servers.primary.sql(wanted)]
+    servers.primary.sql("drop trigger take_time on graphstore.body")
+
+
+def test_a_frozen_server_is_not_waited_for_without_end(opened, servers, alone):
+    store = impatient(opened(alone))
+    store.add_node("fact", {"n": 1}, id="one")
+    until(lambda: not store._core.journal.cluster.locked)
+
+    with servers.primary.frozen():
+        begun = time.monotonic()
+        with pytest.raises(EngineError, match="cannot be reached") as refused:
+            store.add_node("fact", {"n": 2}, id="two")
+        assert "not kept" == refused.value.outcome
+        assert timed(store.refresh) < 5
+        assert {"n": 1} == store.node("one").content
+        until(lambda: "cannot be reached" in (store._core.journal.away or ""))
+        assert time.monotonic() - begun < 20
+
+    until(lambda: timed(lambda: store.add_node("fact", {"n": 3}, id="three")) < 5 and known(store, "three"))
+    until(lambda: store._core.journal.away is None)
+    check_whole([store, opened()], ["one", "three"])
+
+
+def test_a_store_whose_server_is_frozen_is_closed(opened, servers, alone):
+    store = impatient(opened(alone))
+    store.add_node("fact", {"n": 1}, id="one")
+    with servers.primary.frozen():
+        assert timed(store.close) < 5
+
+
+@pytest.mark.parametrize("goes_on", ["at once", "while it is asked for", "when it was given up"])
+def test_a_server_that_freezes_in_the_middle_of_a_commit_keeps_it_once(opened, servers, alone, slow, goes_on):
+    store = opened(alone)
+    store.add_node("fact", {"n": 1}, id="one")
+    impatient(store, patience={"when it was given up": 1.0}.get(goes_on, 60.0))
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(store.add_node, "fact", {"says": "slow"}, id="two")
+        until(slow)
+        with servers.primary.frozen():
+            time.sleep({"at once": 0.1, "while it is asked for": 4.0, "when it was given up": 0.0}[goes_on])
+            if goes_on == "when it was given up":
+                error = writing.exception(20)
+                assert isinstance(error, EngineError) and "unknown" == error.outcome, error
+                assert "no answer to a commit" in str(error) or "timeout" in str(error)
+                assert "asked for it before anything else" in str(error) and str(error.tx.year) in str(error)
+                assert not known(store, "two")
+        if goes_on != "when it was given up":
+            assert "two" == writing.result(30).id
+
+    until(lambda: timed(lambda: store.add_node("fact", {"n": 3}, id="three")) < 5 and known(store, "three"))
+
+    assert {"says": "slow"} == store.node("two").content, "the server had it, and went on"
+    check_whole([store, opened()], ["one", "two", "three"])
+
+
+def test_what_was_given_up_and_was_not_kept_is_not_there_and_may_be_written_again(
+    opened, servers, alone, slow
+):
+    store = opened(alone)
+    store.add_node("fact", {"n": 1}, id="one")
+    impatient(store)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(store.add_node, "fact", {"says": "slow"}, id="two")
+        until(slow)
+        [pid] = slow()
+        with servers.primary.frozen():
+            assert isinstance(writing.exception(20), EngineError)
+            os.kill(pid, signal.SIGTERM)  # what it does as soon as it goes on
+
+    until(
+        lambda: timed(lambda: store.add_node("fact", {"says": "again"}, id="two")) < 5 and known(store, "two")
+    )
+
+    assert {"says": "again"} == store.node("two").content
+    check_whole([store, opened()], ["one", "two"])
+
+
+def test_one_process_of_the_server_that_is_stopped_holds_nobody_up_for_long(
+    opened, servers, alone, slow, monkeypatch
+):
+    monkeypatch.setattr("graphstore.core.journal.cluster._TURN", 0.5)
+    store, other = opened(alone), opened(alone)
+    store.add_node("fact", {"n": 1}, id="one")
+    impatient(store, patience=2.0)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(store.add_node, "fact", {"says": "slow"}, id="two")
+        until(slow)
+        with servers.primary.frozen(only=slow()):
+            error = writing.exception(30)
+            assert isinstance(error, EngineError) and "unknown" == error.outcome, error
+
+    until(lambda: timed(lambda: store.add_node("fact", {"n": 3}, id="three")) < 5 and known(store, "three"))
+    check_whole([store, other], ["one", "three"])
+
+
+def test_threads_write_all_once_through_a_server_that_freezes_now_and_then(opened, servers, alone):
+    store = opened(alone)
+    store.add_node("fact", {"n": 0}, id="first")
+    impatient(store, silence=0.3, patience=60.0)
+    acknowledged: list[str] = []
+
+    def add(mine: int) -> None:
+        for number in range(150):
+            acknowledged.append(store.add_node("fact", {"says": number}, id=f"n{mine}-{number}").id)
+
+    with ThreadPoolExecutor(8) as pool:
+        adding = [pool.submit(add, mine) for mine in range(8)]
+        for seconds in (0.2, 1.0, 3.0):
+            more = len(acknowledged) + 150
+            until(lambda more=more: len(acknowledged) >= more or all(each.done() for each in adding))
+            with servers.primary.frozen():
+                time.sleep(seconds)
+    for each in adding:
+        each.result()
+
+    assert 1_200 == len(acknowledged)
+    check_whole([store, opened()], acknowledged)
+
+
+def test_a_standby_that_lags_is_waited_for_longer_than_a_silent_server(opened, servers, alone):
+    store = impatient(opened(alone), silence=0.3)
+    store.add_node("fact", {"n": 1}, id="one")
+
+    with ThreadPoolExecutor(1) as pool:
+        with servers.standby.frozen():
+            writing = pool.submit(store.add_node, "fact", {"n": 2}, id="two")
+            time.sleep(4)
+            assert not writing.done()
+        assert "two" == writing.result(20).id
+
+    check_whole([store, opened()], ["one", "two"])
+
+
+def test_forgetting_takes_the_time_that_the_server_needs(opened, servers, limited):
+    alone = f"postgresql://postgres@127.0.0.1:{servers.primary.port}/{limited.name}?store=a"
+    with graphstore.open(alone) as store:
+        for number in range(40):
+            store.add_node("fact", {"says": random.Random(number).randbytes(20_000).hex()}, id=f"n{number}")
+    slowly = "options=-cvacuum_cost_delay=20%20-cvacuum_cost_limit=1%20-cvacuum_cost_page_dirty=40"
+    with graphstore.open(f"{alone}&{slowly}") as store:
+        impatient(store, silence=0.3, patience=0.5)
+
+        took = timed(lambda: store.erase("n1", reason="asked for"))
+
+        assert took > 1.5, f"{took}: VACUUM was to be slow"
+        [notice] = [one for one in store.notices if "deleted" in one]
+        assert "is deleted. The server's write-ahead log" in notice
+        check_whole([store], [])
+
+
+def test_it_is_told_that_the_server_which_took_over_waits_for_no_standby(opened, servers, alone):
+    store = opened(alone)
+    assert [] == store.notices
+    servers.primary.sql("alter system set synchronous_standby_names = ''")
+    servers.primary.sql("select pg_reload_conf()")
+    try:
+        until(lambda: servers.primary.sql("show synchronous_standby_names") == [("",)])
+        for _ in range(2):
+            servers.primary.sql(
+                "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'graphstore'"
+            )
+            store.add_node("fact", {"n": 1})
+    finally:
+        servers.primary.sql("alter system set synchronous_standby_names = 'standby'")
+        servers.primary.sql("select pg_reload_conf()")
+
+    [notice] = store.notices
+    assert "no synchronous standby" in notice
 
 
 # ---------------------------------------------------------------------- overtaken
