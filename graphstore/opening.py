@@ -6,11 +6,12 @@ import os
 import shutil
 import time
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from importlib import import_module
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from graphstore.core.folder import folder, server_file
 from graphstore.core.folder import restore as dumps
@@ -21,7 +22,7 @@ from graphstore.core.journal.files import new_folder
 from graphstore.errors import ConflictError, EngineError, InvalidError, LockedError
 from graphstore.store.store import Clock, GraphStore
 from graphstore.values.inputs import text_of, whole_number
-from graphstore.values.period import Instant, TimeLike, exactly, instant
+from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, instant
 
 if TYPE_CHECKING:
     from graphstore.core.read.vector_search import Embedder
@@ -71,13 +72,14 @@ def open(
     """
     if driver not in _DRIVERS:
         raise InvalidError.choice("driver", driver, _DRIVERS)
+    wanted = _wanted(at_least)
     options = _options(
         read_only, clock, durability, author, token, timeout, retention_days, retention_bytes, embedder
     )
     if isinstance(path, str) and path.startswith(("http://", "https://")):
-        return options.at(path, at_least=None if at_least is None else _tx_of_server(at_least))
+        return options.at(path, at_least=_tx_of_server(wanted))
     if is_cluster(path):
-        return _cluster(str(path), options, driver=driver, create=create, share=share, at_least=at_least)
+        return _cluster(str(path), options, driver=driver, create=create, share=share, at_least=wanted)
     with folder.opening(path):
         place = folder.locate(path, read_only=read_only, create=create)
         found = _held(place, _MOMENT if share else 0.0, timeout)
@@ -91,7 +93,7 @@ def open(
         options.keep(store)
         if share:
             _let_others_in(store)
-        return _with_at_least(store, at_least)
+        return _with_at_least(store, wanted)
 
 
 def _cluster(
@@ -101,7 +103,7 @@ def _cluster(
     driver: str,
     create: bool,
     share: bool,
-    at_least: int | TimeLike | None,
+    at_least: _AtLeast | None,
 ) -> GraphStore:
     """The store of that name in PostgreSQL, followed from here on."""
     from graphstore.core.folder.cluster_cache import ClusterPlace
@@ -124,16 +126,16 @@ def _cluster(
     return _with_at_least(store, at_least)
 
 
-def _with_at_least(store: GraphStore, wanted: int | TimeLike | None) -> GraphStore:
+def _with_at_least(store: GraphStore, wanted: _AtLeast | None) -> GraphStore:
     """Wait until a store has followed its writers to so many transactions, or to a tx. Closes it when that is not soon."""
     if wanted is None:
         return store
     try:
-        if isinstance(wanted, int):
-            count = store._followed_to(wanted, _LAG)
-            known, enough = f"there are {count} transactions here", count >= wanted
+        if wanted.transactions is not None:
+            count = store._followed_to(wanted.transactions, _LAG)
+            known, enough = f"there are {count} transactions here", count >= wanted.transactions
         else:
-            enough = store._followed_to_tx(instant(wanted, "at_least"), _LAG)
+            enough = store._followed_to_tx(wanted.tx, _LAG)
             last = exactly(store._last_tx) if store._first_tx is not None else "none"
             known = f"the last transaction here is {last}"
     except BaseException:
@@ -142,15 +144,42 @@ def _with_at_least(store: GraphStore, wanted: int | TimeLike | None) -> GraphSto
     if enough:
         return store
     store.close()
-    raise EngineError(f"at_least={wanted}: {known}. Ask a server that has more, or leave at_least out.")
+    raise EngineError(f"at_least={wanted.said}: {known}. Ask a server that has more, or leave at_least out.")
 
 
-def _tx_of_server(wanted: int | TimeLike) -> Instant:
-    if isinstance(wanted, int):
+class _AtLeast(NamedTuple):
+    """What is to be known: so many transactions, or what was written by a tx; and as it was said."""
+
+    transactions: int | None
+    tx: Instant
+    said: object
+
+
+def _wanted(said: int | TimeLike | None) -> _AtLeast | None:
+    """Raises InvalidError for what is neither a number of transactions nor a tx."""
+    if said is None:
+        return None
+    if isinstance(said, int) and not isinstance(said, bool):
+        if said < 0:
+            raise InvalidError(
+                f"at_least {said} is out of range. Give how many transactions are to be known, 0 or more, or a tx."
+            )
+        return _AtLeast(said, BEGINNING, said)
+    if isinstance(said, str | date):
+        return _AtLeast(None, instant(said, "at_least"), said)
+    raise InvalidError(
+        f'at_least {said!r} is neither a number of transactions nor a tx. Give last_write of who wrote, or its stats()["transactions"].'
+    )
+
+
+def _tx_of_server(wanted: _AtLeast | None) -> Instant | None:
+    if wanted is None:
+        return None
+    if wanted.transactions is not None:
         raise InvalidError(
-            f"at_least={wanted}: of a store that is served say the tx that is to be known, last_write of who wrote."
+            f"at_least={wanted.said}: of a store that is served say the tx that is to be known, last_write of who wrote."
         )
-    return instant(wanted, "at_least")
+    return wanted.tx
 
 
 def _held(place: folder.Folder, patience: float, timeout: float | None) -> tuple[str, str] | None:

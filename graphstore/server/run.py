@@ -21,6 +21,7 @@ import uvicorn
 import graphstore
 from graphstore.core.folder import access_tokens as tokens
 from graphstore.core.folder import server_file
+from graphstore.core.journal import cluster
 from graphstore.errors import EngineError, LockedError
 from graphstore.remote.calls import CALLS
 from graphstore.server import logs as log
@@ -104,7 +105,7 @@ def serve(
         log.set_up(*lines)
     how: server_file.Started = "by hand" if idle is None else "in the background"
     _make_way(folder, how, read_only)
-    before = None if read_only else server_file.left(folder)
+    before, named = None if read_only else server_file.left(folder), _named(folder, address)
     with contextlib.ExitStack() as stack:
         if not read_only:
             _report_coming(stack, folder, how)
@@ -121,8 +122,8 @@ def serve(
         async def beside(calling: Calling) -> AsyncIterator[None]:
             if not read_only:
                 server_file.announce(folder, url, how)
-            _report_start(folder, url, listening, report)
-            log.say(logging.INFO, "start", store=str(folder), url=url, pid=os.getpid(), read_only=read_only)
+            _report_start(named, folder, url, listening, report)
+            log.say(logging.INFO, "start", store=named, url=url, pid=os.getpid(), read_only=read_only)
             made.agents = Agents(store, url=url, hosts=listening.names(), read_only=read_only)
             if idle is None:
                 calling.warm_queries()
@@ -138,7 +139,7 @@ def serve(
         gc.set_threshold(*_COLLECT)
         server = _Server(made, folder)
         server.run([sockets])
-        log.say(logging.INFO, "stop", store=str(folder), url=url, pid=os.getpid())
+        log.say(logging.INFO, "stop", store=named, url=url, pid=os.getpid())
         _report_notices(store, report)
 
 
@@ -190,8 +191,14 @@ def _opened(folder: Path | str, read_only: bool, driver: str, idle: float | None
         return store
 
 
-def _report_start(folder: Path, url: str, listening: Listening, report: Callable[[str], None]) -> None:
-    report(f"serving {folder} on {url} (token in {folder / tokens.TOKEN})")
+def _named(folder: Path, address: str | None) -> str:
+    return str(folder) if address is None else cluster.address(address).shown  # without the password
+
+
+def _report_start(
+    named: str, folder: Path, url: str, listening: Listening, report: Callable[[str], None]
+) -> None:
+    report(f"serving {named} on {url} (token in {folder / tokens.TOKEN})")
     if listening.host != "127.0.0.1":
         report(_reached(listening.host, int(url.rpartition(":")[2]), listening.hosts))
 

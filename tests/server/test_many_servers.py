@@ -136,6 +136,34 @@ def test_who_writes_to_a_server_whose_store_is_gone_is_answered_soon(address, se
         assert time.monotonic() - begun < 12
 
 
+def test_a_server_names_the_address_of_its_store_without_the_password(address, tmp_path):
+    at = f"{address.replace('postgres@', 'postgres:s3cret@')}&cache={tmp_path / 'copy'}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "graphstore", "serve", at, "--port", "0", "--log-level", "info"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.terminate()
+    rest, lines = process.communicate(timeout=20)
+
+    shown = "postgresql://" + address.partition("@")[2]
+    assert first.startswith(f"serving {shown} on http://"), first
+    assert f"store={shown}" in lines or f'"{shown}"' in lines, lines
+    assert "s3cret" not in first + rest + lines
+
+
+@pytest.mark.parametrize("said", ["True", "-1", "12", "soon", "", "2026-01-01T00:00:00"])
+def test_a_header_that_is_no_tx_is_refused(address, said):
+    with served(address) as one:
+        status, body, _ = Wire(one.url, WRITE).ask("GET", "/nodes", None, **{"Graphstore-At-Least": said})
+
+    assert 422 == status and "Graphstore-At-Least" in str(body), body
+
+
 def test_a_copy_is_not_opened_as_a_store_and_a_store_is_no_copy(address, tmp_path):
     copy, own = tmp_path / "copy", tmp_path / "own.gs"
     with graphstore.open(f"{address}&cache={copy}") as store:

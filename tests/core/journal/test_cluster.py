@@ -104,6 +104,17 @@ def check_whole(stores: list[graphstore.GraphStore], acknowledged: list[str]) ->
 # ---------------------------------------------------------------------- opening
 
 
+@pytest.mark.parametrize("said", [True, False, -1, 1.5, b"2026-01-01", [1], "soon", "2026-01-01T00:00:00"])
+@pytest.mark.parametrize("place", ["server", "folder", "http"])
+def test_at_least_is_a_number_of_transactions_or_a_tx(url, tmp_path, said, place):
+    at = {"server": url, "folder": tmp_path / "store", "http": "http://127.0.0.1:9"}[place]
+
+    with pytest.raises(InvalidError, match="at_least"):
+        graphstore.open(at, at_least=said)
+
+    assert not (tmp_path / "store").exists()
+
+
 def test_what_one_writes_another_reads_without_asking(opened):
     one, other = opened(), opened()
 
