@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -429,7 +430,7 @@ class _Import:
     def _supersede(self, place: int, name: str, note: Note, old: str) -> None:
         """Write that a note supersedes a node. An unknown one is a warning: the note is kept."""
         if not self.store.knows(old):
-            error = NotFoundError.nearest("node", old, self._ids)
+            error = NotFoundError.nearest("node", old, partial(self._ids_beside, old))
             self.warnings.append(f"{self.file}:{place}: {name!r} supersedes what is not known: {error}")
             return
         with self._counting():
@@ -445,7 +446,7 @@ class _Import:
                     raise InvalidError(edge["damage"])
                 for end in ("source", "target"):
                     if not self.store.knows(edge[end]):
-                        raise NotFoundError.nearest("node", edge[end], self._ids)
+                        raise NotFoundError.nearest("node", edge[end], partial(self._ids_beside, edge[end]))
                 self._hold(edge)
             except GraphStoreError as error:
                 self.warnings.append(f"{self.file}: edge: {error}")
@@ -477,9 +478,9 @@ class _Import:
             for edge in self.held.get(name, ()):
                 self._hold(edge)
 
-    def _ids(self) -> list[str]:
+    def _ids_beside(self, id: str) -> list[str]:
         with self.store.reading() as sight:
-            return list(sight.ids())
+            return sight.ids_beside(id)
 
     @contextmanager
     def _counting(self) -> Iterator[None]:

@@ -928,7 +928,9 @@ class GraphStore(Store):
                 *(branch_index.added_on(core.journal, each) for each in index.branch_records)
             )
             if name not in known:
-                raise NotFoundError.nearest("node or event", name, partial(chain, index.ids, known))
+                raise NotFoundError.nearest(
+                    "node or event", name, partial(chain, index.ids_beside(name), known)
+                )
             verbs = (
                 verb for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if subject == name
             )

@@ -221,7 +221,9 @@ def _refuse_unknown(store: Store, notes: Sequence[Note]) -> None:
         for old in note.supersedes:
             if old not in coming and not store.knows(old):
                 with store.reading() as sight:
-                    refused = str(NotFoundError.nearest("node", old, partial(chain, sight.ids(), coming)))
+                    refused = str(
+                        NotFoundError.nearest("node", old, partial(chain, sight.ids_beside(old), coming))
+                    )
                 raise NotFoundError(
                     f"message {number} supersedes what is not known: {refused} Nothing was written."
                 )

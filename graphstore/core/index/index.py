@@ -5,7 +5,7 @@ A copy of the journal, never trusted over it. Its columns are in `columns.py`.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -20,6 +20,7 @@ from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
 OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 _FEW = 48
+_BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
 
 
 class Index(Followed):
@@ -527,19 +528,20 @@ class Index(Followed):
                 yield link
 
     def _beginning(self, kept: list[list[str]], names: Sequence[str], prefix: str) -> Iterator[str]:
-        """The names that begin so, in order. `kept`: all of them in order, the last time it was asked; cleared by an undo, shorter after an add."""
-        ordered = kept[0] if kept else []
-        if len(ordered) != len(names):
-            known = len(ordered) if len(ordered) < len(names) else 0
-            ordered = (
-                [*ordered[:known], *(names[at] for at in range(known, len(names)))] if known else list(names)
-            )
-            ordered.sort()  # what was in order stays so: few steps
-            kept[:] = [ordered]
+        """The names that begin so, in order. `kept`: as `_in_order` keeps them."""
+        ordered = _in_order(kept, names)
         at = bisect_left(ordered, prefix)
         while at < len(ordered) and ordered[at].startswith(prefix):
             yield ordered[at]
             at += 1
+
+    def ids_beside(self, id: str) -> list[str]:
+        """The ids that a misspelt one may mean: of many those beside it in order, so that saying what is not known costs the same in any store."""
+        return _beside(self._sorted, self.names, id)
+
+    def link_ids_beside(self, id: str) -> list[str]:
+        """As `ids_beside`, of links."""
+        return _beside(self._sorted_links, self.l_name, id)
 
     def naming(self, name: str, tx: Instant) -> list[int]:
         """The operations recorded by `tx` that name a thing or a link, in no order."""
@@ -547,6 +549,31 @@ class Index(Followed):
         ops = self._mentions.naming(name, subjects, count, (self.ids, self.link_ids))
         ops += [op for op in range(count, len(subjects)) if subjects[op] == name]
         return [op for op in ops if self.o_tx[op] <= tx]
+
+
+def _in_order(kept: list[list[str]], names: Sequence[str]) -> list[str]:
+    """All names in order. `kept`: the last time it was asked; cleared by an undo, shorter after an add."""
+    ordered = kept[0] if kept else []
+    if len(ordered) != len(names):
+        known = len(ordered) if len(ordered) < len(names) else 0
+        added = [names[at] for at in range(known, len(names))] if known else list(names)
+        ordered = ordered[:known]  # others look at what was there
+        if len(added) <= _FEW:
+            for name in added:
+                insort(ordered, name)
+        else:
+            ordered += added
+            ordered.sort()
+        kept[:] = [ordered]
+    return ordered
+
+
+def _beside(kept: list[list[str]], names: Sequence[str], name: str) -> list[str]:
+    if len(names) <= 2 * _BESIDE:
+        return list(names)
+    ordered = _in_order(kept, names)
+    at = bisect_left(ordered, name)
+    return ordered[max(0, at - _BESIDE) : at + _BESIDE]
 
 
 def _parts(

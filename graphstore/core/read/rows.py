@@ -105,6 +105,10 @@ class Rows:
         known = zip(self.index.names, self.index.born, strict=False)  # the last name may have no instant yet
         return (name for name, born in known if born <= self.tx)
 
+    def ids_beside(self, id: str) -> list[str]:
+        """The ids known here that a misspelt one may mean, as `Index.ids_beside` finds them."""
+        return [each for each in self.index.ids_beside(id) if self.entity(each) >= 0]
+
     # ------------------------------------------------------------------ what an entity is
 
     def id(self, ent: int) -> str:

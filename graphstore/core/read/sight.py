@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -141,7 +142,7 @@ class Sight(Rows):
             if self.last_row(whole, int(found[2])) >= 0:
                 return whole, int(found[2])
             raise NotFoundError(f"no version {found[2]} of {found[1]!r} as known at {exactly(self.tx)}.")
-        raise NotFoundError.nearest("node or event", id, self.ids)
+        raise NotFoundError.nearest("node or event", id, partial(self.ids_beside, id))
 
     def _alias(self, id: str) -> int:
         """The version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""

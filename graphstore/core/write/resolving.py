@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from graphstore.core.read.conflicts import BOTH, DECISION, of_link, rows_between
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.write.giving_back import let_go
@@ -45,7 +47,7 @@ def _ends(sight: Sight, contradiction: Contradiction) -> tuple[int, int]:
     for thing in (contradiction.source, contradiction.target):
         ent = index.ids.get(thing.id, -1)
         if ent < 0:
-            raise NotFoundError.nearest("node or event", thing.id, lambda: index.ids)
+            raise NotFoundError.nearest("node or event", thing.id, partial(index.ids_beside, thing.id))
         if sight.standing(ent) not in UPRIGHT:
             raise ConflictError(
                 f"the contradiction is over: {thing.id!r} is {sight.standing(ent).replace('_', ' ')}. "
