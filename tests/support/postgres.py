@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -17,8 +16,8 @@ from pathlib import Path
 import psycopg
 
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-_BINARIES = next(iter(_PLACES), Path(shutil.which("initdb") or "/nowhere").parent)
-THERE = (_BINARIES / "initdb").exists()
+BINARIES = next(iter(_PLACES), Path(shutil.which("initdb") or "/nowhere").parent)
+THERE = (BINARIES / "initdb").exists()
 _SETTINGS = """
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
@@ -31,6 +30,12 @@ log_min_messages = warning
 """
 _MEMORY, _NEEDED = Path("/dev/shm"), 4 << 30
 _IN_MEMORY = "max_wal_size = 96MB\n"  # memory is short
+
+
+def give(folder: Path) -> None:
+    """Have a folder and what is in it belong to the user who runs the servers."""
+    if os.getuid() == 0:
+        subprocess.run(["chown", "-R", "postgres:postgres", str(folder)], check=True)
 
 
 def free_port() -> int:
@@ -55,7 +60,7 @@ class Server:
     def run(self, program: str, *arguments: str) -> None:
         """Run one of PostgreSQL's programs to its end."""
         found = subprocess.run(
-            [str(_BINARIES / program), *arguments], capture_output=True, text=True, cwd="/", **_identity()
+            [str(BINARIES / program), *arguments], capture_output=True, text=True, cwd="/", **_identity()
         )
         assert found.returncode == 0, f"{program}: {found.stderr}"
 
@@ -68,7 +73,7 @@ class Server:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         log = (self.folder.parent / f"log-{self.port}").open("ab")
-        command = [str(_BINARIES / "postgres"), "-D", str(self.folder), "-p", str(self.port)]
+        command = [str(BINARIES / "postgres"), "-D", str(self.folder), "-p", str(self.port)]
         self._process = subprocess.Popen(
             command, stdout=log, stderr=log, cwd="/", start_new_session=True, **_identity()
         )
@@ -241,9 +246,7 @@ def pair(*, in_memory: bool = False) -> Iterator[Pair]:
     """Two servers, until the end of the block. `in_memory`: their files are in memory where there is room, which outlives a server that is killed."""
     in_memory = in_memory and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _NEEDED
     folder = Path(tempfile.mkdtemp(prefix="graphstore-postgres-", dir=_MEMORY if in_memory else None))
-    if os.getuid() == 0:
-        owner = pwd.getpwnam("postgres")
-        os.chown(folder, owner.pw_uid, owner.pw_gid)
+    give(folder)
     made: Pair | None = None
     try:
         made = Pair(folder, _IN_MEMORY if in_memory else "")
