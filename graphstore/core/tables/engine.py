@@ -30,6 +30,7 @@ from graphstore.core.tables.guard import (
     Limits,
     Statement,
     check_aggregates,
+    check_nulls,
     check_read_only,
     check_stoppable,
     guard,
@@ -452,6 +453,7 @@ class Engine:
         statement, tables = rows_read(once_each(statement), params or {})
         tables = {name: _arrow_in(rows, {}) for name, rows in tables.items()}
         bound = {**_bind_all(statement, {**(params or {}), **dict.fromkeys(tables)}), **tables}
+        check_nulls(statement, bound)
         if timeout is not None:
             check_stoppable(statement, bound)
         with self._lock:

@@ -8,7 +8,7 @@ to read is let through; the read-only transaction is the second lock on the same
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -338,6 +338,60 @@ def _aggregates(item: list[tuple[str, str]]) -> Iterator[bool]:
     for at, (kind, piece) in enumerate(item):
         if kind == "word" and piece.upper() in AGGREGATES and item[at + 1 : at + 2] == [("mark", "(")]:
             yield item[at + 2 : at + 3] != [] and item[at + 2][1].upper() == "DISTINCT"
+
+
+_UNTYPED = frozenset(
+    """
+    array_contains array_cross_product array_has cost element_at end_node id keys label labels list_any_value list_contains list_has list_product
+    list_reverse_sort list_sum map map_extract map_keys map_values nodes properties relationships rels start_node struct_extract union_extract
+    """.split()
+)
+"""Functions that end the process when an argument is a NULL without a type."""
+_GOING_ON = frozenset(".[(+-*/%^|")
+"""Marks behind a token with which an argument is more than that token."""
+
+
+def check_nulls(statement: Statement, bound: Mapping[str, Any]) -> None:
+    """Refuse a NULL, written or bound, where the engine needs its type and ends the process for want of it. Raises QueryError."""
+    tokens = statement.tokens
+    nulls = {"NULL"} | {f"${name}" for name, value in bound.items() if value is None}
+    nulls |= {
+        after
+        for (_, piece), (_, word), (_, after) in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if word.upper() == "AS" and _null(piece) in nulls
+    }
+    for at, (kind, piece) in enumerate(tokens):
+        word = piece.lower()
+        behind = tokens[at + 1 : at + 2] == (("mark", "("),)
+        if kind != "word" or (at and tokens[at - 1][1] in (".", ":", "|")):
+            continue
+        if word == "in":
+            given = [_bare(tokens[at + 1 :])]
+        elif word in _UNTYPED and behind:
+            given = [_bare(argument) for argument in _arguments(tokens[at + 2 :])]
+        else:
+            continue
+        found = next((each for each in given if each in nulls), None)
+        if found is not None:
+            raise QueryError(
+                f"{piece.upper()} is refused for {found}: a NULL without a type there ends the engine. "
+                "Give a value, leave the condition out, or say its type: CAST(NULL AS STRING[])."
+            )
+
+
+def _null(piece: str) -> str:
+    return piece.upper() if piece.upper() == "NULL" else piece
+
+
+def _bare(argument: Sequence[tuple[str, str]]) -> str | None:
+    """The one token that an argument is, without brackets around it; None: it is more."""
+    pieces = [piece for _, piece in argument]
+    start = 0
+    while pieces[start : start + 1] == ["("]:
+        start += 1
+    if not pieces[start:]:
+        return None
+    return None if {*pieces[start + 1 : start + 2]} & _GOING_ON else _null(pieces[start])
 
 
 AT_ONCE = 1_000_000

@@ -238,6 +238,39 @@ def test_engine_refuses_writes_too_when_the_guard_is_passed_by(
     assert people.run("MATCH (t:Town) RETURN t.name") == [("Bern",)]
 
 
+@pytest.mark.parametrize(
+    ("cypher", "given"),
+    [
+        ("MATCH (p:Person) WHERE p.id IN $some RETURN p.id", {"some": None}),
+        ("MATCH (p:Person) WHERE $some IS NULL OR p.id IN ($some) RETURN p.id", {"some": None}),
+        ("MATCH (p:Person) WHERE NOT p.id IN null RETURN p.id", {}),
+        ("MATCH (p:Person) WHERE list_contains($some, p.id) RETURN p.id", {"some": None}),
+        ("WITH NULL AS ids MATCH (p:Person) WHERE p.id IN ids RETURN p.id", {}),
+        ("WITH $some AS p RETURN label(p)", {"some": None}),
+        ("RETURN nodes(NULL)", {}),
+        ("RETURN keys( ( NULL ) )", {}),
+        ("RETURN map([1], $some)", {"some": None}),
+    ],
+)
+def test_a_null_that_would_end_the_process_is_refused(people: Engine, cypher: str, given: dict) -> None:
+    with pytest.raises(QueryError, match="a NULL without a type there ends the engine"):
+        people.query(cypher, given)
+
+
+@pytest.mark.parametrize(
+    ("cypher", "given", "found"),
+    [
+        ("RETURN 1 IN CAST(NULL AS INT64[]) AS x", {}, None),
+        ("RETURN list_sum(CAST($some AS INT64[])) AS x", {"some": None}, None),
+        ("RETURN 1 IN ([1] + $some) AS x", {"some": None}, None),
+        ("RETURN $some IS NULL OR 1 = $some AS x", {"some": None}, True),
+        ("WITH {label: NULL} AS m RETURN m.label AS x", {}, None),
+    ],
+)
+def test_a_null_elsewhere_is_null(people: Engine, cypher: str, given: dict, found: object) -> None:
+    assert {"x": found} == people.query(cypher, given).single()
+
+
 def test_a_query_that_is_no_text_is_refused() -> None:
     with pytest.raises(QueryError, match="not int"):
         check_read_only(1)  # type: ignore[arg-type]
