@@ -84,12 +84,14 @@ class Reader:
         if _SHOUTED & value.keys():
             value = {_lowered(key): item for key, item in value.items()}
         if "_nodes" in value and "_rels" in value:
-            return {
-                "_nodes": [self.value(x) for x in value["_nodes"]],
-                "_rels": [self.value(x) for x in value["_rels"]],
-            }
+            nodes = [self.value(x) for x in value["_nodes"]]
+            if nodes and not any(nodes):
+                return None  # an OPTIONAL MATCH found no such path
+            return {"_nodes": nodes, "_rels": [self.value(x) for x in value["_rels"]]}
         if "_id" not in value or "_label" not in value:
             return {key: self.value(item) for key, item in value.items()}
+        if value["_id"] is None:
+            return None  # what an OPTIONAL MATCH did not find, in a list or a path
         label = value["_label"]
         known = self._properties(label)
         entity = Entity(_label=label)

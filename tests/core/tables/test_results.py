@@ -114,3 +114,12 @@ def test_values_can_be_put_into_sets(linked: GraphStore) -> None:
     assert len({node for (node,) in found}) == 2
     assert len({*linked.nodes(), *linked.nodes()}) == 2
     assert len({linked.node("b"), linked.node("a")}) == 2
+
+
+def test_a_path_that_an_optional_match_did_not_find_is_null(linked: GraphStore) -> None:
+    nobody = "OPTIONAL MATCH p = (a:Node {id: 'nobody'})-[r*1..2]->(b:Node) "
+
+    assert {"p": None, "n": None, "r": [], "b": None} == linked.query(
+        nobody + "RETURN p, length(p) AS n, rels(p) AS r, b"
+    ).single()
+    assert {"many": [None]} == linked.query_tables(nobody + "RETURN nodes(p) AS many").single()
