@@ -154,15 +154,13 @@ def _alone(found: Supersession, versions: int) -> str:
     """What became of a thing that nothing took the place of; it may say something else by now."""
     node = found.subject
     now = [thing for thing in found.current if thing.id == node.id and words(thing) != words(node)]
-    if isinstance(node, Node) and found.standing == "superseded":
+    if found.standing == "superseded":
+        if not isinstance(node, Node) or not any(thing.id == node.id for thing in found.current):
+            return f"is superseded by {OUTSIDE}."
         held = f"held {during(node.valid_from, node.valid_to)} as version {node.number}."
         return (
-            f"{held} What holds is {_quoted(words(now[0]))}."
-            if now
-            else f"{held} Nothing holds in its place."
+            f"{held} What holds is {_quoted(words(now[0]))}." if now else f"{held} What holds says the same."
         )
-    if found.standing == "superseded":
-        return f"is superseded by {OUTSIDE}."
     if found.standing == "not_yet" and isinstance(node, Node):
         return f"is still to come: it begins on {when(node.valid_from)}. Nothing superseded it."
     how = "stands" if found.standing == "stands" else f"is {found.standing.replace('_', ' ')}"

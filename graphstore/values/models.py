@@ -629,6 +629,13 @@ def _in_full(thing: Node | Event | Link | None) -> str:
 def _supersession_text(found: Supersession) -> str:
     subject = _name(found.subject)
     if not found.chain and found.standing == "superseded":
+        held = found.subject
+        for thing in found.current:
+            if (
+                isinstance(held, Node) and isinstance(thing, Node) and thing.id == held.id
+            ):  # another version holds
+                since = during(held.valid_from, held.valid_to)
+                return f"{subject} held {since} as {held.ref}. Standing now: {_name(thing)} as {thing.ref}."
         return f"{subject} is superseded by {OUTSIDE}."
     if not found.chain:
         return f"{subject} {'stands' if found.standing == 'stands' else 'is ' + found.standing}; nothing superseded it."

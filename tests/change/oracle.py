@@ -1095,9 +1095,9 @@ class Oracle:
                 return True
         return False
 
-    def _is_undone(self, tx: datetime) -> bool:
-        """Whether a transaction is taken back by one that is not taken back itself."""
-        return any(not self._is_undone(at) for at, of in self.undos if of == tx)
+    def _is_undone(self, tx: datetime, t: datetime = END) -> bool:
+        """Whether a transaction is taken back, as known at `t`, by one that is not taken back itself."""
+        return any(not self._is_undone(at, t) for at, of in self.undos if of == tx and at <= t)
 
     def _as_left(self, name: str, tx: datetime) -> list[Row]:
         """What a transaction opened and is open now as it left it, or as an undo brought it back."""
@@ -1549,7 +1549,7 @@ class Oracle:
         }  # fmt: skip
 
     def revised(self, id: str, number: int, t: datetime) -> set[int]:
-        """The numbers of the newer versions written over valid time that version `number` had lost."""
+        """The numbers of the newer versions written over valid time that version `number` had lost, without those an undo took back."""
         rows = [row for row in self.rows if row["id"] == id and row["tx_from"] <= t]
         mine = [row for row in rows if row["number"] == number]
         return {
@@ -1557,6 +1557,7 @@ class Oracle:
             for row in rows
             for old in mine
             if row["number"] > number and row["tx_from"] >= old["tx_to"] and common(valid(row), valid(old))
+            if not self._is_undone(row["told"], t)
         }
 
     def chain(self, id: str, v: datetime, t: datetime, depth: int, effects: bool = False) -> Row:

@@ -122,7 +122,8 @@ class Succession:
             self._without_link(how, None, op, since)
 
     def _revisions(self, subject: int, number: int) -> None:
-        """A step for each newer version that was written over valid time that version `number` had lost, in the order they were believed."""
+        """A step for each newer version that was written over valid time that version `number` had lost, in the order they were believed. What an undo
+        took back is none."""
         index, tx = self.index, self.sight.tx
         rows = [row for row in index.rows_of[subject] if index.r_tx[row] <= tx]
         lost = [row for row in rows if index.v_num[index.r_ver[row]] == number and index.r_end[row] <= tx]
@@ -134,9 +135,10 @@ class Succession:
                 old = lost.pop()
                 free.add((index.r_from[old], index.r_to[old]))
             later, period = index.v_num[index.r_ver[row]], (index.r_from[row], index.r_to[row])
-            if later > number and later not in shown and free.overlaps(period):
+            op = index.v_op[index.r_ver[row]]
+            counts = later > number and later not in shown and (op < 0 or index.believed_op(op, tx))
+            if counts and free.overlaps(period):
                 shown.add(later)
-                op = index.v_op[index.r_ver[row]]
                 self._without_link(
                     "revised", self.sight.described(subject, later, last[later]), op, period[0]
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphstore import GraphStore
+from graphstore import GraphStore, Node
 from tests.conftest import Clock
 
 pytestmark = pytest.mark.served
@@ -46,3 +46,31 @@ def test_the_steps_of_one_depth_are_in_the_order_of_their_links(
 
     chain = store.what_superseded("a").chain
     assert ["b", "c", first, second] == [step.node.id for step in chain if step.node]
+
+
+def test_a_revision_that_was_undone_revised_nothing(store: GraphStore, clock: Clock) -> None:
+    store.add_node("fact", {"n": 1}, id="one", valid_from="2026-01-05")
+    clock.move(days=1)
+    slip = store.revise("one", {"n": 2}).recorded_at
+    clock.move(days=1)
+    undo = store.undo(slip, reason="a slip")
+    undone = store.what_superseded("one-v1")
+    clock.move(days=1)
+    store.undo(undo.tx, reason="it was right")
+
+    assert ((), "one stands; nothing superseded it.") == (undone.chain, str(undone))
+    assert ["revised"] == [step.how for step in store.what_superseded("one-v1").chain]
+    assert undone.chain == store.as_of(tx=undo.tx).what_superseded("one-v1").chain
+
+
+def test_a_version_whose_time_is_over_names_the_version_that_holds(store: GraphStore) -> None:
+    store.add_node("fact", {"n": 1}, id="one", valid_from="2026-01-05")
+    store.revise("one", {"n": 2}, valid_from="2026-02-01", valid_to="2026-02-10")
+
+    found = store.as_of(valid="2026-02-15").what_superseded("one-v2")
+    assert ("superseded", (), [1]) == (
+        found.standing,
+        found.chain,
+        [node.number for node in found.current if isinstance(node, Node)],
+    )
+    assert "one held 2026-02-01 → 2026-02-10 as one-v2. Standing now: one as one-v1." == str(found)
