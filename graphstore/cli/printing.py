@@ -201,7 +201,7 @@ def result_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> No
 def grid(
     columns: Sequence[str], cells: Iterable[Sequence[str]], out: Console | None = None, indent: int = 0
 ) -> None:
-    """Cells under columns, with no lines around them; a line a row where they are many or no terminal shows them."""
+    """Cells under columns, with no lines around them; a line a row where they are many or no terminal shows them. Columns without names have no head."""
     from rich import box
     from rich.padding import Padding
     from rich.table import Table
@@ -212,7 +212,7 @@ def grid(
     if len(rows) > DRAWN or not out.is_terminal or len(columns) * NARROWEST > out.width:
         out.file.writelines(_lines([clean(name) for name in columns], rows, indent))
         return
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", show_header=any(columns))
     for name in columns:
         drawn.add_column(Text(clean(name)), overflow="fold")
     for row in rows:
@@ -225,8 +225,9 @@ def _lines(names: list[str], rows: list[list[str]], indent: int) -> Iterator[str
     rows = [[" ".join(each.splitlines()) for each in row] for row in rows]
     widths = [min(max(_width(each) for each in column), WIDEST) for column in zip(names, *rows, strict=True)]
     begin = " " * indent
-    yield _line(begin, names, widths)
-    yield begin + "─" * (sum(widths) + 3 * (len(widths) - 1)) + "\n"
+    if any(names):
+        yield _line(begin, names, widths)
+        yield begin + "─" * (sum(widths) + 3 * (len(widths) - 1)) + "\n"
     yield from (_line(begin, row, widths) for row in rows)
 
 
