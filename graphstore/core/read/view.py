@@ -367,13 +367,15 @@ class Reader(Painted):
 
     @unlocked
     def diff(self, id: str, old: int, new: int) -> list[FieldChange]:
-        """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number,
-        InvalidError for what is no number of a version."""
+        """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number and where the contents
+        were forgotten, InvalidError for what is no number of a version."""
         for name, number in (("old", old), ("new", new)):
             at_least_one(name, number)
         sight = self._sight()
         ent = sight.resolve_node(id)
         first, second = (sight.content(ent, number) for number in (old, new))
+        if gone := sight.index.word(ent):
+            raise NotFoundError(f"the contents of {sight.index.names[ent]!r} were {gone}: they cannot be compared.")
         return differences.diff(first, second)
 
     @unlocked

@@ -404,6 +404,19 @@ def test_erasing_what_was_evicted_makes_it_erased_and_again_changes_nothing(stor
     assert "asked for" == store.changes()[-1].reason
 
 
+def test_contents_that_were_erased_are_not_said_to_be_the_same(store, clock):
+    store.add_node("fact", {"n": 1}, id="fact-x")
+    clock.move(days=1)
+    store.revise("fact-x", {"n": 2})
+    before = store.as_of()
+    assert ["n"] == [change.path for change in store.diff("fact-x", 1, 2)]
+    store.erase("fact-x", reason="asked for")
+
+    for view in (store, before):
+        with pytest.raises(NotFoundError, match="the contents of 'fact-x' were erased: they cannot be compared"):
+            view.diff("fact-x", 1, 2)
+
+
 def test_erase_wants_the_whole_id_and_a_reason(store):
     store.add_node("fact", {}, id="fact-12345")
     with pytest.raises(NotFoundError, match="fact-12345"):
