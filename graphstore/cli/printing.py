@@ -212,7 +212,9 @@ def grid(
     if len(rows) > DRAWN or not out.is_terminal or len(columns) * NARROWEST > out.width:
         out.file.writelines(_lines([clean(name) for name in columns], rows, indent))
         return
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", show_header=any(columns))
+    drawn = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", show_header=any(columns)
+    )
     for name in columns:
         drawn.add_column(Text(clean(name)), overflow="fold")
     for row in rows:

@@ -375,7 +375,9 @@ class Reader(Painted):
         ent = sight.resolve_node(id)
         first, second = (sight.content(ent, number) for number in (old, new))
         if gone := sight.index.word(ent):
-            raise NotFoundError(f"the contents of {sight.index.names[ent]!r} were {gone}: they cannot be compared.")
+            raise NotFoundError(
+                f"the contents of {sight.index.names[ent]!r} were {gone}: they cannot be compared."
+            )
         return differences.diff(first, second)
 
     @unlocked

@@ -413,7 +413,9 @@ def test_contents_that_were_erased_are_not_said_to_be_the_same(store, clock):
     store.erase("fact-x", reason="asked for")
 
     for view in (store, before):
-        with pytest.raises(NotFoundError, match="the contents of 'fact-x' were erased: they cannot be compared"):
+        with pytest.raises(
+            NotFoundError, match="the contents of 'fact-x' were erased: they cannot be compared"
+        ):
             view.diff("fact-x", 1, 2)
 
 
