@@ -67,6 +67,9 @@ class Answer(Value):
         yield f"({self.at})"
 
 
+_CUT_OFF = "(the depth cut it off: there is more with a higher depth)"
+
+
 class Thing(Value):
     """A node or an event in a line: `who` recorded what it says, and when. `kind` is an event's type; an event's `valid_from` is when it happened.
     `cut`: the statement is longer than shown."""
@@ -316,7 +319,7 @@ class Versions(Answer):
 
 class Why(Answer):
     """Why a thing is as it is, in a sentence how it stands (`answer`): `said`, who did what to it, when and why; `causes`, what led to it; `rests_on`, what it is built on and which of that
-    has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it."""
+    has fallen; `replaces`, what it took the place of, and why; `shaky`, what fell below it. `truncated`: the depth cut `causes` off."""
 
     answer: str
     paragraph: str = Field("", exclude=True, json_schema_extra=RARE)
@@ -326,6 +329,7 @@ class Why(Answer):
     causes: tuple[Reached, ...] = ()
     rests_on: tuple[LinkLine, ...] = ()
     replaces: tuple[LinkLine, ...] = ()
+    truncated: bool = False
 
     def _lines(self) -> Iterable[str]:
         yield self.paragraph
@@ -342,6 +346,8 @@ class Why(Answer):
             if found:
                 yield f"{name}:"
                 yield from (f"  {each}" for each in found)
+            if name == "causes" and self.truncated:
+                yield f"  {_CUT_OFF}"
 
 
 def _by_whom(done: Done) -> str:
@@ -466,6 +472,8 @@ class Traced(Answer):
                 if self.reached
                 else ("nothing rests on it" if self.direction == "down" else "nothing led to it",)
             )
+        if self.truncated:
+            yield _CUT_OFF
         yield from map(str, self.spans)
         yield from map(str, self.events)
         yield from self.notes

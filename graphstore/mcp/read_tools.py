@@ -235,7 +235,8 @@ class Reads:
             found = view.inspect(id)
         node = found.node
         done = [done_line(change) for change in view.operations(node.id)]
-        causes = reached(view, view.causes(node.id, depth), upward=True)
+        led = view.causes(node.id, depth)
+        causes = reached(view, led, upward=True)
         resting = [link for link in found.links if link.kind in RESTS]
         resting += [link for link in found.backlinks if link.kind == "supports"]
         replaced = [link for link in found.links if link.kind in ("supersedes", "corrects")]
@@ -259,6 +260,7 @@ class Reads:
             paragraph=why(node, done, causes, resting, replaced, shaken, subject.valid_to),
             subject=subject,
             shaky=shaken[0] if shaken else None,
+            truncated=led.truncated,
         )
 
 
@@ -276,8 +278,13 @@ def _remembered(
         fading = None if decay is None else Decay(half_life=decay)
         found = recall.recall(view, query, limit, decay=fading, **how)
     note = line(found.note, STATEMENT)
-    if found.left_out and not words(remaining(query)):
-        note += f"; {found.left_out} more: give a higher limit"
+    if found.truncated:
+        counted = (
+            f"{found.left_out} more"
+            if not words(remaining(query))
+            else f"there is more than these {len(found)}"
+        )
+        note += f"; {counted}: give a higher limit"
     return [_hit(view, hit) for hit in found], note
 
 

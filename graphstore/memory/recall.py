@@ -102,6 +102,7 @@ class Recalled(Value):
 
     `left_out`: how many more things say a little of it, less than is worth showing. `elsewhere`, where nothing that stands is a strong answer: how many things
     that do not stand say it, by how they stand; `standing="any"` shows them. Where a scope was asked also how many say it in `other scopes`.
+    `truncated`: there is more as good as this, and a higher `k` shows it.
     """
 
     text: str
@@ -109,6 +110,7 @@ class Recalled(Value):
     note: str
     left_out: int = 0
     elsewhere: dict[str, int] = {}
+    truncated: bool = False
 
     def __iter__(self) -> Iterator[Hit]:  # type: ignore[override]
         return iter(self.hits)
@@ -118,7 +120,10 @@ class Recalled(Value):
 
     def __str__(self) -> str:
         lines = [f"{rank}. {hit}" for rank, hit in enumerate(self.hits, 1)]
-        return "\n".join([*(lines or [f"Nothing here comes to mind for {self.text!r}."]), f"({self.note})"])
+        more = f"; there is more than these {len(self.hits)}: ask for a higher k" if self.truncated else ""
+        return "\n".join(
+            [*(lines or [f"Nothing here comes to mind for {self.text!r}."]), f"({self.note}{more})"]
+        )
 
 
 class Lens(Protocol):
@@ -248,6 +253,7 @@ def _standing(
                 "note": _note(text, found, lens.note, elsewhere, {hit.node.id.casefold() for hit in hits}),
                 "left_out": len(order.best) - len(shown),
                 "elsewhere": elsewhere,
+                "truncated": len(shown) > k,
             }
         )
         return recalled, list(map(sight.id, weights))
@@ -310,10 +316,10 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | No
             hit = _mention(sight, found, ent, number, score, len(best) + 1)
             if not standing or hit.node.standing in standing:
                 best[ent] = hit
-                if len(best) == k:
+                if len(best) > k:
                     break
-        note = "full-text over all that was ever recorded"
-        return Recalled(text=text, hits=tuple(best.values()), note=note)
+        note, hits = "full-text over all that was ever recorded", tuple(best.values())
+        return Recalled(text=text, hits=hits[:k], note=note, truncated=len(hits) > k)
 
     return view._looked(look)
 
@@ -346,7 +352,7 @@ def _listed_ever(sight: Sight, text: str, k: int, filters: Filters, seen: Callab
     hits = tuple(islice(fitting, k))
     left = sum(1 for _ in fitting) if standing else len(held) - len(hits)
     note = "what fits of all that was ever recorded, the newest first"
-    return Recalled(text=text, hits=hits, note=note, left_out=left)
+    return Recalled(text=text, hits=hits, note=note, left_out=left, truncated=left > 0)
 
 
 def _listed(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool]) -> Recalled:
@@ -361,7 +367,10 @@ def _listed(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[i
         if row >= 0 and (fits is None or fits(ent, row)) and sight.standing(ent) in UPRIGHT:
             held.append((-index.r_from[row], index.names[ent], ent))
     hits = tuple(_fitted(sight.thing(ent)) for _, _, ent in nsmallest(k, held))
-    return Recalled(text=text, hits=hits, note="what fits, the newest first", left_out=max(0, len(held) - k))
+    left = max(0, len(held) - k)
+    return Recalled(
+        text=text, hits=hits, note="what fits, the newest first", left_out=left, truncated=left > 0
+    )
 
 
 def _fitted(thing: Node | Event) -> Hit:

@@ -199,3 +199,21 @@ def test_events_come_to_the_last_of_them_though_one_report_has_no_room_for_all(s
         e["id"] for page in pages for e in page["events"]
     ]
     assert {150} == {page["total_events"] for page in pages}
+
+
+def test_a_limit_or_a_depth_that_cut_something_off_says_so(store):
+    with store.transaction():
+        for n in range(8):
+            store.add_node("fact", {"says": f"the cache of shop {n} is warm"}, id=f"shop{n}")
+            if n:
+                store.link(f"shop{n}", "caused_by", f"shop{n - 1}")
+    with agent(door.server(store)) as ana:
+        few = ana.ask("search", query="warm cache", limit=3)
+        every = ana.ask("search", query="warm cache", limit=8)
+        cut, whole = (ana.ask("why", id="shop7", depth=depth) for depth in (6, 7))
+        told = [ana.told("why", id="shop7", depth=6), ana.told("trace", id="shop7", direction="up", depth=6)]
+
+    assert few["note"].endswith("; there is more than these 3: give a higher limit")
+    assert "limit" not in every["note"]
+    assert (True, False) == (cut["truncated"], whole["truncated"])
+    assert all("the depth cut it off" in text for text in told)

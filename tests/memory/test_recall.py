@@ -642,3 +642,17 @@ def test_filters_without_words_find_what_no_longer_stands_each_thing_once(store,
     assert (["two"], 2) == ([hit.node.id for hit in few], few.left_out)
     assert ["one", "gone"] == [hit.node.id for hit in mentions(store.as_of(tx="2026-01-15"), "tag:t")]
     assert ["one", "gone"] == [hit.node.id for hit in recall(store, "tag:t", author="ana", standing="any")]
+
+
+def test_what_has_no_room_among_k_is_said_to_be_there(store):
+    with store.transaction():
+        for n in range(8):
+            store.add_node("fact", {"says": f"the cache of shop {n} is warm"}, tags=["t"])
+
+    for read in (recall, mentions):
+        assert (8, False) == (len(read(store, "warm cache")), read(store, "warm cache").truncated)
+        assert (8, False) == (len(read(store, "warm cache", 8)), read(store, "warm cache", 8).truncated)
+        assert (7, True) == (len(read(store, "warm cache", 7)), read(store, "warm cache", 7).truncated)
+        assert (2, True) == (len(read(store, "tag:t", 2)), read(store, "tag:t", 2).truncated)
+    assert "there is more than these 3: ask for a higher k" in str(recall(store, "warm cache", 3))
+    assert "ask for a higher k" not in str(recall(store, "warm cache"))
