@@ -104,9 +104,11 @@ class EngineError(GraphStoreError):
     """Something below the store failed: the disk, the engine, the folder.
 
     Of a write, `outcome` is `"kept"` (it is recorded; what failed came after), `"not kept"` (nothing of it is there: it may be done again) or
-    `"unknown"`: ask by its `tx`, once the store has been opened again. It was kept when a change of `store.changes()` has that tx. None: nothing
-    was written.
+    `"unknown"`: ask by its `tx`, of a folder once it has been opened again. It was kept when a change of `store.changes()` has that tx. None: nothing
+    was written. `passes`: a server gave no answer, and may later.
     """
+
+    passes = False
 
     def __init__(self, *args: object, outcome: Outcome | None = None, tx: datetime | None = None) -> None:
         super().__init__(*args)

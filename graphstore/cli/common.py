@@ -138,7 +138,12 @@ def open_store(
             yield store if name is None else store.on(name)
     finally:
         for notice in store.notices:
-            say(f"note: {notice}", err=True)
+            note(notice)
+
+
+def note(text: str) -> None:
+    """Print what somebody may have to know, on standard error."""
+    say(f"note: {text}", err=True)
 
 
 def _opened(

@@ -37,7 +37,8 @@ def lake_follow(
         sys.stdout.flush()
 
     with common.exits_on_sigterm(), common.open_here(store) as opened:
-        lake.follow(opened, uri, told, every=every, options=common.storage_settings(storage))
+        settings = common.storage_settings(storage)
+        lake.follow(opened, uri, told, every=every, options=settings, failed=common.note)
 
 
 def lake_sql(
@@ -125,4 +126,7 @@ def project(
         if once:
             report(graph.take(ChangeFeed(opened)) if history else graph.show(opened, valid=valid, tx=tx))
         else:
-            bolt.follow(opened, graph, report, history=history, valid=valid, tx=tx, every=every, ended=ended)
+            bolt.follow(
+                opened, graph, report,
+                history=history, valid=valid, tx=tx, every=every, ended=ended, failed=common.note,
+            )  # fmt: skip

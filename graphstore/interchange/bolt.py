@@ -25,6 +25,7 @@ from graphstore.context.glimpses import next_change
 from graphstore.core.tables.texts import expand, macros, text
 from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.interchange.flat_graph import LABELS, FlatGraph, flat_graph
+from graphstore.interchange.retries import Retries
 from graphstore.store.change_feed import EVENT, NAMES, ChangeFeed, End, Position
 from graphstore.values.period import OPEN, TimeLike, moment
 
@@ -290,9 +291,12 @@ class BoltGraph:
                 f"{self.uri} lets nobody in with that name and password ({_line(error)}). Set NEO4J_USERNAME and NEO4J_PASSWORD."
             ) from error
         except (self._errors.Neo4jError, self._errors.DriverError) as error:
-            raise EngineError(
+            refused = EngineError(
                 f"{self.uri} cannot be written: {_line(error)}. What was committed is kept; start again to go on."
-            ) from error
+            )
+            lost = (self._errors.ServiceUnavailable, self._errors.SessionExpired, self._errors.TransientError)
+            refused.passes = isinstance(error, lost)
+            raise refused from error
 
 
 def written_out(query: str) -> str:
@@ -311,30 +315,38 @@ def follow(
     tx: TimeLike | None = None,
     every: float = 1.0,
     ended: Callable[[], bool] = lambda: False,
+    failed: Callable[[str], None] = lambda why: None,
 ) -> None:
     """Keep the graph as the store is, looking every so many seconds. `report` is called with what was written, `ended` says after a transaction whether that is all.
+
+    After the first success a server that gives no answer is tried again, after pauses of up to a minute; `failed` hears of it. Anything else is raised.
 
     Of a coordinate that moves, on either axis, the graph is made anew when something was recorded, or when something begins or ends on the valid axis;
     only what differs is written.
     """
-    feed = ChangeFeed(store)
+    feed, retries = ChangeFeed(store), Retries(failed)
     seen: Position | None = None
     turn = None  # when something begins or ends next
-    while not ended():
+
+    def look() -> Shown:
+        nonlocal seen, turn
         known = feed.goal()["operations"]
         if history:
-            done = graph.take(feed)
-        elif known != seen or (turn is not None and store.as_of().at.valid >= turn):
-            seen = known
-            at = store.as_of(valid=valid, tx=tx)
-            done = graph.show(store, valid=at.at.valid, tx=at.at.tx)
-            turn = next_change(store, "valid", at.at.valid) if valid is None else None
-        else:
-            done = Shown(0, 0, None)
-        if done.changed or done.removed:
+            return graph.take(feed)
+        if known == seen and (turn is None or store.as_of().at.valid < turn):
+            return Shown(0, 0, None)
+        at = store.as_of(valid=valid, tx=tx)
+        done = graph.show(store, valid=at.at.valid, tx=at.at.tx)
+        seen, turn = known, next_change(store, "valid", at.at.valid) if valid is None else None
+        return done
+
+    while not ended():
+        done, pause = retries.attempt(look)
+        wrote = done is not None and bool(done.changed or done.removed)
+        if done is not None and wrote:
             report(done)
-        until = monotonic() + every
-        while not (done.changed or done.removed or ended()) and (left := until - monotonic()) > 0:
+        until = monotonic() + (pause or every)
+        while not (wrote or ended()) and (left := until - monotonic()) > 0:
             sleep(min(left, _LOOK))
 
 

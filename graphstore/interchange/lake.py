@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,7 @@ from graphstore.core.read.view import Reader
 from graphstore.core.tables.result import Result
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 from graphstore.interchange.history_tables import History
+from graphstore.interchange.retries import Retries
 from graphstore.interchange.sql import answered, duckdb_here, statements
 from graphstore.store.change_feed import NAMES, PART, ChangeFeed, Position
 from graphstore.values.period import TimeLike, instant, moment
@@ -60,6 +62,12 @@ _ADVICE = (
     ("", "Start again with the tables as they were left, or give an empty place."),
 )
 """What to do about an error of the library, by what it says."""
+_NO_ANSWER = re.compile(
+    r"HTTP error|error sending request|status code: (5\d\d|408|429)|\b5\d\d (Internal|Bad|Service|Gateway)|SlowDown|InternalError|ServiceUnavailable|RequestTimeout"
+)
+"""What it says of an object store that may answer later."""
+_COMMIT = "graphstore.commit"  # whose commit it is
+_LATE = 20  # commits of others, among which one of this process is looked for
 Options = Mapping[str, str]
 
 
@@ -114,8 +122,12 @@ class Lake:
             return Taken(0, 0, None)
         goal = feed.goal(tx)
         counts = [0, 0]
-        for name in NAMES:
-            last = self._copies[name] = self._taken(feed, name, identity, goal[name], counts)
+        try:
+            for name in NAMES:
+                last = self._copies[name] = self._taken(feed, name, identity, goal[name], counts)
+        except BaseException:
+            self._copies.clear()  # what was committed is read there
+            raise
         return Taken(counts[0], counts[1], str(moment(max(goal["operations"].tx, last.since.tx))))
 
     def _taken(self, feed: ChangeFeed, name: str, identity: str, goal: Position, counts: list[int]) -> _Copy:
@@ -183,13 +195,16 @@ class Lake:
         """One commit: rows or closings, and the position they come to, which was looked at up to them."""
         table, after = copy.table, copy.looked
         counted = [self._delta.Transaction(*pair) for pair in zip(_COUNTED, after, strict=True)]
-        with _refused(table.table_uri):
+        token = uuid4().hex
+        with _refused(table.table_uri, lambda: self._is_there(table, token)):
             self._delta.write_deltalake(
                 table,
                 _laid_out(name, part),
                 mode="append",
                 writer_properties=self._written(name),
-                commit_properties=self._delta.CommitProperties(app_transactions=counted),
+                commit_properties=self._delta.CommitProperties(
+                    app_transactions=counted, custom_metadata={_COMMIT: token}
+                ),
                 post_commithook_properties=self._delta.PostCommitHookProperties(cleanup_expired_logs=False),
             )
         self._commits[name] += 1
@@ -197,6 +212,12 @@ class Lake:
             self.compact(name)
             table.update_incremental()
         return _Copy(table, table.version(), after, after)
+
+    def _is_there(self, table: deltalake.DeltaTable, token: str) -> bool:
+        """Whether a commit was kept, whose answer may have been lost: sent again it is refused then."""
+        with _refused(table.table_uri):
+            table.update_incremental()
+            return any(commit.get(_COMMIT) == token for commit in table.history(_LATE))
 
     def _written(self, name: str) -> deltalake.WriterProperties:
         """How the files of a table are written: a dictionary only of what is repeated, the least and greatest of no prose."""
@@ -324,14 +345,19 @@ def follow(
     *,
     every: float = 1.0,
     options: Options | None = None,
+    failed: Callable[[str], None] = lambda why: None,
 ) -> None:
-    """Append to the tables at an address what is recorded, until interrupted, looking every so many seconds. `told` hears what was appended."""
-    lake, feed = Lake(uri, options), ChangeFeed(store)  # type: ignore[arg-type]
+    """Append to the tables at an address what is recorded, until interrupted, looking every so many seconds. `told` hears what was appended.
+
+    After the first success a server or an object store that gives no answer is tried again, after pauses of up to a minute; `failed` hears of it. Anything
+    else is raised.
+    """
+    lake, feed, retries = Lake(uri, options), ChangeFeed(store), Retries(failed)  # type: ignore[arg-type]
     while True:
-        done = lake.take(feed)
-        if done.rows or done.closings:
+        done, pause = retries.attempt(lambda: lake.take(feed))
+        if done and (done.rows or done.closings):
             told(done)
-        sleep(every)
+        sleep(pause or every)
 
 
 def ask(
@@ -350,20 +376,25 @@ def ask(
 
 
 @contextmanager
-def _refused(place: str) -> Iterator[None]:
-    """Turns what the library refuses into an EngineError that names the table, and a part that somebody else has written into a ConflictError."""
+def _refused(place: str, is_there: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Turns what the library refuses into an EngineError that names the table, and a part that somebody else has written into a ConflictError, unless
+    `is_there` says that this process has."""
     from deltalake.exceptions import CommitFailedError, DeltaError
 
     try:
         yield
     except CommitFailedError as error:
+        if is_there():
+            return
         raise ConflictError(
             f"{place} was written by somebody else meanwhile ({_line(error)}). One process follows a store into one place; start it again to go on."
         ) from error
     except (DeltaError, OSError) as error:
         text = _line(error)
         advice = next(advice for pattern, advice in _ADVICE if re.search(pattern, text))
-        raise EngineError(f"{place} cannot be written or read: {text}. {advice}") from error
+        refused = EngineError(f"{place} cannot be written or read: {text}. {advice}")
+        refused.passes = _NO_ANSWER.search(text) is not None
+        raise refused from error
 
 
 def _line(error: BaseException) -> str:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from graphstore.store.recipes import recipes
 from tests.conftest import Clock
 from tests.support import bolt as servers
 from tests.support import lake_worker
+from tests.support.cutting_proxy import CuttingProxy
 from tests.support.world import fill_further
 
 pytestmark = [pytest.mark.rest, pytest.mark.in_process("reads the rows of a store of its own")]
@@ -366,6 +367,52 @@ def test_a_wrong_password_and_a_server_that_is_not_there_are_said(store, server,
         pytest.raises(EngineError, match="cannot be written"),
     ):
         nobody.take(ChangeFeed(store))
+
+
+@needs_server
+@pytest.mark.parametrize("history", [True, False])
+def test_a_follower_goes_on_when_the_server_comes_back(folder, store, server, database, tmp_path, history):
+    proxy, said = CuttingProxy(server.port), tmp_path / "said"
+    address = f"bolt://127.0.0.1:{proxy.port}"
+    words = ["project", str(folder), address, "--database", database, "--every", "0.05", "--json"]
+    with said.open("wb") as err:
+        follower = subprocess.Popen(
+            [sys.executable, "-m", "graphstore", *words, *(["--history"] if history else [])],
+            stdout=subprocess.PIPE,
+            stderr=err,
+            text=True,
+        )
+
+    def within(true: Callable[[], object]) -> None:
+        until = time.monotonic() + 60
+        while not true():
+            assert follower.poll() is None and time.monotonic() < until, said.read_text()
+            time.sleep(0.05)
+
+    def counted() -> int:
+        asked = "MATCH (n:Node) WHERE n.id STARTS WITH 'told-' RETURN count(n) AS count"
+        return int(server.ask(database, asked)[0]["count"])
+
+    try:
+        assert follower.stdout is not None and "changed" in follower.stdout.readline()
+        proxy.close()
+        store.add_node("fact", {"n": 1}, id="told-1")
+        within(lambda: "It is tried again." in said.read_text())
+        proxy = CuttingProxy(server.port, proxy.port)
+        within(lambda: "It goes on, after" in said.read_text() and counted() == 1)
+        for number, when in enumerate(("before", "middle", "after"), 2):
+            proxy.cut(f"told-{number}".encode(), when)
+            store.add_node("fact", {"n": number}, id=f"told-{number}")
+            within(lambda number=number: counted() == number)
+        assert 3 == proxy.cuts
+    finally:
+        os.kill(follower.pid, signal.SIGTERM)
+        assert 0 == follower.wait(30), said.read_text()
+        proxy.close()
+    if history:
+        same_history(server, database, store)
+    else:
+        assert 4 == counted()
 
 
 @needs_server

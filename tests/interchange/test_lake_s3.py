@@ -25,6 +25,7 @@ from tests.cli.test_command_line import answer, refused
 from tests.conftest import Clock
 from tests.interchange.test_lake import DAYS, rows, same
 from tests.support import s3
+from tests.support.cutting_proxy import CuttingProxy
 from tests.support.postgres import free_port
 from tests.support.world import fill_further
 
@@ -137,6 +138,86 @@ def test_a_follower_killed_between_any_writes_loses_nothing_and_doubles_nothing(
         (tmp_path / "copy" / name).write_bytes(content)
     same(store, tmp_path / "copy" / "team", DAYS[3:])
     assert 0 == answer("export", folder, uri, "--format", "delta")["rows_and_closings"]
+
+
+def test_a_follower_goes_on_when_the_object_store_comes_back(
+    server, bucket, folder, store, tmp_path, monkeypatch
+):
+    """Away between looks and in the middle of a commit; and a commit is kept whose answer is lost, so that it is sent again."""
+    proxy = CuttingProxy(server.port)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.port}")
+    soon = [
+        f"--storage={each}"
+        for each in ("timeout=5s", "connect_timeout=1s", "retry_timeout=1s", "max_retries=2")
+    ]
+    uri, said = f"s3://{bucket}/team", tmp_path / "said"
+    with said.open("wb") as err:
+        follower = command(
+            "lake",
+            "follow",
+            folder,
+            uri,
+            "--every",
+            "0.05",
+            "--json",
+            *soon,
+            stdout=subprocess.PIPE,
+            stderr=err,
+        )
+    assert follower.stdout is not None
+
+    def followed() -> None:
+        assert follower.stdout is not None
+        for line in follower.stdout:
+            if json.loads(line)["tx"] == str(store.stats()["last_tx"]):
+                return
+        raise AssertionError(said.read_text())
+
+    try:
+        followed()
+        proxy.cut(f"PUT /{bucket}/team/versions/_delta_log/".encode(), "after")
+        store.add_node("fact", {"n": 1}, id="told-1")
+        followed()
+        assert 1 == proxy.cuts and "" == said.read_text(), "the commit was found there"
+        for number, when in ((2, "middle"), (3, "before"), (4, "after")):
+            proxy.close_after_cut = True
+            proxy.cut(f"PUT /{bucket}/team/versions/".encode(), when)
+            store.add_node("fact", {"n": number}, id=f"told-{number}")
+            until = time.monotonic() + 60
+            while said.read_text().count("It is tried again.") < number - 1:
+                assert follower.poll() is None and time.monotonic() < until, said.read_text()
+                time.sleep(0.05)
+            proxy.close()
+            proxy = CuttingProxy(server.port, proxy.port)
+            followed()
+        assert 3 == said.read_text().count("It goes on, after")
+    finally:
+        follower.terminate()
+        assert 0 == follower.wait(20), said.read_text()
+        proxy.close()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    asked = "SELECT count(*), count(DISTINCT id) FROM nodes WHERE id LIKE 'told-%'"
+    assert [(4, 4)] == rows(uri, asked)
+    assert [(4, 4)] == rows(
+        uri, "SELECT count(*), count(DISTINCT node_id) FROM versions WHERE node_id LIKE 'told-%'"
+    )
+    assert 0 == answer("export", folder, uri, "--format", "delta")["rows_and_closings"]
+
+
+def test_a_follower_whose_bucket_is_gone_ends(server, bucket, folder, store, tmp_path):
+    uri = f"s3://{bucket}/team"
+    follower = command(
+        "lake", "follow", folder, uri, "--every", "0.05", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert follower.stdout is not None
+    follower.stdout.readline()
+    server.remove(bucket)
+
+    store.add_node("fact", {"n": 1}, id="one")
+
+    _, said = follower.communicate(timeout=60)
+    assert 1 == follower.returncode and "tried again" not in said, said
+    assert "bucket" in said.lower() or "not found" in said.lower(), said
 
 
 def test_of_many_that_append_the_same_at_once_one_does(server, bucket, store):

@@ -14,8 +14,8 @@ class CuttingProxy:
     """Passes bytes on to a port. `cut(mark, when)`: the next client that sends these bytes is cut off, `before` or `after` the server got them, or
     in the `middle`, when it has half of them."""
 
-    def __init__(self, to: int) -> None:
-        self.port, self._to = free_port(), to
+    def __init__(self, to: int, port: int | None = None) -> None:
+        self.port, self._to = port or free_port(), to
         self.cuts = 0
         self.close_after_cut = False
         self._wanted: tuple[bytes, str] | None = None

@@ -38,12 +38,19 @@ class S3Server:
             assert self._process.poll() is None and time.monotonic() < until, self.log()
             time.sleep(0.02)
         self.url = listening[1]
+        self.port = int(self.url.rpartition(":")[2])
 
     def bucket(self) -> str:
         """The name of an empty bucket."""
         name = f"bucket{next(self._names)}"
         self._asked(name, "PUT")
         return name
+
+    def remove(self, bucket: str) -> None:
+        """Remove a bucket, and what is in it."""
+        for name in self.objects(bucket):
+            self._asked(f"{bucket}/{quote(name)}", "DELETE")
+        self._asked(bucket, "DELETE")
 
     def objects(self, bucket: str) -> dict[str, bytes]:
         """What is in a bucket, by name."""

@@ -189,6 +189,8 @@ class Diverged(DamageError):
 class Unreachable(EngineError):
     """No server took the statement in time."""
 
+    passes = True
+
 
 @cache
 def _silent(driver: Any) -> Any:

@@ -1,0 +1,47 @@
+"""A follower that is left running for weeks meets servers that are away for a while: what failed for that is done again, after pauses that grow.
+
+Nothing is done twice by that: a follower reads each time how far the other side is. What does not mend by itself ends it, and so does anything before
+the first success: an address may be wrong.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TypeVar
+
+from graphstore.errors import ConflictError, EngineError
+
+__all__ = ["Retries"]
+
+_FIRST, _MOST = 1.0, 60.0  # seconds of the pauses
+T = TypeVar("T")
+
+
+class Retries:
+    """Does some work again and again, and says how long to wait after a failure. `report` hears of the first failure of a row and of its end."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._succeeded = False
+        self._failures = 0  # in a row
+
+    def attempt(self, work: Callable[[], T]) -> tuple[T | None, float]:
+        """What the work gives and no pause, or None and a pause before it is done again. Raises what does not pass."""
+        try:
+            done = work()
+        except (EngineError, ConflictError) as error:
+            if not self._succeeded or not self._may_pass(error):
+                raise
+            self._failures += 1
+            if self._failures == 1:
+                self._report(f"{error} It is tried again.")
+            return None, min(_MOST, _FIRST * 2 ** min(self._failures - 1, 10)) * random.uniform(0.5, 1.0)
+        if self._failures:
+            self._report(f"It goes on, after {self._failures} failed tries.")
+        self._succeeded, self._failures = True, 0
+        return done, 0.0
+
+    def _may_pass(self, error: EngineError | ConflictError) -> bool:
+        # what looks like another follower may be a commit of this one that came late, once
+        return error.passes if isinstance(error, EngineError) else self._failures == 1
