@@ -55,7 +55,7 @@ def _call(path: str, methods: dict[str, Any]) -> str:
     )
     gives = operation["responses"]["200"]["description"]
     return (
-        f"<details><summary><code>{escape(path)}</code> <span class={scope}>{scope}</span> {escape(summary)}</summary>"
+        f"<details><summary><code>{escape(path)}</code> <span class={scope}>{scope}</span> {_marked(summary)}</summary>"
         f"<pre>{escape(operation.get('description', ''))}</pre><table>{rows}</table><p>Gives {_marked(gives)}.</details>"
     )
 
