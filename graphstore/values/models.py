@@ -474,7 +474,8 @@ class MergeConflict(Value):
     trunk has (`other`: the thing or link it collides with).
 
     `id` names the thing, link or kind. `base`, `ours` and `theirs` are the common base, the trunk's and the branch's state; None: nothing, or
-    no more. `choices`: the allowed decisions.
+    no more. `into` is the line that takes over: of a `pull` the branch, and then `ours` is the branch's state and `theirs` the trunk's.
+    `choices`: the allowed decisions.
     """
 
     id: str
@@ -487,22 +488,24 @@ class MergeConflict(Value):
     other: str | None = None
     choices: tuple[Literal["trunk", "branch"], ...] = ("trunk", "branch")
     decision: Literal["trunk", "branch"] | None = None
+    into: Literal["trunk", "branch"] = "trunk"
 
     def __str__(self) -> str:
         since = "" if self.valid_from is None else f" from {when(self.valid_from)}"
         until = "" if self.valid_to is None else f" to {when(self.valid_to)}"
         change = {
-            "slot": f"would hold the slot that {self.other} holds on the trunk",
-            "cycle": f"would close a cycle with {self.other} of the trunk",
-            "identity": "is something else on the trunk",
-            "kind": "is defined otherwise on the trunk",
+            "slot": f"would hold the slot that {self.other} holds on the {self.into}",
+            "cycle": f"would close a cycle with {self.other} of the {self.into}",
+            "identity": f"is something else on the {self.into}",
+            "kind": f"is defined otherwise on the {self.into}",
         }.get(self.what)
         if change is None:
             sides = (self.base, self.ours, self.theirs)
             was, ours, theirs = map(_short, sides)
             if ours == theirs:  # truncated they look the same
                 was, ours, theirs = map(_in_full, sides)
-            change = f"was {was}; the trunk says {ours}, the branch {theirs}"
+            on_trunk, on_branch = (ours, theirs) if self.into == "trunk" else (theirs, ours)
+            change = f"was {was}; the trunk says {on_trunk}, the branch {on_branch}"
         decided = "" if self.decision is None else f" Decided: the {self.decision}'s."
         return f"{self.what} {self.id}{since}{until} {change}.{decided}"
 

@@ -946,6 +946,10 @@ def test_different_changes_are_a_conflict_of_the_pull(rule):
     (conflict,) = branch.pull().conflicts
 
     assert (THURSDAYS, FRIDAYS) == (conflict.ours.content, conflict.theirs.content)
+    (merged,) = rule.merge("try").conflicts
+    assert ("branch", "trunk") == (conflict.into, merged.into)
+    trunk, line = conflict.theirs.content["says"], conflict.ours.content["says"]
+    assert all(f"the trunk says {trunk}, the branch {line}" in str(each) for each in (conflict, merged))
     branch.pull(decide="trunk")
     assert FRIDAYS == branch.as_of(valid="2026-03-01").node("release").content
 

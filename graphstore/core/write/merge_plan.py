@@ -147,7 +147,8 @@ class Planning:
         if during is not None:
             more |= {"valid_from": moment(during[0]), "valid_to": end_moment(during[1])}
         shown = tuple(self._side(side) for side in choices)
-        found = MergeConflict.model_validate({"id": id, "what": what, "choices": shown, **more})
+        told = {"id": id, "what": what, "choices": shown, "into": self._side("trunk")}
+        found = MergeConflict.model_validate({**told, **more})
         decision = self._decided(found)
         self.plan.conflicts.append(found.model_copy(update={"decision": decision}))
         return "trunk" if decision is None else self._side(decision)
