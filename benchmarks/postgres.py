@@ -1,5 +1,5 @@
-"""What an append costs over PostgreSQL: one writer beside a bare `INSERT … RETURNING` of as many bytes, sixteen threads beside one, and how far behind a
-follower in another process is.
+"""What an append costs over PostgreSQL: one writer beside a bare `INSERT … RETURNING` of as many bytes, sixteen threads beside one, how far behind a
+follower in another process is, and what the same store answers from a folder.
 
 A primary and the synchronous standby that it waits for, both on loopback, from Debian's packages.
 `python -m benchmarks.postgres URL RATE SECONDS` appends so many times a second, from sixteen threads, and prints what was acknowledged when.
@@ -25,6 +25,8 @@ BARE, GROUPED = 1.5, 5
 THREADS = 16
 RATE, BEHIND = 1_000, 0.05
 """At so many appends a second a follower is to show what was acknowledged within so many seconds, in 99 of 100."""
+READS = 1.25
+"""A read is to take at most so many times that of a folder with the same lines: it is the same code over a copy of them."""
 _TABLE = "create table bare (seq bigserial primary key, bytes bytea not null)"
 _INSERT = "insert into bare (bytes) values (%b) returning seq"
 _SIZE = "select max(octet_length(head) + octet_length(bytes)) from graphstore.journal join graphstore.body using (store, seq)"
@@ -60,6 +62,8 @@ def postgres(arena: Arena) -> Iterator[Row]:
         work = f"PostgreSQL: a durable add, {THREADS} threads"
         yield Row(work, arena.size, {"ours": grouped}, took["ours"] / GROUPED, "")
 
+        yield from _reads(arena, pair.url("team", pair.primary), store)
+
         rate, behind = _followed(pair.url("followed", pair.primary), 0.5 if arena.quick else 5.0)
         found = spread(behind)
         work = f"PostgreSQL: seen by a follower once acknowledged, {rate:,.0f} appends a second"
@@ -72,6 +76,33 @@ def postgres(arena: Arena) -> Iterator[Row]:
             spreads={"ours": found},
             tail=BEHIND if rate >= 0.95 * RATE else None,
         )
+
+
+def _reads(arena: Arena, url: str, store: graphstore.GraphStore) -> Iterator[Row]:
+    """Reads of the store, and of a folder with the same lines, in turns."""
+    ids = [node.id for node in store.nodes()]
+    for id in ids[:200]:
+        store.revise(id, {"says": f"{id} again"})
+        store.link(id, "supports", ids[0] if id != ids[0] else ids[1])
+    folder = arena.folder / "copied"
+    graphstore.copy(url, folder)
+    with graphstore.open(folder, read_only=True) as copied:
+        for work, read in _READS.items():
+            times: dict[str, list[float]] = {"ours": [], "floor": []}
+            for turn in range(arena.turns):
+                some = ids[(7 * turn) % 100 :][:100]
+                for name, each in (("ours", store), ("floor", copied))[:: 1 if turn % 2 else -1]:
+                    assert read(each, some[0]) == read(copied, some[0])
+                    times[name] += apart(read, [(each, id) for id in some])
+            took = {name: median(each) for name, each in times.items()}
+            yield Row(f"PostgreSQL: {work}", arena.size, took, READS * took["floor"], "a folder")
+
+
+_READS: dict[str, Callable[[graphstore.GraphStore, str], object]] = {
+    "a node now, with its content": lambda store, id: store.node(id).content,
+    "the versions of a node": lambda store, id: store.versions(id),
+    "one hop": lambda store, id: store.links_from(id),
+}
 
 
 def _add(store: graphstore.GraphStore, name: str, number: int) -> graphstore.Node:
