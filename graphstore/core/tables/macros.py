@@ -27,6 +27,8 @@ AXES: Mapping[str, tuple[Axis, ...]] = {"AS_OF": ("valid", "tx"), "BELIEVED": ("
 _USED = re.compile(rf"\b((?i:{'|'.join(WORDS)}|FIELD)|OPEN)\b|\b(?i:IS\s+(NOT\s+)?NULL)\b")
 _OF_ENDS = re.compile(r"\b(?:coalesce|ifnull|count)\s*\(", re.IGNORECASE)
 """The functions whose answer depends on which of their arguments are NULL."""
+_LABEL = re.compile(r"\blabels?\s*\(", re.IGNORECASE)
+"""What the engine would name by all labels there are, so that the name changed with them."""
 _TRAVERSED = re.compile(r"\]\s*-|-\s*\[|--")
 _ENDS = frozenset({"ORDER", "SKIP", "LIMIT", "UNION"})
 _CASTS = {"whole": "INT64", "number": "DOUBLE", "truth": "BOOL"}
@@ -56,7 +58,8 @@ def written_out(cypher: str, field: FieldOf, *, of_view: bool, driver: str) -> s
     ends = ("valid_to",) if of_view else ("valid_to", "tx_to")
     if not isinstance(cypher, str):
         return cypher
-    if not _USED.search(cypher) and not (_OF_ENDS.search(cypher) and any(end in cypher for end in ends)):
+    by_end = _OF_ENDS.search(cypher) and any(end in cypher for end in ends)
+    if not _USED.search(cypher) and not _LABEL.search(cypher) and not by_end:
         return cypher
     known = _written(of_view, _TRAVERSED.search(cypher) is not None, driver)
     return _ends_as_shown(_words(_named(cypher, ends), known, field), ends)
@@ -76,7 +79,7 @@ def _written(of_view: bool, hops: bool, driver: str) -> texts.Macros:
 
 
 def _named(cypher: str, ends: Sequence[str]) -> str:
-    """The text with a name for each column that has none and uses a word: what was written."""
+    """The text with a name for each column that has none and uses a word or a label: what was written."""
     found: list[str] = []
     _, _, words = _said(cypher)
     of_end = re.compile(
@@ -89,7 +92,8 @@ def _named(cypher: str, ends: Sequence[str]) -> str:
         word = piece.upper() if kind == "word" and before != "." and depth == 0 else ""
         if item is not None and (kind == "end" or word in _ENDS or (depth == 0 and piece == ",")):
             text = "".join(item)
-            if (_USED.search(text) or of_end.search(text)) and not named and "`" not in text:
+            used = _USED.search(text) or _LABEL.search(text) or of_end.search(text)
+            if used and not named and "`" not in text:
                 behind = text[len(text.rstrip()) :]
                 text = f"{text.rstrip()} AS `{text.strip().removeprefix('DISTINCT ')}`{behind}"
             found.append(text)

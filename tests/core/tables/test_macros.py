@@ -268,3 +268,15 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(moved: GraphStore)
     ):  # fmt: skip
         with pytest.raises(QueryError, match=says):
             ask(text)
+
+
+def test_a_column_of_labels_is_called_as_written_whatever_labels_there_are(moved: GraphStore) -> None:
+    moved.link("a1", "related_to", "a2")
+    text = (
+        "MATCH (a:Node)-[r]->(b:Node) RETURN DISTINCT label(r), labels( a ), count(*) AS n ORDER BY label(r)"
+    )
+    before = moved.query(text).rows()
+    moved.define_kind("lives_with")
+
+    assert [{"label(r)": "RELATED_TO", "labels( a )": "Node", "n": 1}] == before == moved.query(text).rows()
+    assert ["label(n)"] == moved.query("MATCH (n:Node) RETURN label(n) LIMIT 1").columns
