@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -25,9 +26,9 @@ SINCE = "2026-01-01"
 Read = Callable[[GraphStore, View], object]
 
 
-def crowd(size: int) -> GraphStore:
+def crowd(size: int, path: str | Path = ":memory:") -> GraphStore:
     """So many that rest on one another, and have nothing to do with those that are asked for."""
-    store = graphstore.open(":memory:", clock=(clock := Clock()))
+    store = graphstore.open(path, clock=(clock := Clock()))
     store.bulk_load(
         versions=[
             {"node_id": id, "content": {"what": id}, "valid_from": SINCE}

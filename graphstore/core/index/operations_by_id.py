@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from threading import Lock
+
+from graphstore.core.index.saved_parts import Subjects
 
 
 class Mentions:
@@ -43,7 +46,19 @@ class Mentions:
     def _follow(
         self, subjects: Sequence[str], count: int, numbers: tuple[Mapping[str, int], Mapping[str, int]]
     ) -> None:
-        for op in range(len(self._before), count):
+        before_of = self._before
+        if isinstance(subjects, Subjects):  # of those that lie in a file no name is read
+            for table, number in islice(subjects.numbers(len(before_of)), max(0, count - len(before_of))):
+                if table == len(self._last):
+                    self._others.setdefault(subjects[len(before_of)], []).append(len(before_of))
+                    before_of.append(-1)
+                    continue
+                last = self._last[table]
+                if number >= len(last):
+                    last.extend([-1] * (number + 1 - len(last)))
+                before_of.append(last[number])
+                last[number] = len(before_of) - 1
+        for op in range(len(before_of), count):
             subject, before = subjects[op], -1
             for last, known in zip(self._last, numbers, strict=True):
                 number = known.get(subject, -1)
@@ -53,4 +68,4 @@ class Mentions:
                     break
             else:
                 self._others.setdefault(subject, []).append(op)
-            self._before.append(before)
+            before_of.append(before)

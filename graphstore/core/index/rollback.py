@@ -98,7 +98,8 @@ def cut_to(index: Columns, tx: Instant) -> Mark:
 
 
 def cut_back(index: Columns, mark: Mark) -> None:
-    """Cut every column back to `mark`, and what leads to its rows."""
+    """Cut every column back to `mark`, and what leads to its rows: what is cut alone is looked at, since each refused verb comes here."""
+    before, described = index.lengths(), set(index.v_ent[mark.versions :])
     _undo_turns(index, mark)
     _undo_links(index, mark)
     _undo_rows(index, mark)
@@ -112,30 +113,32 @@ def cut_back(index: Columns, mark: Mark) -> None:
     for column in (index.names, index.is_event, index.born, index.changed, index.kind, index.key, index.scope,
                    index.versions_of, index.rows_of, index.now_of):  # fmt: skip
         del column[mark.entities :]
-    for one, first in ((index.ghosts, mark.versions), (index.link_ghosts, mark.ops)):
-        for key, gaps in list(one.items()):
-            if gaps[-1][3] >= first:
-                _set(one, key, [gap for gap in gaps if gap[3] < first])
-    if any(op >= mark.ops for op in index.gone.values()):
+    for ent in described:
+        _cut_ghosts(index.ghosts, ent, mark.versions)
+    for link in list(dict.keys(index.link_ghosts)):  # of those in a file the ones that were added to
+        _cut_ghosts(index.link_ghosts, link, mark.ops)
+    cut = range(mark.ops, len(index.o_verb))
+    if any(index.o_verb[op] in FORGETTING for op in cut):
         index.gone.clear()
         for op, verb in enumerate(islice(index.o_verb, mark.ops)):
             # the subject is empty without a tombstone, and some are known to a branch alone
             if verb in FORGETTING and index.o_subject[op] in index.ids:
                 index.forget(index.ids[index.o_subject[op]], op)
-    if index.unread:
-        index.unread = {op for op in index.unread if op < mark.ops}
-    for op in range(len(index.o_tx) - 1, mark.ops - 1, -1):
+    index.unread.difference_update(cut)
+    for op in reversed(cut):
         if index.o_verb[op] == "confirm":
             index.confirmed[index.o_subject[op]].pop()
         elif index.o_verb[op] == UNDO:
             _pop(index.undone_by, instant(index.o_subject[op]))
     for column in (index.o_tx, index.o_pos, index.o_len, index.o_verb, index.o_subject, index.o_author):
         del column[mark.ops :]
-    index._sorted.clear()
-    index._grounds.clear()
-    index._sorted_links.clear()
-    index._said.clear()
-    index._held.clear()
+    if before.entities > mark.entities:
+        index._sorted.clear()
+    if before.links > mark.links:
+        index._sorted_links.clear()
+    if before != mark:
+        for kept in (index._grounds, index._said, index._held):
+            kept.clear()
 
 
 def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequence[int]) -> None:
@@ -211,6 +214,12 @@ def _set(lists: dict[int, list[Any]], key: int, left: list[Any]) -> None:
         lists[key] = left
     else:
         del lists[key]
+
+
+def _cut_ghosts(ghosts: dict[int, list[Any]], key: int, first: int) -> None:
+    gaps = ghosts.get(key)
+    if gaps and gaps[-1][3] >= first:
+        _set(ghosts, key, [gap for gap in gaps if gap[3] < first])
 
 
 def _pop(lists: dict[Any, list[Any]], key: Any) -> None:

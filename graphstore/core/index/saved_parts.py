@@ -170,6 +170,10 @@ class Subjects(_Plain):
         code = self.codes[at]
         return self.tables[code & 3].made(code >> 2)
 
+    def numbers(self, start: int) -> Iterable[tuple[int, int]]:
+        """The table and the number there of each subject that was saved, from one on."""
+        return ((code & 3, code >> 2) for code in self.codes[start : self.saved])
+
     def all_made(self) -> Iterable[Any]:
         tables = [list(table.all_made()) for table in self.tables]
         return (tables[code & 3][code >> 2] for code in self.codes)
