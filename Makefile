@@ -12,7 +12,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http test-postgres fuzz schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http test-postgres test-spark fuzz schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -38,6 +38,9 @@ test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 test-postgres: $(VENV)/dev  ## the tests of the public methods over PostgreSQL, and of its failures: two servers on loopback
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -m postgres $(ARGS)
 	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
+
+test-spark: $(VENV)/dev $(VENV)/spark  ## the views of sql/ in Spark, by hand: it loads half a gigabyte from PyPI and needs Java 17
+	$(PYTEST) -n 0 tests/interchange/test_spark.py $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MINUTES= (480); prints what it wrote and compared
 	HYPOTHESIS_PROFILE=fuzz $(PYTEST) tests/change/test_change_properties.py
@@ -129,6 +132,12 @@ $(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
 	$(call install,dev,dev$(comma)ladybug)
 
 # Not among the others: it would hold some of them back.
+$(VENV)/spark: | $(BIN)/python
+	@echo "installing Spark …"
+	@rm -rf $(VENV)/spark-python && $(BIN)/python -m venv --without-pip $(VENV)/spark-python
+	@$(PIP) --python $(VENV)/spark-python/bin/python install 'pyspark>=4.1,<5'
+	@touch $@
+
 $(VENV)/s3: requirements/s3-server.in $(LOCKS) | $(BIN)/python
 	@echo "installing a server that speaks S3 …"
 	@rm -rf $(VENV)/s3-server && $(BIN)/python -m venv --without-pip $(VENV)/s3-server
