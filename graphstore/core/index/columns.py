@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from graphstore.core.index.hulls import Blocks, Parts, Runs
+from graphstore.core.index.members import Members
 from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import owned
 from graphstore.core.journal.branch_records import BranchRecords
@@ -130,9 +131,14 @@ class Columns:
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
         self._by: dict[tuple[str, int], list[Parts]] = {}  # long lists by what each has
         self._grounds: dict[int, tuple[tuple[int, int, int], list[tuple[int, int, frozenset[str]]]]] = {}
+        self._init_lookups()
+
+    def _init_lookups(self) -> None:
+        """What is made when something is first looked up by it."""
         self._sorted: list[list[str]] = []
         self._sorted_links: list[list[str]] = []
         self._mentions = Mentions()
+        self._members = Members()
 
     def _init_changes(self) -> None:
         """What the rows do not show by themselves."""

@@ -71,13 +71,17 @@ class Index(Followed):
 
     def undo(self, mark: Mark, *, open_still: bool = False) -> None:
         """Cut everything back to `mark`. With `open_still` the transaction goes on from there."""
-        cut_back(self, mark)
+        with self._members.lock:
+            self._members.cut(self, mark.entities, mark.links, mark.rows, mark.seen)
+            cut_back(self, mark)
         if not open_still:
             self._committed = None
 
     def leave_out(self, mark: Mark, rows: Sequence[int], versions: Sequence[int]) -> None:
         """Keep of the rows and versions since a mark only these, in order."""
-        leave_out(self, mark, rows, versions)
+        with self._members.lock:
+            self._members.cut_rows(self, mark.rows)
+            leave_out(self, mark, rows, versions)
 
     @property
     def unfinished(self) -> bool:

@@ -9,6 +9,7 @@ from itertools import compress, count, islice
 from typing import Any, TypeVar
 
 from graphstore.core.index.columns import UNDO, Columns, Mark
+from graphstore.core.index.members import Members
 from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import Part, owned
 from graphstore.core.journal.line import FORGETTING
@@ -21,6 +22,7 @@ _OWN: dict[str, Callable[[], Any]] = {
     "_by": dict,
     "_grounds": dict,
     "_mentions": Mentions,
+    "_members": Members,
     "_sorted_links": list,
     "_said": dict,
     "_held": dict,

@@ -53,8 +53,9 @@ def contradictions(
 
 def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contradiction]:
     index = sight.index
-    links: Iterable[int] = range(len(index.l_kind))
-    if of is not None:
+    if of is None:
+        links: Iterable[int] = index._members.links(index, _CONTRADICTS)
+    else:
         links = dict.fromkeys(
             link for side in (index.out, index.into) for link in index.of_kinds(side, of, _CONTRADICTS)
         )
@@ -263,8 +264,8 @@ def linked(sight: Sight) -> Pairs:
     decisive = {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
     return {
         (index.l_src[link], index.l_tgt[link])
-        for link, kind in enumerate(index.l_kind)
-        if kind in decisive and sight.held(link) >= 0
+        for link in index._members.links(index, decisive)
+        if sight.held(link) >= 0
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from heapq import heappush, heappushpop
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from graphstore.core.index.index import Index
@@ -79,21 +80,45 @@ class Rows:
     # ------------------------------------------------------------------ entities
 
     def entities(
-        self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
+        self,
+        events: bool,
+        kind: str | None = None,
+        key: str | None = None,
+        scope: str | None = None,
+        tag: str | None = None,
     ) -> Iterator[int]:
-        """Every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known."""
-        index, tx = self.index, self.tx
-        born, is_event, kinds, scopes = index.born, index.is_event, index.kind, index.scope
-        every: Iterable[int]
+        """Every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known.
+        A tag leaves none out here."""
+        index = self.index
+        known = bisect_right(index.born, self.tx)
+        if key is None and kind is None and scope is None:
+            return _places(index.is_event, events, known)
         if key is None:
-            every = (ent for ent, since in enumerate(born) if since <= tx and is_event[ent] == events)
+            return iter(index._members.things(index, events, kind, scope, known))
+        slot = slot_name(key)
+        scopes = index._members.scopes(index) if scope is None else (scope,)
+        there = chain.from_iterable(index.slots.get((slot, each), ()) for each in scopes)
+        found = sorted(ent for ent in there if ent < known and not events)
+        return iter(found if kind is None else [ent for ent in found if index.kind[ent] == kind])
+
+    def of_kinds(self, kinds: Iterable[str], events: bool) -> list[int]:
+        """Every node (or every event) of some kinds (or types) known here, in the order they were first known."""
+        return sorted(chain.from_iterable(self.entities(events, kind) for kind in dict.fromkeys(kinds)))
+
+    def happening(
+        self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None
+    ) -> list[int]:
+        """The events known here, of some types if such are named, that may have happened in [since, until) by here: all that did, and few others; in the
+        order they were first known."""
+        index, known, by = self.index, bisect_right(self.index.born, self.tx), min(until, self.valid + 1)
+        if types is None:
+            most = index.is_event.count(True, 0, known)
         else:
-            slot = slot_name(key)
-            there = (index.slots.get((slot, each), ()) for each in ({*scopes} if scope is None else (scope,)))
-            every = sorted(ent for ents in there for ent in ents if born[ent] <= tx and not events)
-        if kind is not None:
-            every = (ent for ent in every if kinds[ent] == kind)
-        return iter(every if scope is None else (ent for ent in every if scopes[ent] == scope))
+            most = index._members.events_of(index, {*types}, known)
+        within = index._members.within(index, types, since, by, most)
+        if within is not None:
+            return sorted(ent for ent in within if ent < known)
+        return list(self.entities(True)) if types is None else self.of_kinds(types, True)
 
     def entity(self, id: str) -> int:
         """The entity with exactly this id, if known here, or -1."""
@@ -148,6 +173,10 @@ class Rows:
         """Whether something is believed of an entity now that holds after the sight's tx."""
         index = self.index
         return ent not in index.gone and any(index.r_to[row] > self.tx for row in index.now_of[ent])
+
+    def has_repeats(self, ent: int) -> bool:
+        """Whether more than one occurrence of an event was ever recorded."""
+        return ent in self.index.seen_of
 
     def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
         """Every node with a key in a scope, of one kind or (None) of any, in the order they were first known."""
@@ -210,7 +239,7 @@ class Rows:
         index, valid, tx = self.index, self.valid, self.tx
         find, kinds, keys, scopes, born = index.find, index.kind, index.key, index.scope, index.born
         reads = content or tag is not None
-        for ent in self.entities(events, kind, key, scope):
+        for ent in self.entities(events, kind, key, scope, tag):
             row = find(ent, valid, tx)
             if row < 0:
                 continue
@@ -338,11 +367,8 @@ class Rows:
     def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
         """Every link of these kinds ever made, in the order they were made."""
         names, sources, targets = self.index.l_name, self.index.l_src, self.index.l_tgt
-        return (
-            Edge(link, names[link], kind, sources[link], targets[link])
-            for link, kind in enumerate(self.index.l_kind)
-            if kind in kinds
-        )
+        links, of_kind = self.index._members.links(self.index, kinds), self.index.l_kind
+        return (Edge(link, names[link], of_kind[link], sources[link], targets[link]) for link in links)
 
     def has_links(self, ent: int, side: Literal["out", "into"] = "out") -> bool:
         """Whether a link with an entity as its source, or target, was ever made."""
@@ -424,6 +450,14 @@ def of_sentence(
     alone that may be believed at `tx` over a time that overlaps or touches that period."""
     pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
     return [link for one, two in pairs for link in index.saying(one, kind.name, two, near, tx)]
+
+
+def _places(flags: bytearray, flag: bool, stop: int) -> Iterator[int]:
+    """Where a flag is set, or is not, among the first so many: others are passed over at once."""
+    at = flags.find(flag, 0, stop)
+    while at >= 0:
+        yield at
+        at = flags.find(flag, at + 1, stop)
 
 
 def _copied(column: Any) -> Any:

@@ -439,7 +439,7 @@ class Reader(Painted):
         said = {} if content is None else json_object("content", content)
         sight = self._sight()
         found = []
-        for ent in sight.entities(False, kind, key, scope):
+        for ent in sight.entities(False, kind, key, scope, tag):
             row = sight.find(ent)
             if row >= 0:
                 node = sight.node(row, sight.upright(ent))
@@ -470,7 +470,8 @@ class Reader(Painted):
         index = sight.index
         near = None if related_to is None else sight.neighbours(sight.resolve(related_to)[0])
         found = []
-        for ent in sight.entities(events=True) if near is None else sorted(near):
+        types = None if type is None else (type,)
+        for ent in sight.happening(begin, end, types) if near is None else sorted(near):
             row = sight.find(ent) if index.is_event[ent] else -1
             if row < 0 or (type is not None and index.kind[ent] != type):
                 continue

@@ -49,6 +49,11 @@ class Naming:
                 return found + pending.get(name, [])
             return found
 
+    def behind(self, index: Index) -> int:
+        """How many versions are not searched for tags yet."""
+        there = self._versions if self._index is index and self._gone == len(index.gone) else 0
+        return len(index.v_ent) - there
+
     def tagged(self, core: Source, name: str) -> Sequence[int]:
         """The versions with the tag `name`, in the order they were recorded."""
         with self._lock:

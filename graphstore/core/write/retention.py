@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -46,9 +45,9 @@ def candidates(
     `tombstones` what was evicted earlier as well."""
     found = []
     over = now if before is None else before
-    for ent, kind in enumerate(index.kind):
+    for ent in range(len(index.names)) if kinds is None else _of_kinds(index, kinds):
         word = index.word(ent)
-        if (kinds is not None and kind not in kinds) or (word and not (tombstones and word == "evicted")):
+        if word and not (tombstones and word == "evicted"):
             continue
         if index.is_event[ent]:
             last = index.last_seen(ent)
@@ -61,6 +60,14 @@ def candidates(
     return [ent for _, ent in sorted(found)]
 
 
+def _of_kinds(index: Index, kinds: frozenset[str]) -> list[int]:
+    """The nodes and events of some kinds, in the order they were recorded."""
+    count, things = len(index.names), index._members.things
+    return sorted(
+        ent for kind in kinds for events in (False, True) for ent in things(index, events, kind, None, count)
+    )
+
+
 class Content(NamedTuple):
     """A node that is not forgotten: when it was first recorded, its id and its scope."""
 
@@ -71,11 +78,9 @@ class Content(NamedTuple):
 
 def contents(index: Index, kind: str) -> list[Content]:
     """The committed nodes of a kind that are not forgotten, whether they stand or not, in the order they were recorded."""
-    found = (ent for ent, one in enumerate(islice(index.kind, index.mark().entities)) if one == kind)
+    found = index._members.things(index, False, kind, None, index.mark().entities)
     return [
-        Content(index.born[ent], index.names[ent], index.scope[ent])
-        for ent in found
-        if not index.is_event[ent] and ent not in index.gone
+        Content(index.born[ent], index.names[ent], index.scope[ent]) for ent in found if ent not in index.gone
     ]
 
 
