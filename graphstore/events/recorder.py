@@ -594,8 +594,8 @@ class Recorder:
     ) -> list[Happening]:
         """The events of these types that happened from `begin` to `end`, both included."""
         happened, found = sight.happened, []
-        for ent in sight.entities(events=True):
-            if sight.kind(ent) not in types or sight.find(ent) < 0 or sight.standing(ent) != "stands":
+        for ent in sight.happening(begin, end + 1, types):
+            if sight.find(ent) < 0 or sight.standing(ent) != "stands":
                 continue
             first, last, _ = happened.seen(ent)
             if first <= end and last >= begin:
@@ -650,10 +650,10 @@ class Recorder:
         """The settings that the store's own events amount to."""
         known: dict[str, Any] = {_WATCHED: []}
         with self._store.reading() as sight:
-            for ent in sight.entities(events=True):
-                type = sight.kind(ent)
-                if type not in ("error", "regression", "baseline_shift", "deploy") or sight.find(ent) < 0:
+            for ent in sight.of_kinds(("error", "regression", "baseline_shift", "deploy"), events=True):
+                if sight.find(ent) < 0:
                     continue
+                type = sight.kind(ent)
                 body = sight.body(ent, b'"origin":"system"')
                 if body.get("origin") == "system":
                     active = sight.happened.status(ent) == "active"

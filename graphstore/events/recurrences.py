@@ -282,22 +282,23 @@ class _Search:
 
     def _gather(self) -> None:
         sight = self.sight
-        wanted, looked = self.criteria.type, set()
-        for ent in sight.entities(events=True):
-            if sight.find(ent) < 0:
-                continue
-            first, last, _ = self.seen[ent] = self.happened.seen(ent)
-            if first > self.end or (last < self.begin and not sight.has_links(ent)):
-                continue
-            kind = sight.kind(ent)
-            if kind in ("deploy", "regression"):
-                kept = self.deploys if kind == "deploy" else self.regressions
-                kept += [(at, ent) for at in self._instants(ent)]
-            if kind != "resolution" and wanted in (None, kind):
-                looked.add(ent)
+        for type, kept in (("deploy", self.deploys), ("regression", self.regressions)):
+            for ent in sight.happening(self.begin, self.end + 1, (type,)):
+                if sight.find(ent) >= 0:
+                    self.seen[ent] = self.happened.seen(ent)
+                    kept += [(at, ent) for at in self._instants(ent)]
+        inside = {*sight.happening(self.begin, self.end + 1)}
         for ent, fingerprint in sight.fingerprints():
-            if ent in looked:
+            if (ent in inside or sight.has_links(ent) or sight.has_repeats(ent)) and self._counts(ent):
                 self.groups[fingerprint].append(ent)
+
+    def _counts(self, ent: int) -> bool:
+        """Whether an event is looked at: it was going on inside the window, or came before it and something is linked with it."""
+        sight, kind = self.sight, self.sight.kind(ent)
+        if kind == "resolution" or self.criteria.type not in (None, kind) or sight.find(ent) < 0:
+            return False
+        first, last, _ = self.seen[ent] = self.happened.seen(ent)
+        return first <= self.end and (last >= self.begin or sight.has_links(ent))
 
     def _instants(self, ent: int) -> list[Instant]:
         """The occurrences of an event inside the window."""

@@ -181,8 +181,9 @@ class _History:
         sight, seen = self.sight, self.sight.happened.seen
         begin, end = within
         wanted = None if pattern is None else pattern.lower()
-        near: Iterable[int] = sight.entities(events=True)
-        if related >= 0:
+        if related < 0:
+            near: Iterable[int] = sight.happening(begin, end + 1, asked.types)
+        else:
             near = filter(sight.is_event, {*sight.neighbours(related), related})
         found = []
         for ent in near:

@@ -107,8 +107,7 @@ class _Export:
         self.began: dict[str, Instant] = {}  # when each node that was written began, as it was first recorded
 
         def look(sight: Sight) -> list[str]:
-            known = (ent for ent in sight.entities(events=False) if sight.kind(ent) in (SEGMENT, SESSION))
-            return list(map(sight.id, known))
+            return list(map(sight.id, sight.of_kinds((SEGMENT, SESSION), events=False)))
 
         self.names = view._looked(look)
 

@@ -359,9 +359,8 @@ def _listed(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[i
     """The newest `k` things that stand and fit, where filters are all that is asked."""
     index, fits = sight.index, filters.fitting(sight)
     held: list[tuple[int, str, int]] = []
-    for ent, kind in enumerate(index.kind):
-        wanted = kind in filters.kind if filters.kind else not ranking.says_again(sight, ent)
-        if not wanted or not seen(ent):
+    for ent in _asked(sight, filters):
+        if (not filters.kind and ranking.says_again(sight, ent)) or not seen(ent):
             continue
         row = sight.find(ent)
         if row >= 0 and (fits is None or fits(ent, row)) and sight.standing(ent) in UPRIGHT:
@@ -371,6 +370,15 @@ def _listed(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[i
     return Recalled(
         text=text, hits=hits, note="what fits, the newest first", left_out=left, truncated=left > 0
     )
+
+
+def _asked(sight: Sight, filters: Filters) -> Iterable[int]:
+    """All that is known of the kinds or else of the scopes that are asked for."""
+    both = (False, True)
+    if filters.kind:
+        return (ent for events in both for ent in sight.of_kinds(filters.kind, events))
+    scopes = filters.scope or (None,)
+    return (ent for events in both for scope in scopes for ent in sight.entities(events, scope=scope))
 
 
 def _fitted(thing: Node | Event) -> Hit:

@@ -190,9 +190,9 @@ def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Candidate]]:
     """What may be summed up, the latest first."""
     folded = _folded(sight)
     lots: dict[_Lot, list[_Candidate]] = {}
-    for ent in sight.entities(events=False):
+    for ent in sight.entities(False, wanted.kind):
         kind = sight.kind(ent)
-        if ent in folded or kind != (wanted.kind or kind) or (kind == SUMMARY and wanted.kind is None):
+        if ent in folded or (kind == SUMMARY and wanted.kind is None):
             continue
         standing, row = sight.shown_by(ent)
         over = standing in _OVER

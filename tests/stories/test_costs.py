@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import graphstore
-from graphstore import GraphStore, View
+from graphstore import GraphStore, View, recall
+from graphstore.events.report import history_report
 from tests.conftest import Clock, after
 from tests.support.steps import steps
 
@@ -51,6 +53,8 @@ def crowd(size: int, path: str | Path = ":memory:") -> GraphStore:
     store.link("one", "contradicts", "three", valid_from=SINCE)
     store.add_node("fact", {}, id="0123456789abcdef", key="door")
     store.link("two", "uses", "one", id="lnk_0123456789abcdef")
+    store.add_node("rule", {"what": "rare"}, id="rare", scope="aside", tags=["seldom"], valid_from=SINCE)
+    store.record_event("deploy", "the only one", occurred_at="2026-01-10")
     clock.move(days=2)
     return store
 
@@ -172,6 +176,19 @@ def pair(size: int) -> GraphStore:
     return store
 
 
+def _happens(store: GraphStore) -> None:
+    """One more event of a type of which there are few."""
+    store.record_event("fix", f"again {next(NUMBERS)}", occurred_at=SINCE)
+
+
+def _in_a_transaction(store: GraphStore) -> None:
+    """A read between writes that are taken back."""
+    with suppress(ZeroDivisionError), store.transaction():
+        store.add_node("rule", {"what": "never"})
+        assert len(store.nodes("rule")) == 2
+        raise ZeroDivisionError
+
+
 FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "node", lambda _, view: view.node("three")),
     (crowd, "node that is shaky", lambda _, view: view.node("roof")),
@@ -200,6 +217,21 @@ FLAT_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (crowd, "contradiction", lambda _, view: view.contradiction("one", "three")),
     (crowd, "contradictions of", lambda _, view: view.contradictions(of="one")),
     (crowd, "nodes of a key", lambda _, view: view.nodes(key="door")),
+    (crowd, "nodes of a kind", lambda _, view: view.nodes("rule")),
+    (crowd, "nodes of a scope", lambda _, view: view.nodes(scope="aside")),
+    (crowd, "nodes of a kind and a scope", lambda _, view: view.nodes("fact", scope="aside")),
+    (crowd, "nodes with a tag", lambda _, view: view.nodes(tag="seldom")),
+    (crowd, "nodes as was known", lambda store, _: store.knowledge_at(SINCE).nodes("fact")),
+    (crowd, "scan of a kind", lambda _, view: view.scan("rule", content=True)),
+    (crowd, "scan with a tag", lambda _, view: view.scan(tag="seldom")),
+    (crowd, "events of a type", lambda _, view: view.events("deploy")),
+    (crowd, "events of a time", lambda _, view: view.events(since="2026-01-05", until="2026-01-15")),
+    (crowd, "events by a past day", lambda store, _: store.as_of(valid="2025-12-31").events()),
+    (crowd, "events after a write", lambda store, _: (_happens(store), store.events("fix"))),
+    (crowd, "nodes in a transaction", lambda store, _: _in_a_transaction(store)),
+    (crowd, "what happened", lambda _, view: history_report(view, type="deploy", since="30d")),
+    (crowd, "recall by a kind", lambda _, view: recall.recall(view, "", kinds="rule")),
+    (crowd, "contradictions that are recorded", lambda _, view: view.contradictions(candidates=False)),
     (crowd, "events related to", lambda _, view: view.events(related_to="one")),
     (crowd, "node on a past day", lambda store, _: store.as_of(valid=next(DAYS)).node("c99")),
     (crowd, "node after a write", lambda store, _: (store.confirm("c99", reason="seen"), store.node("c99"))),
@@ -305,6 +337,7 @@ LINEAR_READS: list[tuple[Callable[[int], GraphStore], str, Read]] = [
     (slot, "contradictions", lambda _, view: view.contradictions()),
 ]
 
+NUMBERS = itertools.count()
 DAYS = (f"2026-01-2{day}" for day in itertools.cycle(range(9)))
 _stores: dict[tuple[Callable[[int], GraphStore], int], GraphStore] = {}
 
