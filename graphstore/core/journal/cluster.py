@@ -476,7 +476,10 @@ class Cluster:
         since = self._gone.since if self._gone is not None else begun if self._open is None else now
         if isinstance(error, _silent(self._driver)):
             since = min(since, begun) if error.alive is None else max(since, error.alive)
-        return _Gone(since, now, _said(error))
+        said, before = _said(error), self._gone.why if self._gone is not None else ""
+        if before.startswith("no answer to"):  # what was waited for first
+            said = f"{before.partition(';')[0]}; {said}"
+        return _Gone(since, now, said)
 
     def _refuse_gone(self, patience: float) -> None:
         """Raise Unreachable where a server was looked for long enough, and just now."""
