@@ -18,14 +18,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from graphstore.core.index.hulls import Blocks, Parts, Runs
+from graphstore.core.index.last_said import LastSaid, Said
 from graphstore.core.index.members import Members
 from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import owned
 from graphstore.core.journal.branch_records import BranchRecords
-from graphstore.values.period import OPEN, Instant, Period, instant, without_all
+from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, without_all
 from graphstore.values.vocabulary import KINDS, NEVER_SO
 
-Said = tuple[Instant, Instant, int]  # valid from, valid to, version
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
 DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
 UNDO = "undo"  # the verb; its subject is the transaction it takes back
@@ -125,7 +125,7 @@ class Columns:
         self._init_changes()
         self._init_seen()
         self._init_operations()
-        self._said: dict[int, list[Said]] = {}
+        self._said: dict[int, LastSaid] = {}
         self._held: dict[tuple[str, str], list[int]] = {}  # what long slots hold now, by valid_from
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
@@ -446,6 +446,7 @@ class Columns:
             self.undone_by.setdefault(undone, []).append(op)
             for ent in range(bisect_left(self.born, undone), bisect_right(self.born, undone)):
                 self.falls(ent, self.o_tx[op], refuted=True)
+            self.said_otherwise(undone)
 
     def believed_op(self, op: int, tx: Instant) -> bool:
         """Whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
@@ -535,48 +536,124 @@ class Columns:
         """What was said of an entity last, over each period of which anything was ever said, whether it is believed or not; in order."""
         found = self._said.get(ent)
         if found is None:
-            found = self._said[ent] = []
-            rows = self.rows_of[ent]
-            if len(rows) == 1 and ent not in self.ghosts and not self.undone_by:
-                found.append((self.r_from[rows[0]], self.r_to[rows[0]], self.r_ver[rows[0]]))
-                return found
-            every = [(self.v_op[ver], start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
-            for row in rows:
-                ver = self.r_ver[row]
-                every.append((self.v_op[ver], self.r_from[row], self.r_to[row], ver))
-            for op, start, stop, ver in sorted(every):
-                if not self.undone_by or self.believed_op(op, OPEN - 1):
-                    _lay(found, (start, stop, ver))
+            found = self._said[ent] = self._all_said(ent)
+        return found.pieces
+
+    def _all_said(self, ent: int) -> LastSaid:
+        rows = self.rows_of[ent]
+        found = LastSaid(under=len(rows) > _FEW)
+        if len(rows) == 1 and ent not in self.ghosts and not self.undone_by:
+            found.lay(self.r_from[rows[0]], self.r_to[rows[0]], self.r_ver[rows[0]])
+            return found
+        every = [(self.v_op[ver], start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
+        for row in rows:
+            ver = self.r_ver[row]
+            every.append((self.v_op[ver], self.r_from[row], self.r_to[row], ver))
+        self._lay_all(found, every)
         return found
+
+    def _lay_all(self, found: LastSaid, every: list[tuple[int, Instant, Instant, int]]) -> None:
+        """Lay what was said in the order of the operations, each version over all of its periods."""
+        spans: dict[int, list[Period]] = {}
+        for _, start, stop, ver in sorted(every):
+            spans.setdefault(ver, []).append((start, stop))
+        for ver, periods in spans.items():
+            if not self.undone_by or self.believed_op(self.v_op[ver], OPEN - 1):
+                for start, stop in coalesce(periods) if len(periods) > 1 else periods:
+                    found.lay(start, stop, ver)
 
     def say(self, ent: int, ver: int, period: Period) -> None:
         """Note that a version was said over a period."""
         found = self._said.get(ent)
         if found is not None:
-            _lay(found, (*period, ver))
+            found.lay(*period, ver)
 
-    def said_last(self, ent: int) -> dict[int, list[Period]]:
-        """The periods over which each version was said last, without those of rows that an open transaction will keep."""
-        if self._shows_all_said(ent):
+    def say_rows(self, rows: Iterable[int], first: int) -> None:
+        """Note what the rows that a transaction left say: those of its versions, which are from number `first` on."""
+        every: dict[int, list[tuple[int, Instant, Instant, int]]] = {}
+        for row in rows:
+            ver, ent = self.r_ver[row], self.r_ent[row]
+            if ver >= first and ent in self._said:
+                said = (self.v_op[ver], self.r_from[row], self.r_to[row], ver)
+                every.setdefault(ent, []).append(said)
+        for ent, of in every.items():
+            self._lay_all(self._said[ent], of)
+
+    def unsay(self, ent: int, first: int) -> None:
+        """Forget that the versions of an entity from number `first` on, which are all that was said since, were said."""
+        found = self._said.get(ent)
+        if found is None:
+            return
+        if found.under is None:
+            del self._said[ent]
+            return
+        versions = self.versions_of[ent]
+        for ver in reversed(versions[bisect_left(versions, first) :]):
+            found.drop(ver)
+
+    def said_otherwise(self, tx: Instant) -> None:
+        """Note that what a transaction said counts no more, or again."""
+        todo = [tx] if self._said else []
+        while todo:
+            of = todo.pop()
+            at = bisect_left(self.t_tx, of)
+            if at < len(self.t_tx) and self.t_tx[at] == of:
+                for ver in range(self.t_ver[at - 1] if at else 0, self.t_ver[at]):
+                    self._say_otherwise(ver, of)
+            for op in range(bisect_left(self.o_tx, of), bisect_right(self.o_tx, of)):
+                if self.o_verb[op] == UNDO:
+                    todo.append(instant(self.o_subject[op]))
+
+    def _say_otherwise(self, ver: int, tx: Instant) -> None:
+        """Lift a version that counts no more; lay one that counts again. What was said of its entity is forgotten where that is not plain."""
+        ent, op = self.v_ent[ver], self.v_op[ver]
+        found = self._said.get(ent)
+        if found is None:
+            return
+        if found.under is None or ent in self.ghosts:
+            del self._said[ent]
+            return
+        if not self.believed_op(op, OPEN - 1):
+            found.lift(ver)
+            return
+        rows = self.rows_of[ent]
+        written = rows[bisect_left(rows, tx, key=self.r_tx.__getitem__) : bisect_right(rows, tx, key=self.r_tx.__getitem__)]  # fmt: skip
+        for start, stop in coalesce(
+            (self.r_from[row], self.r_to[row]) for row in written if self.r_ver[row] == ver
+        ):
+            if any(self.v_op[over] > op for _, _, over in found.between(start, stop)):
+                del self._said[ent]
+                return
+            found.lay(start, stop, ver)
+
+    def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
+        """The periods over which each version since `mark` was said last, without those of rows that an open transaction will keep."""
+        rows = self.rows_of[ent]
+        fresh = rows[bisect_left(rows, mark.rows) :]
+        if not fresh or self._shows_all_said(ent, fresh):
             return {}
         kept: dict[int, list[int]] = {}
-        for row in self.now_of[ent]:
-            kept.setdefault(self.r_ver[row], []).append(row)
+        for row in sorted(fresh, key=self.r_from.__getitem__):
+            if self.r_close[row] < 0:
+                kept.setdefault(self.r_ver[row], []).append(row)
+        self.said(ent)
         found: dict[int, list[Period]] = {}
-        for start, stop, ver in self.said(ent):
-            holes = [
-                (self.r_from[row], self.r_to[row]) for row in self.over(kept.get(ver, []), (start, stop))
-            ]
-            found.setdefault(ver, []).extend(without_all((start, stop), holes))
+        begun, ended = min(map(self.r_from.__getitem__, fresh)), max(map(self.r_to.__getitem__, fresh))
+        for start, stop, ver in self._said[ent].between(begun, ended):
+            if ver >= mark.versions:
+                holes = [
+                    (self.r_from[row], self.r_to[row]) for row in self.over(kept.get(ver, []), (start, stop))
+                ]
+                found.setdefault(ver, []).extend(without_all((start, stop), holes))
         return found
 
-    def _shows_all_said(self, ent: int) -> bool:
-        """Whether the rows believed of an entity are plainly all that was said of it last: each row that is closed was replaced whole by the next one."""
-        if ent in self.ghosts or self.undone_by:
+    def _shows_all_said(self, ent: int, rows: list[int]) -> bool:
+        """Whether those of these rows that are believed are plainly all that they said last: each that is closed was replaced whole by the next one."""
+        if ent in self.ghosts:
             return False
         begun, ended, opened, closed, told = self.r_from, self.r_to, self.r_op, self.r_close, self.v_op
         first, last, gone, before = 0, 0, False, -1
-        for row in self.rows_of[ent]:
+        for row in rows:
             start, stop, op = begun[row], ended[row], opened[row]
             if op < before or op != told[self.r_ver[row]] or (gone and (first < start or stop < last)):
                 return False
@@ -612,23 +689,3 @@ class Columns:
             for ent in (self.l_src[link], self.l_tgt[link]):
                 for runs in self._runs.get(ent, ()):
                     runs.forget(link)
-
-
-def _lay(said: list[Said], piece: Said) -> None:
-    """Put a piece over what was said before; the pieces stay in order and apart."""
-    start, stop, _ = piece
-    if not said or said[-1][1] <= start:
-        said.append(piece)
-        return
-    # what is said anew is mostly the end of what was said
-    first = len(said) - 1 if said[-1][0] <= start else bisect_right(said, start, key=lambda one: one[1])
-    last = first
-    fresh: list[Said] = []
-    while last < len(said) and said[last][0] < stop:
-        there = said[last]
-        if there[0] < start:
-            fresh.append((there[0], start, there[2]))
-        if stop < there[1]:
-            fresh.append((stop, there[1], there[2]))
-        last += 1
-    said[first:last] = sorted([*fresh, piece])

@@ -96,7 +96,7 @@ def _apply(index: Followed, head: Head, places: Places, lies: tuple[int, int]) -
     index.own()
     if "branches" in head and index.branch is None:
         index.note_branches(head["branches"], tx)
-    first_op, ids = len(index.o_tx), index.ids
+    first_op, first_ver, first_row, ids = len(index.o_tx), len(index.v_ent), len(index.r_ent), index.ids
     _operations(index, head, places, tx)
     _things(index, head, tx)
     _versions(index, head, places)
@@ -114,7 +114,10 @@ def _apply(index: Followed, head: Head, places: Places, lies: tuple[int, int]) -
         _link_rows(index, head, tx, first_op)
         _link_changes(index, head, tx, first_op)
     if index._said:
-        index._said.clear()
+        if head.get("more") or (index._applying is not None and index._applying.ops < first_op):
+            index._said.clear()
+        else:
+            index.say_rows(range(first_row, len(index.r_ent)), first_ver)
     if not head.get("more"):
         index.seal(tx)
 
@@ -243,6 +246,9 @@ def _rows(index: Followed, head: Head, tx: Instant, first_op: int) -> None:
 def _changes(index: Followed, head: Head, places: Places, tx: Instant, first_op: int) -> None:
     """What the rows do not show by themselves: who said a version first, what came and went, what changed its content."""
     ids = index.ids
+    if index._said:
+        for name, *_ in (*head.get("told", ()), *head.get("said", ())):
+            index._said.pop(ids[name], None)
     for name, number, op in head.get("told", ()):
         index.v_op[index.version(ids[name], number)] = first_op + op
     for name, number, body, start, stop, op in head.get("said", ()):

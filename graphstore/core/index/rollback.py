@@ -92,6 +92,7 @@ def cut_to(index: Columns, tx: Instant) -> Mark:
     _, kinds, promoted, settings = index.noted[-1] if index.noted else (0, 0, 0, 0)
     del index.kinds[kinds:], index.promoted[promoted:]
     index.cut_settings(settings)
+    index._said.clear()
     cut_back(index, mark)
     index.transactions = bisect_right(index.t_tx, tx)
     del index.t_tx[index.transactions :], index.t_ver[index.transactions :]
@@ -102,6 +103,10 @@ def cut_to(index: Columns, tx: Instant) -> Mark:
 def cut_back(index: Columns, mark: Mark) -> None:
     """Cut every column back to `mark`, and what leads to its rows: what is cut alone is looked at, since each refused verb comes here."""
     before, described = index.lengths(), set(index.v_ent[mark.versions :])
+    for ent in described if index._said else ():
+        index.unsay(ent, mark.versions)
+        if ent in index.ghosts or ent >= mark.entities:
+            index._said.pop(ent, None)
     _undo_turns(index, mark)
     _undo_links(index, mark)
     _undo_rows(index, mark)
@@ -127,24 +132,31 @@ def cut_back(index: Columns, mark: Mark) -> None:
             if verb in FORGETTING and index.o_subject[op] in index.ids:
                 index.forget(index.ids[index.o_subject[op]], op)
     index.unread.difference_update(cut)
+    undone = []
     for op in reversed(cut):
         if index.o_verb[op] == "confirm":
             index.confirmed[index.o_subject[op]].pop()
         elif index.o_verb[op] == UNDO:
-            _pop(index.undone_by, instant(index.o_subject[op]))
+            undone.append(instant(index.o_subject[op]))
+            _pop(index.undone_by, undone[-1])
     for column in (index.o_tx, index.o_pos, index.o_len, index.o_verb, index.o_subject, index.o_author):
         del column[mark.ops :]
+    for tx in undone:
+        index.said_otherwise(tx)
     if before.entities > mark.entities:
         index._sorted.clear()
     if before.links > mark.links:
         index._sorted_links.clear()
     if before != mark:
-        for kept in (index._grounds, index._said, index._held):
+        for kept in (index._grounds, index._held):
             kept.clear()
 
 
 def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequence[int]) -> None:
     """Keep of the rows and versions since `mark` only these, in order, and no closing of a row since. What they are of stays."""
+    said = [ent for ent in set(index.v_ent[mark.versions :]) if ent in index._said]
+    for ent in said:
+        index.unsay(ent, mark.versions)
     numbered, named = dict(zip(rows, count(mark.rows))), dict(zip(versions, count(mark.versions)))
     for ent in set(index.r_ent[mark.rows :]):
         _cut(index.rows_of[ent], mark.rows)
@@ -175,8 +187,10 @@ def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequenc
     closings = [row for row in index.closings[mark.closings :] if row < mark.rows]
     del index.closings[mark.closings :]
     index.closings.extend(closings)
-    for kept_of in (index._said, index._held, index._grounds):
+    for kept_of in (index._held, index._grounds):
         kept_of.clear()
+    if said:
+        index.say_rows(range(mark.rows, len(index.r_ent)), mark.versions)
 
 
 def _cut(numbers: list[int], first: int) -> None:

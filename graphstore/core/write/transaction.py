@@ -707,7 +707,7 @@ class Composer:
             if link_told.get(claim) != index.c_op[claim] >= 0
         ]
         said_last = {
-            ent: index.said_last(ent)
+            ent: index.said_last(ent, mark)
             for ent in set(index.v_ent[mark.versions :])
             if (ent < mark.entities or ent in entities) and not index.is_event[ent]
         }

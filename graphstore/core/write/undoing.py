@@ -6,6 +6,7 @@ more, and the first ones count again.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
 from operator import itemgetter
@@ -57,6 +58,13 @@ def undo_since(core: Core, work: Transaction, since: Instant, reason: str) -> No
         )
 
 
+def _written_at(rows: list[int], tx: Instant, written: array[int]) -> Iterator[int]:
+    """The rows written at an instant, of those of one thing; the last one first, which is mostly the one that is open."""
+    at = written.__getitem__
+    for place in reversed(range(bisect_left(rows, tx, key=at), bisect_right(rows, tx, key=at))):
+        yield rows[place]
+
+
 class Undoing:
     """The taking back of one transaction `of`."""
 
@@ -90,7 +98,6 @@ class Undoing:
         for link, (before, _) in self.done.taken.items():
             work.set_taken(link, before)
         index.add_settings([{name: before} for name, (before, _) in self.settings.items()])
-        index._said.clear()
 
     # ------------------------------------------------------------------ what it did
 
@@ -180,9 +187,9 @@ class Undoing:
         if index.r_close[row] < 0:
             return row
         for at in self._undone_at(index.r_end[row]):
-            for other in index.rows_of[index.r_ent[row]]:
-                same = (index.r_ver[other], index.r_from[other], index.r_to[other])
-                if index.r_tx[other] != at or same != (index.r_ver[row], index.r_from[row], index.r_to[row]):
+            wanted = (index.r_ver[row], index.r_from[row], index.r_to[row])
+            for other in _written_at(index.rows_of[index.r_ent[row]], at, index.r_tx):
+                if (index.r_ver[other], index.r_from[other], index.r_to[other]) != wanted:
                     continue
                 if (now := self._row_now(other)) >= 0:  # one transaction may have opened it more than once
                     return now
@@ -193,10 +200,9 @@ class Undoing:
         if index.k_close[row] < 0:
             return row
         for at in self._undone_at(index.k_end[row]):
-            for other in index.rows_of_link[index.k_link[row]]:
-                same = (index.k_claim[other], index.k_from[other], index.k_to[other])
-                wanted = (index.k_claim[row], index.k_from[row], index.k_to[row])
-                if index.k_tx[other] != at or same != wanted:
+            wanted = (index.k_claim[row], index.k_from[row], index.k_to[row])
+            for other in _written_at(index.rows_of_link[index.k_link[row]], at, index.k_tx):
+                if (index.k_claim[other], index.k_from[other], index.k_to[other]) != wanted:
                     continue
                 if (now := self._link_row_now(other)) >= 0:
                     return now

@@ -1,0 +1,110 @@
+"""What was said last, kept from write to write, is what laying all that was ever said gives."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+
+import pytest
+
+import graphstore
+from graphstore import ConflictError, GraphStore, NotFoundError
+from graphstore.core.index.columns import Columns
+from graphstore.core.index.last_said import LastSaid, Said
+from graphstore.values.period import iso
+from tests.conftest import Clock, after
+
+pytestmark = pytest.mark.in_process("looks into the index")
+
+
+class _Failed(Exception):
+    pass
+
+
+def _joined(pieces: list[Said]) -> list[Said]:
+    found: list[Said] = []
+    for start, stop, ver in pieces:
+        if found and found[-1][1:] == (start, ver):
+            found[-1] = (found[-1][0], stop, ver)
+        else:
+            found.append((start, stop, ver))
+    return found
+
+
+def _same_as_anew(index: Columns) -> bool:
+    """Whether some of what is kept can be lifted; all of it is as if it were made anew."""
+    for ent, kept in index._said.items():
+        assert _joined(index._all_said(ent).pieces) == _joined(kept.pieces), index.names[ent]
+    return any(kept.under is not None for kept in index._said.values())
+
+
+def _span(rng: random.Random) -> dict[str, str]:
+    start = rng.randrange(60)
+    stop = start + rng.choice([1, 3, 10, 1_000])
+    return {"valid_from": after(start)} | ({} if stop > 500 else {"valid_to": after(stop)})
+
+
+def _act(store: GraphStore, rng: random.Random, number: int) -> None:
+    id = rng.choice(["one", "one", "one", "two"])
+    acts: list[Callable[[], object]] = [
+        lambda: store.revise(id, {"n": number}, **_span(rng)),
+        lambda: store.amend(id, {"n": number}, **_span(rng)),
+        lambda: store.retract(id, reason="wrong", **_span(rng)),
+        lambda: store.revise(id, {"n": number}),
+    ]
+    rng.choice(acts)()
+
+
+def _turn(store: GraphStore, clock: Clock, rng: random.Random, number: int, instants: list[str]) -> None:
+    clock.move(seconds=1)
+    what = rng.random()
+    if what < 0.35 and instants:
+        store.undo(rng.choice(instants[-4:]), reason="a slip")
+    elif what < 0.5:
+        with pytest.raises(_Failed), store.transaction():
+            _act(store, rng, number)
+            _act(store, rng, -number)
+            raise _Failed
+    elif what < 0.65:
+        with store.transaction():
+            _act(store, rng, number)
+            _act(store, rng, -number)
+    else:
+        _act(store, rng, number)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_kept_is_what_laying_all_anew_gives(seed: int) -> None:
+    rng, lifts = random.Random(seed), 0
+    with graphstore.open(":memory:", clock=(clock := Clock())) as store:
+        clock.move(days=2)
+        store.add_node("fact", {"n": 0}, id="one", valid_from=after(0))
+        store.add_node("fact", {"n": 0}, id="two", valid_from=after(0))
+        for n in range(80):
+            clock.move(seconds=1)
+            store.amend("one", {"n": n}, valid_from=after(n % 50), valid_to=after(n % 50 + 1))
+        index = store._core.index
+        instants: list[str] = []
+        for number in range(1, 250):
+            index.said(index.ids["one"])
+            with contextlib.suppress(ConflictError, NotFoundError, _Failed):
+                _turn(store, clock, rng, number, instants)
+            if not instants or iso(index.last_tx) != instants[-1]:
+                instants.append(iso(index.last_tx))
+            lifts += _same_as_anew(index)
+    assert lifts > 100
+
+
+def test_what_is_lifted_shows_what_lay_beneath() -> None:
+    said = LastSaid(under=True)
+    said.lay(0, 100, 1)
+    said.lay(10, 50, 2)
+    said.lay(20, 30, 3)
+    said.lift(2)
+
+    assert said.pieces == [(0, 10, 1), (10, 20, 1), (20, 30, 3), (30, 50, 1), (50, 100, 1)]
+
+    said.lift(3)
+
+    assert _joined(said.pieces) == [(0, 100, 1)]
