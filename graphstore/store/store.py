@@ -652,12 +652,11 @@ class Store(WholeStore):
         with trunk._core.lock:
             trunk._usable()
             record = trunk._found(name)
-            for line in self._lines[1:]:
-                if isinstance(line, Branch) and line.is_of(record):
-                    return line
-            made = Branch(trunk, record)
-            self._lines.append(made)
-            return made
+            there: Branch | None = trunk._in_use.get((record.name, record.made))
+            if there is None:
+                there = trunk._in_use[record.name, record.made] = Branch(trunk, record)
+                self._lines.append(there)
+            return there
 
     def _not_made(self, name: str) -> Branch:
         """What `branch` gives on a store that is read only: the branch that is there. Raises NotFoundError that says why none is made."""
@@ -746,7 +745,9 @@ class GraphStore(Store):
             record = self._found(name)
             gone = record.name
             children = [
-                each.name for each in self._core.index.branch_records.living() if each.parent is record
+                each.name
+                for each in self._core.index.branch_records.begun_from(record)
+                if each.deleted is None
             ]
             if children:
                 raise ConflictError(
@@ -755,7 +756,7 @@ class GraphStore(Store):
             with self._transact(None, None, None) as work:
                 work.branches.append(["delete_branch", gone])
                 work.op("delete_branch", gone, reason)
-            for line in self._lines[1:]:
+            if (line := self._in_use.get((record.name, record.made))) is not None:
                 line._follow_trunk(anew=False)
 
     @decides
@@ -832,8 +833,12 @@ class GraphStore(Store):
 
     def _index_of(self, record: BranchRecord) -> Index:
         """The index of a branch, deleted ones too."""
-        line = next((line for line in self._held() if line.is_of(record)), None)
-        return line._core.index if line else branch_index.build(self._core.index, self._core.journal, record)
+        line: Branch | None = self._in_use.get((record.name, record.made))
+        return (
+            line._core.index
+            if line is not None and line.is_loaded
+            else branch_index.build(self._core.index, self._core.journal, record)
+        )
 
     def _contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
         """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
@@ -999,6 +1004,7 @@ class Branch(Store):
         self._made = record.made
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
+        self._begun = trunk._begun
         self._waiting, self._handed = trunk._waiting, trunk._handed
         self._open, self._owner, self._too_big = None, 0, 0
         self._loaded_at = (-1, -1)
@@ -1058,7 +1064,7 @@ class Branch(Store):
         return record.transactions if record else 0, forgotten
 
     def _record(self) -> BranchRecord | None:
-        return next((record for record in self._trunk._core.index.branch_records if self.is_of(record)), None)
+        return self._trunk._core.index.branch_records.made(self.name, self._made)
 
     def is_of(self, record: BranchRecord) -> bool:
         """Whether this is that branch: a name may be used again."""
@@ -1084,7 +1090,7 @@ class Branch(Store):
         record = self._record()
         if record is None or record.deleted is not None:
             self._let_go(self._over())
-            self._lines.remove(self)
+            self._leave()
         elif self.is_loaded and (anew or self._loaded_at != self._written_by_now()):
             core = self._core
             with core.epoch.replaced():
@@ -1127,10 +1133,15 @@ class Branch(Store):
         """Release its index. The branch stays; `on(name)` of the trunk returns it again."""
         with self._writer, self._trunk._core.lock:
             self._refuse_open("close()")
-            if self in self._lines:
+            if self._trunk._in_use.get((self.name, self._made)) is self:
                 self._write_accesses()
                 self._let_go(f"branch {self.name!r} was closed. Get it again with on({self.name!r}).")
-                self._lines.remove(self)
+                self._leave()
+
+    def _leave(self) -> None:
+        """Be in use no more."""
+        self._trunk._in_use.pop((self.name, self._made), None)
+        self._lines.remove(self)
 
     def _let_go(self, why: str) -> None:
         self._closed = why

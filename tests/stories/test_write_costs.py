@@ -70,6 +70,28 @@ def kinds(size: int) -> GraphStore:
     return store
 
 
+def branched(size: int) -> GraphStore:
+    """So many branches in use."""
+    store = graphstore.open(":memory:", clock=Clock())
+    store.add_node("fact", {}, id="one")
+    for n in range(size):
+        store.branch(f"branch-{n}")
+    return store
+
+
+def outdone(size: int) -> GraphStore:
+    """One that so many superseded."""
+    store = graphstore.open(":memory:", clock=Clock())
+    with store.transaction():
+        for n in range(size):
+            store.add_node("fact", {}, id=f"next-{n}", valid_from=SINCE)
+        store.add_node("fact", {}, id="old", valid_from=SINCE)
+    with store.transaction():
+        for n in range(size):
+            store.supersede("old", by=f"next-{n}")
+    return store
+
+
 def undo(store: GraphStore, told: Node | Link) -> None:
     store.undo(told.tx_from, reason="a slip")
 
@@ -114,6 +136,13 @@ FLAT_VERBS: list[tuple[Callable[[int], GraphStore], str, Verb]] = [
     (layers, "revise what was confirmed", lambda store, new: store.revise("middle", {"n": new})),
     (layers, "link to a base", lambda store, new: store.link(fresh(store, new), "derived_from", "base").target_standing),
     (kinds, "define_kind", lambda store, new: store.define_kind(new)),
+    (kinds, "link", lambda store, new: store.link(fresh(store, new), "uses", fresh(store, f"{new}-to"))),
+    (branched, "branch", lambda store, new: store.branch(new)),
+    (branched, "delete_branch", lambda store, new: (store.branch(new), store.delete_branch(new))),
+    (branched, "on", lambda store, new: store.on("branch-5")),
+    (branched, "revise", lambda store, new: store.revise("one", {"n": new})),
+    (branched, "revise on a branch", lambda store, new: store.on("branch-5").revise("one", {"n": new})),
+    (outdone, "supersede", lambda store, new: store.supersede("old", by=fresh(store, new))),
     (deep, "revise from a day on", lambda store, new: store.revise("deep", {"n": new}, valid_from=after(40))),
     (deep, "amend a day", lambda store, new: store.amend("deep", {"n": new}, valid_from=after(60), valid_to=after(61))),
     (deep, "confirm", lambda store, new: store.confirm("deep", reason=new)),

@@ -61,6 +61,15 @@ class Mark(NamedTuple):
     seen: int = 0
 
 
+class _OfKinds(NamedTuple):
+    """What was read of the first so many custom kinds of link, and the last of them."""
+
+    many: int = 0
+    last: list[dict[str, Any]] = []
+    resting: Mapping[str, frozenset[str]] = RESTS
+    symmetric: frozenset[str] = SYMMETRIC
+
+
 class OutsideLinks(Protocol):
     """What a part of a store knows of the rest of it: how its own events stand by links to there."""
 
@@ -171,6 +180,7 @@ class Columns:
         self.o_author: list[str | None] = []
         self.transactions = 0
         self.kinds: list[dict[str, Any]] = []  # custom link kinds, in the order they were defined
+        self._kinds_read = _OfKinds()
         self.promoted: list[str] = []
         # settings of the store; the last of a name counts
         self.settings: list[dict[str, Any]] = []
@@ -348,19 +358,30 @@ class Columns:
     @property
     def resting(self) -> Mapping[str, frozenset[str]]:
         """The kinds of link by which one end rests on the other, each with the falls that shake it."""
-        if not self.kinds:
-            return RESTS
-        return {
-            **RESTS,
-            **{kind["name"]: frozenset(kind["rests"]) for kind in self.kinds if kind.get("rests")},
-        }
+        return self._of_kinds().resting if self.kinds else RESTS
 
     @property
     def symmetric(self) -> frozenset[str]:
         """The kinds of link that hold in both directions."""
-        if not self.kinds:
-            return SYMMETRIC
-        return SYMMETRIC.union(kind["name"] for kind in self.kinds if kind["symmetric"])
+        return self._of_kinds().symmetric if self.kinds else SYMMETRIC
+
+    def _of_kinds(self) -> _OfKinds:
+        """What links of the kinds there are do, custom ones too; read on from what was read before."""
+        found, kinds = self._kinds_read, self.kinds
+        if found.many == len(kinds) and kinds[-1:] == found.last:
+            return found
+        if kinds[found.many - 1 : found.many] != found.last:  # they were cut back, and grew otherwise
+            found = _OfKinds()
+        fresh = kinds[found.many :]
+        rests = {kind["name"]: frozenset(kind["rests"]) for kind in fresh if kind.get("rests")}
+        symmetric = [kind["name"] for kind in fresh if kind["symmetric"]]
+        self._kinds_read = found = _OfKinds(
+            found.many + len(fresh),
+            fresh[-1:] or found.last,
+            {**found.resting, **rests} if rests else found.resting,
+            found.symmetric.union(symmetric) if symmetric else found.symmetric,
+        )
+        return found
 
     def add_claim(
         self,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
+from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -98,7 +99,11 @@ class Runs:
 
     def perhaps(self, valid: Instant, tx: Instant, upto: Instant | None = None) -> list[int]:
         """The links that may hold at (valid, tx), or at an instant from there `upto` another, in order: all that do, and few others."""
-        links, found, at = self.links, list[int](), 0
+        return list(chain.from_iterable(self.one_by_one(valid, tx, upto)))
+
+    def one_by_one(self, valid: Instant, tx: Instant, upto: Instant | None = None) -> Iterator[list[int]]:
+        """The same, run by run: what is not asked for is not looked for."""
+        links, at = self.links, 0
         last = valid if upto is None else upto
         while at < len(links):
             level, size, skip = 0, BRANCHING, 0
@@ -108,9 +113,8 @@ class Runs:
                     break
                 level, skip, size = level + 1, size, size * BRANCHING
             if not skip:
-                found += links[at : at + BRANCHING]
+                yield links[at : at + BRANCHING]
             at += skip or BRANCHING
-        return found
 
     def forget(self, link: int) -> None:
         """Invalidate the hulls over a link whose rows changed."""

@@ -249,12 +249,15 @@ class Index(Followed):
     def _in_runs(
         self, ent: int, links: list[int], valid: Instant, tx: Instant, upto: Instant | None = None
     ) -> list[int]:
+        return self._runs_of(ent, links).perhaps(valid, tx, upto)
+
+    def _runs_of(self, ent: int, links: list[int]) -> Runs:
         there = self._runs.setdefault(ent, [])
         runs = next((each for each in there if each.links is links), None)
         if runs is None:
             runs = Runs(links, self._hull)
             there.append(runs)
-        return runs.perhaps(valid, tx, upto)
+        return runs
 
     def _parts(self, ent: int, links: list[int]) -> dict[str, list[int]]:
         """The links of a long list by their kinds."""
@@ -512,7 +515,9 @@ class Index(Followed):
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
         """Whether a supersession of the entity holds at (valid, tx)."""
-        for link in self.perhaps(self.successors, ent, valid, tx):
+        links = self.successors.get(ent, [])
+        few = len(links) <= _FEW
+        for link in links if few else chain.from_iterable(self._runs_of(ent, links).one_by_one(valid, tx)):
             if self.find_link(link, valid, tx) >= 0:
                 return True
         return self._outside is not None and self._outside.is_superseded(ent, valid, tx)

@@ -55,6 +55,9 @@ class BranchRecords:
 
     def __init__(self) -> None:
         self._all: list[BranchRecord] = []
+        self._last: dict[str, BranchRecord] = {}  # of each name the one made last
+        self._made: dict[tuple[str, Instant], BranchRecord] = {}
+        self._begun_from: dict[tuple[str, Instant], list[BranchRecord]] = {}
 
     def __iter__(self) -> Iterator[BranchRecord]:
         return iter(self._all)
@@ -69,10 +72,15 @@ class BranchRecords:
 
     def find(self, name: str) -> BranchRecord | None:
         """The branch of that name made last, deleted or not."""
-        return next((record for record in reversed(self._all) if record.name == name), None)
+        return self._last.get(name)
+
+    def made(self, name: str, at: Instant) -> BranchRecord | None:
+        """The branch of that name that was made at an instant: a name may be used again."""
+        return self._made.get((name, at))
 
     def saved(self) -> list[list[Any]]:
         """All of them as plain lists."""
+        number = {id(each): n for n, each in enumerate(self._all)}
         return [
             [
                 each.name,
@@ -83,7 +91,7 @@ class BranchRecords:
                 each.last,
                 each.merged,
                 each.deleted,
-                None if each.parent is None else self._all.index(each.parent),
+                None if each.parent is None else number[id(each.parent)],
                 each.pulled,
                 each.covered,
             ]
@@ -105,9 +113,16 @@ class BranchRecords:
         """Those that were not deleted."""
         return [record for record in self._all if record.deleted is None]
 
+    def begun_from(self, record: BranchRecord) -> list[BranchRecord]:
+        """The branches that began from a branch, deleted ones too."""
+        return self._begun_from.get((record.name, record.made), [])
+
     def add(self, record: BranchRecord) -> None:
         """Add a branch."""
+        if record.parent is not None:
+            self._begun_from.setdefault((record.parent.name, record.parent.made), []).append(record)
         self._all.append(record)
+        self._last[record.name] = self._made[record.name, record.made] = record
 
     def note(self, changes: list[list[Any]], tx: Instant) -> None:
         """Record that branches were made, merged or deleted, or took over what the trunk had."""

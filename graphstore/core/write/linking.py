@@ -137,8 +137,8 @@ class Linking:
         index = self.index
         first = index.start(old, self.work.tx)
         starts = [] if first is None else [first]
-        for link in index.successors.get(old, ()):
-            if index.l_src[link] == new:
+        for link in min(index.successors.get(old, ()), index.out.get(new, ()), key=len):
+            if index.l_kind[link] == "supersedes" and (index.l_src[link], index.l_tgt[link]) == (new, old):
                 starts += [begun for _, begun, _ in index.taken.get(link, ())]
         return [min(starts)] if starts else []
 

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from graphstore.core.folder import folder
 from graphstore.core.index.gc_pause import no_collecting
@@ -158,6 +158,10 @@ class Writer(Reader):
         self._named = "the trunk"
         self._anew = False  # the journal is to be read again from its beginning
         self._lines: list[Writer] = [self]  # the trunk, then the branches in use
+        # the branches in use, by name and when each was made
+        self._in_use: dict[tuple[str, Instant], Any] = {}
+        # the line on which a transaction was begun last: none is open on another
+        self._begun: list[Writer] = []
         self.notices: list[str] = []
         self._ending: list[Callable[[], None]] = []
         journal = place.open_journal(durability)
@@ -445,6 +449,7 @@ class Writer(Reader):
                     self._owner = threading.get_ident()
                     given = self._trying or self._again()
                     tx = given or self._chosen_tx(at, early)
+                    self._begun[:] = [self]
                     self._open = work = Transaction(core.index, core.pending, tx, author, reason)
                     while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
                         work.tx = self._chosen_tx(at, early)
@@ -783,7 +788,7 @@ class Writer(Reader):
 
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
-        for line in self._lines:
+        for line in self._begun:
             if line._open is not None:
                 where = "" if line is self else f" of {line._named}"
                 raise InvalidError(f"{what} inside transaction(){where}. Leave the block first.")
@@ -864,7 +869,7 @@ class Writer(Reader):
         if size <= max(kept["bytes"], self._too_big):
             return
         with self._writer:
-            if core.closed or self._waiting.grouping or any(line._open is not None for line in self._lines):
+            if core.closed or self._waiting.grouping or any(line._open is not None for line in self._begun):
                 return
             why = f"the journal passed {kept['bytes']} bytes"
             try:
@@ -899,7 +904,7 @@ class Writer(Reader):
         with self._writer, core.lock:
             if not (core.stuck and (self.read_only or shared)):
                 self._usable()
-            if not (self.read_only or shared) or any(line._open is not None for line in self._lines):
+            if not (self.read_only or shared) or any(line._open is not None for line in self._begun):
                 return 0
             before = core.index.transactions
             try:
