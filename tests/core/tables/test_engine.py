@@ -263,7 +263,7 @@ def test_a_null_that_would_end_the_process_is_refused(people: Engine, cypher: st
         ("RETURN 1 IN CAST(NULL AS INT64[]) AS x", {}, None),
         ("RETURN list_sum(CAST($some AS INT64[])) AS x", {"some": None}, None),
         ("RETURN 1 IN ([1] + $some) AS x", {"some": None}, None),
-        ("RETURN $some IS NULL OR 1 = $some AS x", {"some": None}, True),
+        ("RETURN $some IS NULL AS x", {"some": None}, True),
         ("WITH {label: NULL} AS m RETURN m.label AS x", {}, None),
     ],
 )
