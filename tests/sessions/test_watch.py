@@ -354,7 +354,8 @@ def test_an_end_from_outside_leaves_everything_committed(
 
     told = process.communicate(timeout=30)[1]
     assert (sign == signal.SIGINT) == (b"what was committed is kept" in told), told
-    assert (130 if sign == signal.SIGINT else 0) == process.returncode
+    # interrupted while it runs a text, such as that of a dataclass, Python ends by the signal itself: shells say 130 of both
+    assert process.returncode in ((130, -signal.SIGINT) if sign == signal.SIGINT else (0,))
     assert 2 == len(segments(path))
 
 
