@@ -80,15 +80,9 @@ class Rows:
     # ------------------------------------------------------------------ entities
 
     def entities(
-        self,
-        events: bool,
-        kind: str | None = None,
-        key: str | None = None,
-        scope: str | None = None,
-        tag: str | None = None,
+        self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
     ) -> Iterator[int]:
-        """Every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known.
-        A tag leaves none out here."""
+        """Every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known."""
         index = self.index
         known = bisect_right(index.born, self.tx)
         if key is None and kind is None and scope is None:
@@ -100,6 +94,15 @@ class Rows:
         there = chain.from_iterable(index.slots.get((slot, each), ()) for each in scopes)
         found = sorted(ent for ent in there if ent < known and not events)
         return iter(found if kind is None else [ent for ent in found if index.kind[ent] == kind])
+
+    def nodes(self, kind: str | None, key: str | None, scope: str | None, tag: str | None) -> Iterable[int]:
+        """As `entities`, the nodes; with a tag perhaps no others than may have it."""
+        some = None if tag is None or key is not None else self.tagged(tag, kind, scope)
+        return self.entities(False, kind, key, scope) if some is None else some
+
+    def tagged(self, tag: str, kind: str | None, scope: str | None) -> list[int] | None:
+        """The nodes known here that may have a tag, where looking them up costs less than looking at each; None: look at each."""
+        return None
 
     def of_kinds(self, kinds: Iterable[str], events: bool) -> list[int]:
         """Every node (or every event) of some kinds (or types) known here, in the order they were first known."""
@@ -239,7 +242,7 @@ class Rows:
         index, valid, tx = self.index, self.valid, self.tx
         find, kinds, keys, scopes, born = index.find, index.kind, index.key, index.scope, index.born
         reads = content or tag is not None
-        for ent in self.entities(events, kind, key, scope, tag):
+        for ent in self.entities(True, kind, key, scope) if events else self.nodes(kind, key, scope, tag):
             row = find(ent, valid, tx)
             if row < 0:
                 continue

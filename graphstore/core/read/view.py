@@ -439,7 +439,7 @@ class Reader(Painted):
         said = {} if content is None else json_object("content", content)
         sight = self._sight()
         found = []
-        for ent in sight.entities(False, kind, key, scope, tag):
+        for ent in sight.nodes(kind, key, scope, tag):
             row = sight.find(ent)
             if row >= 0:
                 node = sight.node(row, sight.upright(ent))
