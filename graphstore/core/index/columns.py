@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from graphstore.core.index.hulls import Blocks, Parts, Runs
-from graphstore.core.index.last_said import LastSaid, Said
+from graphstore.core.index.latest_versions import LatestVersions, Said
 from graphstore.core.index.members import Members
 from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import owned
@@ -134,7 +134,7 @@ class Columns:
         self._init_changes()
         self._init_seen()
         self._init_operations()
-        self._said: dict[int, LastSaid] = {}
+        self._said: dict[int, LatestVersions] = {}
         self._held: dict[tuple[str, str], list[int]] = {}  # what long slots hold now, by valid_from
         self._blocks: dict[int, Blocks] = {}
         self._runs: dict[int, list[Runs]] = {}  # entity -> runs of its long lists of links
@@ -467,7 +467,7 @@ class Columns:
             self.undone_by.setdefault(undone, []).append(op)
             for ent in range(bisect_left(self.born, undone), bisect_right(self.born, undone)):
                 self.falls(ent, self.o_tx[op], refuted=True)
-            self.said_otherwise(undone)
+            self.undo_changed(undone)
 
     def believed_op(self, op: int, tx: Instant) -> bool:
         """Whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
@@ -557,40 +557,40 @@ class Columns:
         """What was said of an entity last, over each period of which anything was ever said, whether it is believed or not; in order."""
         found = self._said.get(ent)
         if found is None:
-            found = self._said[ent] = self._all_said(ent)
+            found = self._said[ent] = self._latest_of(ent)
         return found.pieces
 
-    def _all_said(self, ent: int) -> LastSaid:
+    def _latest_of(self, ent: int) -> LatestVersions:
         rows = self.rows_of[ent]
-        found = LastSaid(under=len(rows) > _FEW)
+        found = LatestVersions(reversible=len(rows) > _FEW)
         if len(rows) == 1 and ent not in self.ghosts and not self.undone_by:
-            found.lay(self.r_from[rows[0]], self.r_to[rows[0]], self.r_ver[rows[0]])
+            found.write(self.r_from[rows[0]], self.r_to[rows[0]], self.r_ver[rows[0]])
             return found
         every = [(self.v_op[ver], start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
         for row in rows:
             ver = self.r_ver[row]
             every.append((self.v_op[ver], self.r_from[row], self.r_to[row], ver))
-        self._lay_all(found, every)
+        self._write_all(found, every)
         return found
 
-    def _lay_all(self, found: LastSaid, every: list[tuple[int, Instant, Instant, int]]) -> None:
-        """Lay what was said in the order of the operations, each version over all of its periods."""
+    def _write_all(self, found: LatestVersions, every: list[tuple[int, Instant, Instant, int]]) -> None:
+        """Write versions in the order of the operations, each over all of its periods."""
         spans: dict[int, list[Period]] = {}
         for _, start, stop, ver in sorted(every):
             spans.setdefault(ver, []).append((start, stop))
         for ver, periods in spans.items():
             if not self.undone_by or self.believed_op(self.v_op[ver], OPEN - 1):
                 for start, stop in coalesce(periods) if len(periods) > 1 else periods:
-                    found.lay(start, stop, ver)
+                    found.write(start, stop, ver)
 
     def say(self, ent: int, ver: int, period: Period) -> None:
         """Note that a version was said over a period."""
         found = self._said.get(ent)
         if found is not None:
-            found.lay(*period, ver)
+            found.write(*period, ver)
 
-    def say_rows(self, rows: Iterable[int], first: int) -> None:
-        """Note what the rows that a transaction left say: those of its versions, which are from number `first` on."""
+    def write_latest(self, rows: Iterable[int], first: int) -> None:
+        """Write the rows that a transaction left: those of its versions, which are from number `first` on."""
         every: dict[int, list[tuple[int, Instant, Instant, int]]] = {}
         for row in rows:
             ver, ent = self.r_ver[row], self.r_ent[row]
@@ -598,44 +598,44 @@ class Columns:
                 said = (self.v_op[ver], self.r_from[row], self.r_to[row], ver)
                 every.setdefault(ent, []).append(said)
         for ent, of in every.items():
-            self._lay_all(self._said[ent], of)
+            self._write_all(self._said[ent], of)
 
-    def unsay(self, ent: int, first: int) -> None:
-        """Forget that the versions of an entity from number `first` on, which are all that was said since, were said."""
+    def remove_versions(self, ent: int, first: int) -> None:
+        """Remove the versions of an entity from number `first` on, which are all that were written since."""
         found = self._said.get(ent)
         if found is None:
             return
-        if found.under is None:
+        if found.replaced is None:
             del self._said[ent]
             return
         versions = self.versions_of[ent]
         for ver in reversed(versions[bisect_left(versions, first) :]):
-            found.drop(ver)
+            found.remove(ver)
 
-    def said_otherwise(self, tx: Instant) -> None:
-        """Note that what a transaction said counts no more, or again."""
+    def undo_changed(self, tx: Instant) -> None:
+        """Note that what a transaction wrote counts no more, or again."""
         todo = [tx] if self._said else []
         while todo:
             of = todo.pop()
             at = bisect_left(self.t_tx, of)
             if at < len(self.t_tx) and self.t_tx[at] == of:
                 for ver in range(self.t_ver[at - 1] if at else 0, self.t_ver[at]):
-                    self._say_otherwise(ver, of)
+                    self._recount(ver, of)
             for op in range(bisect_left(self.o_tx, of), bisect_right(self.o_tx, of)):
                 if self.o_verb[op] == UNDO:
                     todo.append(instant(self.o_subject[op]))
 
-    def _say_otherwise(self, ver: int, tx: Instant) -> None:
-        """Lift a version that counts no more; lay one that counts again. What was said of its entity is forgotten where that is not plain."""
+    def _recount(self, ver: int, tx: Instant) -> None:
+        """Hide a version that counts no more; write one that counts again. What is kept of its entity is dropped where that is not plain."""
         ent, op = self.v_ent[ver], self.v_op[ver]
         found = self._said.get(ent)
         if found is None:
             return
-        if found.under is None or ent in self.ghosts:
+        if found.replaced is None or ent in self.ghosts:
             del self._said[ent]
             return
         if not self.believed_op(op, OPEN - 1):
-            found.lift(ver)
+            found.hide(ver)
             return
         rows = self.rows_of[ent]
         written = rows[bisect_left(rows, tx, key=self.r_tx.__getitem__) : bisect_right(rows, tx, key=self.r_tx.__getitem__)]  # fmt: skip
@@ -645,7 +645,7 @@ class Columns:
             if any(self.v_op[over] > op for _, _, over in found.between(start, stop)):
                 del self._said[ent]
                 return
-            found.lay(start, stop, ver)
+            found.write(start, stop, ver)
 
     def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
         """The periods over which each version since `mark` was said last, without those of rows that an open transaction will keep."""

@@ -117,7 +117,7 @@ def _apply(index: Followed, head: Head, places: Places, lies: tuple[int, int]) -
         if head.get("more") or (index._applying is not None and index._applying.ops < first_op):
             index._said.clear()
         else:
-            index.say_rows(range(first_row, len(index.r_ent)), first_ver)
+            index.write_latest(range(first_row, len(index.r_ent)), first_ver)
     if not head.get("more"):
         index.seal(tx)
 

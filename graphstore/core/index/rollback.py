@@ -104,7 +104,7 @@ def cut_back(index: Columns, mark: Mark) -> None:
     """Cut every column back to `mark`, and what leads to its rows: what is cut alone is looked at, since each refused verb comes here."""
     before, described = index.lengths(), set(index.v_ent[mark.versions :])
     for ent in described if index._said else ():
-        index.unsay(ent, mark.versions)
+        index.remove_versions(ent, mark.versions)
         if ent in index.ghosts or ent >= mark.entities:
             index._said.pop(ent, None)
     _undo_turns(index, mark)
@@ -142,7 +142,7 @@ def cut_back(index: Columns, mark: Mark) -> None:
     for column in (index.o_tx, index.o_pos, index.o_len, index.o_verb, index.o_subject, index.o_author):
         del column[mark.ops :]
     for tx in undone:
-        index.said_otherwise(tx)
+        index.undo_changed(tx)
     if before.entities > mark.entities:
         index._sorted.clear()
     if before.links > mark.links:
@@ -156,7 +156,7 @@ def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequenc
     """Keep of the rows and versions since `mark` only these, in order, and no closing of a row since. What they are of stays."""
     said = [ent for ent in set(index.v_ent[mark.versions :]) if ent in index._said]
     for ent in said:
-        index.unsay(ent, mark.versions)
+        index.remove_versions(ent, mark.versions)
     numbered, named = dict(zip(rows, count(mark.rows))), dict(zip(versions, count(mark.versions)))
     for ent in set(index.r_ent[mark.rows :]):
         _cut(index.rows_of[ent], mark.rows)
@@ -190,7 +190,7 @@ def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequenc
     for kept_of in (index._held, index._grounds):
         kept_of.clear()
     if said:
-        index.say_rows(range(mark.rows, len(index.r_ent)), mark.versions)
+        index.write_latest(range(mark.rows, len(index.r_ent)), mark.versions)
 
 
 def _cut(numbers: list[int], first: int) -> None:

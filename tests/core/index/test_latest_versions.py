@@ -11,7 +11,7 @@ import pytest
 import graphstore
 from graphstore import ConflictError, GraphStore, NotFoundError
 from graphstore.core.index.columns import Columns
-from graphstore.core.index.last_said import LastSaid, Said
+from graphstore.core.index.latest_versions import LatestVersions, Said
 from graphstore.values.period import iso
 from tests.conftest import Clock, after
 
@@ -35,8 +35,8 @@ def _joined(pieces: list[Said]) -> list[Said]:
 def _same_as_anew(index: Columns) -> bool:
     """Whether some of what is kept can be lifted; all of it is as if it were made anew."""
     for ent, kept in index._said.items():
-        assert _joined(index._all_said(ent).pieces) == _joined(kept.pieces), index.names[ent]
-    return any(kept.under is not None for kept in index._said.values())
+        assert _joined(index._latest_of(ent).pieces) == _joined(kept.pieces), index.names[ent]
+    return any(kept.replaced is not None for kept in index._said.values())
 
 
 def _span(rng: random.Random) -> dict[str, str]:
@@ -97,14 +97,14 @@ def test_what_is_kept_is_what_laying_all_anew_gives(seed: int) -> None:
 
 
 def test_what_is_lifted_shows_what_lay_beneath() -> None:
-    said = LastSaid(under=True)
-    said.lay(0, 100, 1)
-    said.lay(10, 50, 2)
-    said.lay(20, 30, 3)
-    said.lift(2)
+    said = LatestVersions(reversible=True)
+    said.write(0, 100, 1)
+    said.write(10, 50, 2)
+    said.write(20, 30, 3)
+    said.hide(2)
 
     assert said.pieces == [(0, 10, 1), (10, 20, 1), (20, 30, 3), (30, 50, 1), (50, 100, 1)]
 
-    said.lift(3)
+    said.hide(3)
 
     assert _joined(said.pieces) == [(0, 100, 1)]
