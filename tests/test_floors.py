@@ -23,6 +23,7 @@ FLOORS = [
     "chat_client",
     "values",
     "core/journal",
+    "ledger",
     "core/index",
     "core/folder",
     "core/tables",

@@ -54,17 +54,32 @@ class Moves(NamedTuple):
         return pos + self.shifts[bisect_right(self.starts, pos)]
 
 
-_CAREFULLY = (
-    os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_WAYS_OUT = {
+    errno.ENOSPC: "Free some space, and open it again.",
+    errno.EDQUOT: "Free some space, and open it again.",
+    errno.EMFILE: "Too many files are open in this process: close some or raise its limit (ulimit -n), and open it again.",
+    errno.ENFILE: "Too many files are open on this machine: close some, and open it again.",
+    errno.EACCES: "Give this user the right to it, and open it again.",
+    errno.EPERM: "Give this user the right to it, and open it again.",
+}
+
+
+def way_out(error: OSError) -> str:
+    """What the user can do about an error of the system in opening a store."""
+    return _WAYS_OUT.get(error.errno or 0, "Mend that, and open it again.")
+
+
+_CAREFULLY = sum(
+    getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
 )
 
 
-def open_plain(name: Path, flags: int, *, alone: bool = False) -> int:
-    """Open a plain file of a store's folder; with `O_CREAT` it is made when missing. Raises OSError for a link, a pipe, a device or a folder,
-    and with `alone` for a file that has another name too.
+def open_plain(name: Path, flags: int, *, alone: bool = False, mode: int = 0o644) -> int:
+    """Open a plain file of a store's folder; with `O_CREAT` it is made when missing, with these rights. Raises OSError for a link, a pipe, a device or a
+    folder, and with `alone` for a file that has another name too.
     """
     try:
-        fd = os.open(name, flags | _CAREFULLY, 0o644)
+        fd = os.open(name, flags | _CAREFULLY, mode)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise _no_plain(name, error.errno) from None
@@ -79,6 +94,18 @@ def open_plain(name: Path, flags: int, *, alone: bool = False) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def check_plain(name: Path) -> None:
+    """Raise OSError for what has that name, if it is a link, no plain file or has another name too: for files that somebody else's code opens."""
+    try:
+        found = name.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise _no_plain(name, errno.EINVAL)
+    if found.st_nlink > 1:
+        raise OSError(errno.EMLINK, "is a hard link: the file has another name too. Remove one", str(name))
 
 
 def _no_plain(name: Path, number: int) -> OSError:

@@ -1,0 +1,492 @@
+"""Gives the writers of a store their turn: the threads of a process, and the processes of a machine.
+
+Threads queue in their process first, in order of arrival. The thread whose turn it is then locks a file. The operating system ends that lock with
+the process, so a killed writer stops nobody. Waiting costs no polling: a helper thread blocks in the operating system's lock, and unlocks the file
+again if the lock arrives when nobody waits for it any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from weakref import WeakSet, WeakValueDictionary
+
+from graphstore.core.journal.files import open_plain, plain_bytes, way_out
+from graphstore.errors import EngineError, LockedError
+from graphstore.values.text import line
+
+PARKING = 5.0  # seconds that a helper thread without work stays
+_FAR = 1 << 30  # offset of the byte that is locked on Windows, where locked bytes cannot be read
+
+if sys.platform == "win32":
+    import ctypes
+    import msvcrt
+    from ctypes import wintypes
+
+    _EXCLUSIVE, _AT_ONCE, _IS_LOCKED = 2, 1, 33
+
+    class _Overlapped(ctypes.Structure):
+        _fields_ = [
+            ("internal", ctypes.c_void_p),
+            ("internal_high", ctypes.c_void_p),
+            ("offset", wintypes.DWORD),
+            ("offset_high", wintypes.DWORD),
+            ("event", wintypes.HANDLE),
+        ]
+
+    _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    _kernel.LockFileEx.argtypes = [
+        wintypes.HANDLE,
+        wintypes.DWORD,
+        wintypes.DWORD,
+        wintypes.DWORD,
+        wintypes.DWORD,
+        ctypes.POINTER(_Overlapped),
+    ]
+    _kernel.UnlockFileEx.argtypes = [
+        wintypes.HANDLE,
+        wintypes.DWORD,
+        wintypes.DWORD,
+        wintypes.DWORD,
+        ctypes.POINTER(_Overlapped),
+    ]
+
+    def _lock(fd: int, flags: int) -> bool:
+        place = _Overlapped(offset=_FAR)
+        if _kernel.LockFileEx(msvcrt.get_osfhandle(fd), flags, 0, 1, 0, ctypes.byref(place)):
+            return True
+        error = ctypes.get_last_error()
+        if flags & _AT_ONCE and error == _IS_LOCKED:
+            return False
+        raise ctypes.WinError(error)
+
+    def try_lock(fd: int) -> bool:
+        return _lock(fd, _EXCLUSIVE | _AT_ONCE)
+
+    def _wait_lock(fd: int) -> None:
+        _lock(fd, _EXCLUSIVE)
+
+    def _unlock(fd: int) -> None:
+        place = _Overlapped(offset=_FAR)
+        _kernel.UnlockFileEx(msvcrt.get_osfhandle(fd), 0, 1, 0, ctypes.byref(place))
+
+else:
+    try:
+        import fcntl
+    except ImportError:  # a platform without flock: the threads of one process still take turns
+        fcntl = None  # type: ignore[assignment]
+
+    def try_lock(fd: int) -> bool:
+        """Lock a file if nobody has it locked. Raises OSError."""
+        if fcntl is not None:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
+
+    def _wait_lock(fd: int) -> None:
+        """Lock a file, and wait as long as that takes. Raises OSError."""
+        if fcntl is not None:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+
+    def _unlock(fd: int) -> None:
+        """Unlock a file. Does nothing if it is not locked through `fd`."""
+        if fcntl is not None:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+class WriteLock:
+    """Gives one thread of one process at a time the right to write.
+
+    All locks of a process on one file share a queue. A forked child holds none of the locks of its parent.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Open the lock file, and make it if it is missing. Raises EngineError."""
+        self.file = file.absolute()
+        self._name = str(self.file)
+        self._held = False
+        self._closed = False
+        self._identity: tuple[int, int] | None = None
+        self._fd: int | None = None
+        self._helper: _Helper | None = None
+        real = os.path.normcase(self.file.parent.resolve() / file.name)
+        with _guard:
+            self._fd = self._open()
+            queue = _queues.get(real)
+            if queue is None:
+                queue = _queues[real] = _Queue()
+            self._queue = queue
+            _locks.add(self)
+
+    @property
+    def held(self) -> bool:
+        """Return True while a thread of this process holds this lock."""
+        return self._held
+
+    def acquire(self, timeout: float) -> None:
+        """Wait for the turn to write, at most `timeout` seconds.
+
+        Raises LockedError when the time is over, and EngineError when the lock file cannot be locked, or was removed or replaced since this lock opened it.
+        Raises RuntimeError when this thread holds the lock already.
+        """
+        thread = threading.get_ident()
+        if self._queue.owner == thread:
+            raise RuntimeError(f"this thread holds {self.file} already. Release it first.")
+        deadline = time.monotonic() + timeout
+        try:
+            if not self._queue.enter(self, thread, timeout):
+                raise self._refused(timeout, here=True)
+            if not self._lock_file(deadline):
+                raise self._refused(timeout)
+            self._check_place()
+            self._sign()
+            self._held = True
+        except BaseException:
+            self._give_up(thread)
+            raise
+
+    def release(self) -> None:
+        """Let the next writer write. Does nothing if this thread does not hold the lock, as in a child forked while it did."""
+        thread = threading.get_ident()
+        if self._queue.owner == thread and self._queue.lock is self:
+            self._give_up(thread)
+
+    def close(self) -> None:
+        """Release the lock, if this thread holds it, and close the file. If another thread holds it, its release closes the file."""
+        self._closed = True
+        self.release()
+        with _guard:
+            self.close_if_idle()
+
+    def _lock_file(self, deadline: float) -> bool:
+        """Lock the file until the deadline. Only the thread whose turn it is calls this."""
+        if self._closed:
+            raise EngineError(f"{self.file} is closed. Open the store again to write.", outcome="not kept")
+        if self._fd is None:  # closed for a fork
+            with _guard:
+                self._fd = self._open()
+        try:
+            if not (self._helper is not None and self._helper.working) and try_lock(self._fd):
+                return True
+            return self._wait(self._fd, deadline)
+        except OSError as error:
+            raise EngineError(
+                f"cannot lock {self.file}: {error.strerror}. Nothing was written. {way_out(error)}",
+                outcome="not kept",
+            ) from error
+
+    def _wait(self, fd: int, deadline: float) -> bool:
+        """Wait until the helper has locked the file, or until the deadline. Raises OSError."""
+        with _guard:
+            if self._helper is None or self._helper.ended:
+                self._helper = _Helper(self._arrived_late)
+                try:
+                    self._helper.start()
+                except RuntimeError as error:
+                    self._helper = None
+                    raise EngineError(
+                        f"cannot wait for {self.file}: {error}. Try again later.", outcome="not kept"
+                    ) from error
+            helper = self._helper
+            helper.want(fd)
+        if not helper.arrived.acquire(timeout=_allowed(deadline - time.monotonic())):
+            with _guard:
+                if helper.working:
+                    helper.wanted = False
+                    return False
+        if helper.error is not None:
+            raise helper.error
+        return True
+
+    def _arrived_late(self, fd: int) -> None:
+        """Unlock a file that was locked after the last thread stopped waiting. The caller has the guard."""
+        _unlock(fd)
+        if self._closed:
+            self.close_if_idle()
+
+    def _give_up(self, thread: int) -> None:
+        """Unlock the file and pass the turn on, or stop waiting for it. An interrupt in the middle does not leave the lock held."""
+        try:
+            self._pass_on(thread)
+        except KeyboardInterrupt:
+            self._pass_on(thread)
+            raise
+
+    def _pass_on(self, thread: int) -> None:
+        """Do what `_give_up` promises. It may be repeated after an interrupt."""
+        with _guard:
+            try:
+                if self._queue.owner == thread:
+                    self._held = False
+                    if self._helper is not None and self._helper.working:
+                        self._helper.wanted = False
+                    elif self._fd is not None:
+                        _unlock(self._fd)
+            finally:
+                self._queue.leave(thread)
+            if self._closed:
+                self.close_if_idle()
+
+    def close_if_idle(self) -> None:
+        """Close the file unless a thread of this process has it locked or waits for it. The caller has the guard."""
+        waits = self._helper is not None and self._helper.working
+        if self._fd is not None and self._queue.lock is not self and not waits:
+            fd, self._fd = self._fd, None
+            os.close(fd)
+
+    def forget(self) -> None:
+        """Give up, in a forked child, what belongs to its parent. Closing the copy of a descriptor does not unlock the parent's file."""
+        if self._fd is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._fd)
+        self._fd, self._helper, self._held = None, None, False
+        self._queue.empty()
+
+    def _open(self) -> int:
+        """Open the file; the first time make it if it is missing. Raises EngineError, also when the file is not the one that was opened first."""
+        create = 0 if self._identity else os.O_CREAT
+        try:
+            fd = open_plain(self.file, os.O_RDWR | create, alone=True, mode=0o600)
+        except FileNotFoundError as error:
+            if self._identity:
+                raise self._moved() from error
+            raise self._not_opened(error) from error
+        except OSError as error:
+            raise self._not_opened(error) from error
+        found = os.fstat(fd)
+        identity = found.st_dev, found.st_ino
+        if self._identity not in (None, identity):
+            os.close(fd)
+            raise self._moved()
+        self._identity = identity
+        return fd
+
+    def _not_opened(self, error: OSError) -> EngineError:
+        return EngineError(
+            f"cannot open {self.file}: {error.strerror}. Nothing was written. {way_out(error)}",
+            outcome="not kept",
+        )
+
+    def _check_place(self) -> None:
+        """Raise EngineError when the name of the file leads to another file, or to none: its folder was moved or removed."""
+        try:
+            found = os.lstat(self._name)
+        except OSError as error:
+            raise self._moved() from error
+        if self._identity != (found.st_dev, found.st_ino):
+            raise self._moved()
+
+    def _moved(self) -> EngineError:
+        return EngineError(
+            f"{self.file} was moved, removed or replaced after this process had opened it. Nothing was written. Open the store again where it is now.",
+            outcome="not kept",
+        )
+
+    def _sign(self) -> None:
+        """Write into the file who holds it. A disk that refuses this is no obstacle: the signature only helps people."""
+        assert self._fd is not None
+        try:
+            if _read(self._fd) != _signature:
+                _write(self._fd, _signature)
+                os.ftruncate(self._fd, len(_signature))
+        except OSError:  # suppress() would cost a tenth of an acquisition
+            pass
+
+    def _refused(self, timeout: float, *, here: bool = False) -> LockedError:
+        folder = self.file.parent
+        if here:
+            who = f"another thread of this process (pid {os.getpid()})"
+        else:
+            try:
+                holder = plain_bytes(self.file)[:200].decode(errors="replace").strip() or "unknown"
+            except OSError:
+                holder = "unknown"
+            who = f"another process ({holder}{command(holder)})"
+        return LockedError(
+            f"{folder} is being written by {who}, and was for {max(timeout, 0):g} seconds. Write again later or with a longer timeout, or end that writer.",
+            outcome="not kept",
+        )
+
+
+class _Turn:
+    """The place of a waiting thread in a queue."""
+
+    __slots__ = ("come", "lock", "thread")
+
+    def __init__(self, lock: WriteLock, thread: int) -> None:
+        self.lock, self.thread = lock, thread
+        self.come = threading.Lock()
+        self.come.acquire()
+
+
+class _Queue:
+    """Gives the threads of this process their turns at one file, in order of arrival."""
+
+    def __init__(self) -> None:
+        self.empty()
+
+    def empty(self) -> None:
+        """Forget every thread."""
+        self.owner = 0  # of the thread whose turn it is; 0 if it is nobody's
+        self.lock: WriteLock | None = None  # the one that the owner locks
+        self.waiting: deque[_Turn] = deque()
+
+    def enter(self, lock: WriteLock, thread: int, timeout: float) -> bool:
+        """Wait for the turn of this thread. On an exception the caller calls `leave`."""
+        with _guard:
+            if not self.owner and not self.waiting:
+                self.owner, self.lock = thread, lock
+                return True
+            turn = _Turn(lock, thread)
+            self.waiting.append(turn)
+        turn.come.acquire(timeout=_allowed(timeout))
+        with _guard:
+            if self.owner or self.waiting[0] is not turn:
+                return False
+            self.owner, self.lock = thread, lock
+            self.waiting.popleft()
+            return True
+
+    def leave(self, thread: int) -> None:
+        """End the turn of this thread, or its waiting, and wake the next one. May be repeated: an interrupt can come at any point."""
+        with _guard:
+            if self.owner == thread:
+                self.owner, self.lock = 0, None
+            if self.waiting:
+                for turn in list(self.waiting):
+                    if turn.thread == thread:
+                        self.waiting.remove(turn)
+                if not self.owner and self.waiting and self.waiting[0].come.locked():
+                    self.waiting[0].come.release()
+
+
+class _Helper(threading.Thread):
+    """Blocks in the operating system's lock in place of a thread that must be able to stop waiting. All fields are guarded."""
+
+    def __init__(self, arrived_late: Callable[[int], None]) -> None:
+        super().__init__(name="graphstore-write-lock", daemon=True)
+        self.working = False  # whether it blocks, or is about to
+        self.wanted = False  # whether a thread waits for what it does
+        self.ended = False
+        self.error: OSError | None = None
+        self.arrived = threading.Lock()
+        self._arrived_late = arrived_late
+        self._fd = -1
+        self._begin = threading.Lock()
+        self._begin.acquire()
+
+    def want(self, fd: int) -> None:
+        """Lock this file; if the helper still waits for it on behalf of a thread that stopped waiting, go on with that."""
+        self.wanted = True
+        if not self.working:
+            self.arrived = threading.Lock()
+            self.arrived.acquire()
+            self.error, self._fd, self.working = None, fd, True
+            self._begin.release()
+
+    def run(self) -> None:
+        while self._has_work():
+            error: OSError | None = None
+            try:
+                _wait_lock(self._fd)
+            except OSError as caught:
+                error = caught
+            with _guard:
+                self.working, self.error = False, error
+                if self.wanted:
+                    self.arrived.release()
+                else:
+                    self._arrived_late(self._fd)
+
+    def _has_work(self) -> bool:
+        if self._begin.acquire(timeout=PARKING):
+            return True
+        with _guard:
+            self.ended = not self.working
+        return not self.ended and self._begin.acquire()
+
+
+def command(holder: str) -> str:
+    """Return the program that a lock names and its first arguments, as `: python -m graphstore mcp`; empty where this system does not show them.
+
+    Later arguments and code after `-c` are left out: they may be confidential.
+    """
+    pid, _, host = holder.removeprefix("pid ").partition(" on ")
+    if not pid.isdigit() or host != socket.gethostname():
+        return ""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:4]
+    except OSError:
+        return ""
+    if "-c" in words:
+        words = words[: words.index("-c") + 1]
+    shown = line(" ".join(Path(word).name for word in words if word))
+    return f": {shown}" if shown else ""
+
+
+def _allowed(timeout: float) -> float:
+    """Return a timeout that `threading` accepts."""
+    return min(max(timeout, 0.0), threading.TIMEOUT_MAX)
+
+
+def _signed() -> bytes:
+    return f"pid {os.getpid()} on {socket.gethostname()}\n".encode()
+
+
+if sys.platform == "win32":
+
+    def _read(fd: int) -> bytes:
+        os.lseek(fd, 0, os.SEEK_SET)
+        return os.read(fd, 512)
+
+    def _write(fd: int, data: bytes) -> None:
+        os.lseek(fd, 0, os.SEEK_SET)
+        os.write(fd, data)
+
+else:
+
+    def _read(fd: int) -> bytes:
+        return os.pread(fd, 512, 0)
+
+    def _write(fd: int, data: bytes) -> None:
+        os.pwrite(fd, data, 0)
+
+
+_guard = (
+    threading.RLock()
+)  # of all fields here, for a few microseconds at a time; also held while this process forks
+_queues: WeakValueDictionary[str, _Queue] = WeakValueDictionary()
+_locks: WeakSet[WriteLock] = WeakSet()
+_signature = _signed()
+
+
+def _before_fork() -> None:
+    """Close what is idle, so that no child has a copy; it is opened again when it is needed."""
+    _guard.acquire()
+    for lock in _locks:
+        lock.close_if_idle()
+
+
+def _in_parent() -> None:
+    _guard.release()
+
+
+def _in_child() -> None:
+    global _guard, _signature
+    _guard = threading.RLock()
+    _signature = _signed()
+    for lock in _locks:
+        lock.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
