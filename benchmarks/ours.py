@@ -172,10 +172,8 @@ def journal_bytes(store: graphstore.GraphStore) -> int:
 
 
 def forget_saved_index(folder: Path) -> None:
-    """Leaves the journal alone in the store's folder."""
+    """Leave the ledger alone in the store's folder."""
     for entry in (folder / "memory.gs").iterdir():
-        if entry.name == "journal":
-            continue
         if entry.is_dir():
             shutil.rmtree(entry)
         elif "index" in entry.name or "kuzu" in entry.name:

@@ -95,7 +95,7 @@ def agent_starts(command: list[str], folder: Path) -> Iterator[tuple[str, float]
         record = server_file.served(folder)
         if record is not None:
             os.kill(record["pid"], signal.SIGTERM)
-            while server_file.holder(folder) is not None:
+            while server_file.lives(record["pid"]):
                 time.sleep(0.01)
 
 

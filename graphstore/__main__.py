@@ -1,6 +1,6 @@
 """`python -m graphstore`: the same as the `graphstore` command."""
 
-from graphstore.cli.quick import main
+from graphstore.cli.command_line import main
 
 if __name__ == "__main__":
     main()

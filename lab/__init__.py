@@ -22,8 +22,8 @@ def small_segments() -> None:
     size = os.environ.get("LAB_SEGMENT")
     if size is None:
         return
-    from graphstore.core.folder import restore, rewrite
+    from graphstore.core.folder import rewrite
     from graphstore.core.journal import journal
 
-    for module in (journal, rewrite, restore):
+    for module in (journal, rewrite):
         module.SEGMENT_BYTES = int(size)  # type: ignore[attr-defined]

@@ -189,6 +189,25 @@ def kill(round: Round) -> None:
     round.kill(follower)
 
 
+def several(round: Round) -> None:
+    """Several processes write at once, some with failing system calls; each is killed or ends, and another begins."""
+    follower = round.follower(60)
+    writers = [round.writer(30, threads=round.chance.choice((1, 1, 3))) for _ in range(3)]
+    for writer in writers:
+        _await_note(round, writer)
+    for _ in range(6):
+        round.pause(0.05, 1.0)
+        round.kill(writers.pop(round.chance.randrange(len(writers))))
+        plan = faults.plan(round.chance) if round.chance.random() < 0.3 else None
+        env = None if plan is None else faults.preload(round.store, round.report, faults=plan)
+        writers.append(round.writer(30, env=env))
+        _await_note(round, writers[-1])
+    for writer in writers:
+        round.kill(writer)
+    round.leave(round.writer(1.0))
+    round.kill(follower)
+
+
 def stop(round: Round) -> None:
     """A writer and its followers are halted and go on, in any order."""
     processes = [round.writer(6, threads=3), round.follower(8), round.follower(8)]
@@ -290,7 +309,7 @@ def serve(round: Round) -> None:
 
 
 ROUNDS: dict[str, Callable[[Round], None]] = {
-    act.__name__: act for act in (kill, fault, serve, full, stop, clock)
+    act.__name__: act for act in (kill, several, fault, serve, full, stop, clock)
 }
 
 

@@ -32,6 +32,7 @@ settings.load_profile("unhurried")
 pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task that fails says what it got
 
 IN_POSTGRES = os.environ.get("GRAPHSTORE_HOME") == "postgres"
+IN_A_FOLDER = os.environ.get("GRAPHSTORE_HOME") == "folder"
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -112,7 +113,9 @@ def clock() -> Clock:
 
 
 def home(request: pytest.FixtureRequest) -> str | None:
-    """The address of a new store in PostgreSQL, where the tests run there."""
+    """The address of a new store in PostgreSQL, or a new folder, where the tests run there."""
+    if IN_A_FOLDER:
+        return str(request.getfixturevalue("tmp_path") / "home.gs")
     if not IN_POSTGRES:
         return None
     return str(request.getfixturevalue("servers").url(uuid.uuid4().hex))
@@ -120,7 +123,7 @@ def home(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
-    """An empty store in memory; or in PostgreSQL, when GRAPHSTORE_HOME=postgres."""
+    """An empty store in memory; in PostgreSQL when GRAPHSTORE_HOME=postgres, in a folder when it is `folder`."""
     doors.check(request)
     with graphstore.open(home(request) or ":memory:", clock=clock) as opened, doors.reached(opened) as given:
         yield given

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from graphstore.faces import face
 
-__getattr__ = face(__name__, "graphstore.cli.quick")
+__getattr__ = face(__name__, "graphstore.cli.command_line")

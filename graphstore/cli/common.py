@@ -12,14 +12,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from functools import wraps
-from importlib.util import find_spec
 from pathlib import Path
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphstore.cli.shown import PAGED, SHOWN, echo
+from graphstore.cli.shown import PAGED, echo
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import View
@@ -92,16 +90,11 @@ def use_embedder(store: Any, name: str) -> None:
 CHOSEN: ContextVar[str | None] = ContextVar("branch", default=None)
 
 
-HERE: ContextVar[Any] = ContextVar("store", default=None)
-"""The open store that a command is asked of, in the process of its server."""
-
-
 def choose_branch(words: list[str]) -> list[str]:
     """The words of a command line without the `--no-pager` and `--branch NAME` they may begin with, which are noted."""
-    shown = SHOWN.get()
     PAGED.set("--no-pager" not in words[:1])
     words = words if PAGED.get() else words[1:]
-    name = (os.environ if shown is None else shown.environment).get("GRAPHSTORE_BRANCH")
+    name = os.environ.get("GRAPHSTORE_BRANCH")
     if words[:1] == ["--branch"]:
         if len(words) < 2:
             raise typer.BadParameter("--branch wants a name: graphstore --branch NAME COMMAND …")
@@ -113,26 +106,15 @@ def choose_branch(words: list[str]) -> list[str]:
 
 
 _SCHEMES = ("http:/", "https:/", "postgresql:/", "postgres:/")  # of addresses
-_PATIENCE, _PAUSE = 2.0, 0.02  # seconds that a lock is waited for, and between two tries
 
 
 @contextmanager
 def open_store(
-    path: Path,
-    *,
-    author: str | None = None,
-    read_only: bool = False,
-    create: bool = False,
-    share: bool = False,
-    lets_in: bool = False,
+    path: Path, *, author: str | None = None, read_only: bool = False, create: bool = False
 ) -> Iterator["GraphStore | Branch"]:
-    """The store, or the branch of it that was chosen, closed afterwards; what opening it repaired is printed on standard error. `share`: through its
-    server, started in the background where nobody holds the store. `lets_in`: held here, and others are let in where the server is installed."""
-    here, name = HERE.get(), CHOSEN.get()
-    if here is not None:
-        yield here if name is None else here.on(name)
-        return
-    store = _opened(path, author or os.environ.get("USER"), read_only, create, share, lets_in)
+    """Open the store, or the branch of it that was chosen, and close it afterwards. What opening it repaired is printed on standard error."""
+    name = CHOSEN.get()
+    store = _opened(path, author or os.environ.get("USER"), read_only, create)
     try:
         with store:
             yield store if name is None else store.on(name)
@@ -146,46 +128,17 @@ def note(text: str) -> None:
     say(f"note: {text}", err=True)
 
 
-def _opened(
-    path: Path, author: str | None, read_only: bool, create: bool, share: bool, lets_in: bool
-) -> "GraphStore":
-    """The store; through its server where it has one on this machine, for reads too: that is quicker than reading the journal. A lock that another command
-    holds is about to go: it is waited for."""
+def _opened(path: Path, author: str | None, read_only: bool, create: bool) -> "GraphStore":
+    """Open the store at a path or an address."""
     import graphstore
-    from graphstore import opening
 
     place = place_of(path)
     if place.startswith(("http://", "https://")):
         return graphstore.open(place, read_only=read_only, author=author)
     if place.lower().startswith(_SCHEMES):
         return graphstore.open(place, read_only=read_only, create=create, author=author)
-    served = opening.shared(path, author=author) if share else None
-    if served is None and read_only:
-        served = opening.served(path, author=author)
-    if served is not None:
-        return served
     driver: Any = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
-    lets_in = lets_in and find_spec("starlette") is not None and find_spec("uvicorn") is not None
-    until = monotonic() + _PATIENCE
-    while True:
-        try:
-            return graphstore.open(
-                path, read_only=read_only, create=create, author=author, driver=driver, share=lets_in
-            )
-        except graphstore.LockedError:
-            if monotonic() >= until:
-                raise
-            sleep(_PAUSE)
-
-
-@contextmanager
-def open_here(path: Path) -> Iterator["GraphStore | Branch"]:
-    """The store, or the branch of it that was chosen, read in this process, also where a server has it: for what reads every row."""
-    import graphstore
-
-    name = CHOSEN.get()
-    with graphstore.open(place_of(path), read_only=True) as store:
-        yield store if name is None else store.on(name)
+    return graphstore.open(path, read_only=read_only, create=create, author=author, driver=driver)
 
 
 @contextmanager

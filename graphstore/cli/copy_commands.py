@@ -36,7 +36,7 @@ def lake_follow(
         echo(json.dumps(done._asdict()) if as_json else said)
         sys.stdout.flush()
 
-    with common.exits_on_sigterm(), common.open_here(store) as opened:
+    with common.exits_on_sigterm(), common.open_store(store, read_only=True) as opened:
         settings = common.storage_settings(storage)
         lake.follow(opened, uri, told, every=every, options=settings, failed=common.note)
 
@@ -120,7 +120,7 @@ def project(
 
     with (
         _ended() as ended,
-        common.open_here(store) as opened,
+        common.open_store(store, read_only=True) as opened,
         bolt.BoltGraph(uri, database=database) as graph,
     ):
         if once:

@@ -89,8 +89,7 @@ def export(
     if storage and form is not DumpFormat.delta:
         raise typer.BadParameter("only --format delta writes into an object store; no other takes --storage.")
     settings = common.storage_settings(storage)
-    opening = common.open_here(store) if form is DumpFormat.delta else open_store(store, read_only=True)
-    with opening as opened, progress_bar(f"exporting {common.shown(store)}"):
+    with open_store(store, read_only=True) as opened, progress_bar(f"exporting {common.shown(store)}"):
         if form is DumpFormat.pi_brain:
             from graphstore.imports.pi_brain import export_pi_brain
 

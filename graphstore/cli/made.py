@@ -5,7 +5,6 @@ so that help imports no store.
 """
 
 import inspect
-import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -296,9 +295,7 @@ def function(command: Command) -> Callable[..., None]:
         if command.check is not None:
             command.check(values | {axis: time for axis, time in at.items() if time})
         writes = command.writes(values) if command.writes is not None else command.is_write
-        stays = writes and bool(values.get("follow")) and not os.environ.get("GRAPHSTORE_NO_SHARE")
-        how = {"read_only": not writes, "create": command.creates, "lets_in": stays}
-        with common.open_store(store, author=author, **how) as opened:
+        with common.open_store(store, author=author, read_only=not writes, create=command.creates) as opened:
             asked = Asked(command, opened, values, at)
             asked.path, asked.as_json = store, as_json
             found = asked.answer()

@@ -32,7 +32,7 @@ def paged() -> Iterator[None]:
         return
     out = StringIO()
     width = shutil.get_terminal_size().columns
-    token = SHOWN.set(Shown(out, sys.stderr, True, width, dict(os.environ)))
+    token = SHOWN.set(Shown(out, width))
     try:
         yield
     finally:

@@ -158,14 +158,7 @@ def console() -> Console:
     shown = SHOWN.get()
     if shown is None:
         return Plain(**how, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
-    width = shown.environment.get("COLUMNS", "")
-    return Plain(
-        **how,
-        file=shown.out,
-        force_terminal=shown.is_terminal,
-        width=int(width) if width.isdigit() else shown.columns or 200,
-        _environ=shown.environment,
-    )
+    return Plain(**how, file=shown.out, force_terminal=True, width=shown.columns)
 
 
 def label(thing: Node | Event | Version) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from contextlib import suppress
 from enum import StrEnum
 from functools import partial
 from importlib import import_module
@@ -13,6 +12,8 @@ import typer
 
 from graphstore.cli import common, server_settings
 from graphstore.cli.common import CHOSEN, Embed, Store, Tx, Valid, function, open_store
+
+_LOOKING = 60.0  # seconds that a page is served after the last browser has gone
 
 
 class Profile(StrEnum):
@@ -71,16 +72,11 @@ ReadOnly = Annotated[
     typer.Option(
         "--read-only",
         envvar="GRAPHSTORE_READ_ONLY",
-        help="Only follow the store; another process may be writing it.",
+        help="Only read the store; other processes may write it.",
     ),
 ]
 NoShare = Annotated[
-    bool,
-    typer.Option(
-        "--no-share",
-        envvar="GRAPHSTORE_NO_SHARE",
-        help="Hold the store alone, instead of starting or joining its server.",
-    ),
+    bool, typer.Option("--no-share", hidden=True, help="Has no effect: configurations of agents may have it.")
 ]
 NoTicks = Annotated[
     bool,
@@ -238,7 +234,6 @@ def serve(
     if print_config or show_token:
         _show(ctx, folder if show_token and not print_config else None)
         return
-    from graphstore.cli import at_server
 
     run = _server()
     _warn_of_others(host, run)
@@ -258,7 +253,6 @@ def serve(
                 patience=run.Patience(idle=transaction_seconds),
                 limits=run.Limits(cache=cache << 20),
                 files=files,
-                commands=at_server.answered,
             ),
             read_only=read_only,
             prepared=prepared,
@@ -296,42 +290,47 @@ def page(
         typer.Option("--print", help="Print the address, which signs in who opens it, and open no browser."),
     ] = False,
 ) -> None:
-    """Look at a store in the browser, signed in: its server is joined, or started while somebody looks."""
+    """Open the page of a store in the browser, signed in. Where no server has the store, serve it while somebody looks."""
     import webbrowser
 
     from graphstore.core.folder import server_file
-    from graphstore.errors import InvalidError, LockedError
-    from graphstore.remote import sharing
+    from graphstore.errors import InvalidError
 
     place = _place(store)
-    _server()
-    elsewhere = place != Path(store)  # in PostgreSQL: whoever serves it has chosen how
-    found = sharing.joined(place, start=not elsewhere)
-    if found is None and elsewhere:
+    run = _server()
+
+    def look(url: str) -> None:
+        names = (server_file.READ_TOKEN,) if read_only else (server_file.TOKEN, server_file.READ_TOKEN)
+        token = next(filter(None, (server_file.token_in(place, name) for name in names)), None)
+        if token is None:
+            raise InvalidError(f"{place} has no token for reading. Leave --read-only out.")
+        address = f"{url}/#token={token}"
+        if show:
+            typer.echo(address)
+        elif webbrowser.open(address):
+            typer.echo(f"opened {url}/ in the browser")
+        else:
+            typer.echo(
+                f"there is no browser here. Ask for the address with --print, and open it: graphstore page {store} --print"
+            )
+
+    served = server_file.serving(place)
+    if served is not None:
+        look(served[0])
+    elif place != Path(store):  # in PostgreSQL: whoever serves it chooses how
         raise InvalidError(
             f"no server of {common.shown(store)} with the folder {place} runs here. Start it: graphstore serve"
         )
-    if found is None:
-        pid = server_file.holder(place)
-        raise LockedError(
-            f"process {pid} holds the store and does not serve it. End it, or start it as graphstore serve."
-            if pid is not None
-            else f"no server could be started for {place}; {place / server_file.LOG} says why."
-        )
-    url, token = found
-    if read_only:
-        token = server_file.token_in(place, server_file.READ_TOKEN) or ""
-        if not token:
-            raise InvalidError(f"{place} has no token for reading. Leave --read-only out.")
-    address = f"{url}/#token={token}"
-    if show:
-        typer.echo(address)
-    elif webbrowser.open(address):
-        typer.echo(f"opened {url}/ in the browser")
     else:
-        typer.echo(
-            f"there is no browser here. Ask for the address with --print, and open it: graphstore page {store} --print"
-        )
+        with common.exits_on_sigterm():
+            run.serve(
+                place,
+                listening=run.Listening(port=0),
+                report=partial(common.say, err=True),
+                driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
+                idle=_LOOKING,
+                ready=look,
+            )
 
 
 def _show(ctx: typer.Context, tokens_of: Path | None) -> None:
@@ -427,9 +426,7 @@ TokenFile = Annotated[
 
 def mcp(
     store: Store,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="No tool that writes; another process may hold the store.")
-    ] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="No tool that writes.")] = False,
     profile: Annotated[
         Profile, typer.Option("--profile", help="All tools, or the nine of the reference memory server.")
     ] = Profile.full,
@@ -452,9 +449,6 @@ def mcp(
     no_share: NoShare = False,
 ) -> None:
     """Serve agents by the Model Context Protocol, until standard input ends or Ctrl-C."""
-    share = not (no_share or read_only or _is_own(embed))
-    if share:
-        _start_early(store)
     transport = _agents()
     if branch is not None:
         CHOSEN.set(branch)
@@ -464,7 +458,7 @@ def mcp(
     )
     with (
         common.exits_on_sigterm(),
-        open_store(store, read_only=read_only, create=not read_only, share=share) as opened,
+        open_store(store, read_only=read_only, create=not read_only) as opened,
     ):
         if embed is not None:
             common.use_embedder(opened, embed)
@@ -479,30 +473,6 @@ def mcp(
             transport.over_stdio(opened, **how)
         else:
             transport.over_http(opened, *where, token=token or None, **how)
-
-
-def _is_own(embed: str | None) -> bool:
-    """Whether an embedder is a function, which serves in this process alone."""
-    if embed is None:
-        return False
-    from graphstore.memory.embedders import NAMES
-
-    return embed.partition(":")[0] not in NAMES
-
-
-def _start_early(store: Path) -> None:
-    """Have the store's server start while what agents need is imported. What goes wrong is told when the store is opened."""
-    from threading import Thread
-
-    from graphstore.core.folder import server_file
-    from graphstore.remote import sharing
-
-    def start() -> None:
-        with suppress(OSError):
-            sharing.joined(store)
-
-    if (store / "journal").is_dir() and server_file.holder(store) is None:
-        Thread(target=start, name="graphstore-starting", daemon=True).start()
 
 
 def _agents() -> Any:
@@ -604,10 +574,12 @@ def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The nam
 
 def _place(store: Path) -> Path:
     """The folder that has the tokens of a store's server."""
+    from graphstore.core.folder.locating import locate
     from graphstore.errors import NotFoundError
 
     place, address = _folder_of(store)
-    if not (place / "journal").is_dir():
-        of = "a store in a folder" if address is None else "the server, which makes that folder"
-        raise NotFoundError(f"no store at {place}. Tokens are of {of}.")
+    if address is None:
+        locate(place, read_only=True, create=False, old=True)
+    elif not (place / "journal").is_dir():
+        raise NotFoundError(f"no store at {place}. Tokens are of the server, which makes that folder.")
     return place

@@ -1,6 +1,5 @@
-"""Where a command shows what it says: on the streams of this process, or on those of one that was started beside its server."""
+"""Where a command prints its answer: on standard output, or for a pager."""
 
-from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import NamedTuple, TextIO
 
@@ -8,13 +7,10 @@ import typer
 
 
 class Shown(NamedTuple):
-    """Where a command shows what it says, when that is not this process's terminal: its two streams, and what is known of what is behind them."""
+    """What a pager shows: the text, and the width of its terminal."""
 
     out: TextIO
-    err: TextIO
-    is_terminal: bool
-    columns: int | None
-    environment: Mapping[str, str]
+    columns: int
 
 
 SHOWN: ContextVar[Shown | None] = ContextVar("shown", default=None)
@@ -25,4 +21,4 @@ PAGED: ContextVar[bool] = ContextVar("paged", default=True)
 def echo(text: str | bytes, *, nl: bool = True, err: bool = False) -> None:
     """Print text as it is."""
     shown = SHOWN.get()
-    typer.echo(text, file=None if shown is None else shown.err if err else shown.out, nl=nl, err=err)
+    typer.echo(text, file=None if shown is None or err else shown.out, nl=nl, err=err)

@@ -337,36 +337,20 @@ def _stoppable(work: Callable[[], T], stopping: threading.Event) -> T:
         return work()
 
 
-Doing = Callable[[Store, Callable[[Store], Shown]], Shown]
-"""Does a call of a tool for a request with an id of its own: given the store, and what does it on a store."""
 PROGRESS: ContextVar[Callable[..., Awaitable[None]] | None] = ContextVar("progress", default=None)
 """Tells who asked for the call at hand how far it is, where that is wanted."""
-REQUEST: ContextVar[Doing | None] = ContextVar("request", default=None)
-"""How the call at hand is done, where its request may be sent again."""
 
 
 @through("mcp")
 def _done(method: Callable[..., Shown], arguments: dict[str, Any]) -> Shown:
     """What a tool gives. Done anew where nothing of it was kept: the server that held its transaction has ended, and another is there."""
-    doing, work = REQUEST.get(), partial(method, **arguments)
-    if doing is not None:
-        tools: Any = method.__self__  # type: ignore[attr-defined]
-        desk: Desk = tools._desk
-
-        def on(store: Store) -> Shown:
-            if store is desk.store:
-                return work()
-            there = type(tools)(Desk(store, query_seconds=desk.query_seconds))
-            return getattr(there, method.__name__)(**arguments)  # type: ignore[no-any-return]
-
-        return doing(desk.store, on)
     for _ in range(_TRIES - 1):
         try:
-            return work()
+            return method(**arguments)
         except EngineError as error:
             if error.outcome != "not kept":
                 raise
-    return work()
+    return method(**arguments)
 
 
 def tool(method: Callable[..., Shown], slow: Slow | None = None) -> Callable[..., Any]:

@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from contextvars import ContextVar
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -46,7 +45,7 @@ from pydantic import Field, ValidationError
 from graphstore.core.tables.texts import text as query_text
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.mcp import refusals
-from graphstore.mcp.desk import PROGRESS, QUERY_SECONDS, REQUEST, Desk, Doing, Slow, tool
+from graphstore.mcp.desk import PROGRESS, QUERY_SECONDS, Desk, Slow, tool
 from graphstore.mcp.graph_tools import Graph
 from graphstore.mcp.memory_tools import Memory
 from graphstore.mcp.prompts import audit
@@ -86,8 +85,6 @@ _OF_ALL = (
 _SLOW_AT_ONCE = 4
 _RESOURCE_TOKENS = 20_000
 _OF_A_KIND = 200
-CONVERSATION: ContextVar[Callable[[int | str], Doing] | None] = ContextVar("conversation", default=None)
-"""Gives how the call of a tool is done by the id of its request, in a conversation that may be gone on with elsewhere."""
 WITH_BATCHES, BEFORE_BATCHES = "2025-03-26", "2024-11-05"
 """Versions of the protocol."""
 _MARK = b"\xef\xbb\xbf"  # what some programs put before UTF-8
@@ -308,19 +305,9 @@ class Server(MCPServer[Any]):
 
     async def run_stdio_async(self) -> None:
         """Serve one client over standard input and output until it closes an end of them."""
-        await self.converse(_standard_input(), None)
-
-    async def converse(
-        self, lines: AsyncIterator[bytes], out: Any, doing: Callable[[int | str], Doing] | None = None
-    ) -> None:
-        """Serve one client whose messages are `lines`, until they end. `out`: a file of asyncio's kind for the answers, None for standard output;
-        `doing`: gives how the call of a tool is done, by the id of its request."""
-        token, serving = CONVERSATION.set(doing), self._lowlevel_server
-        try:
-            async with conversation(lines, out) as (asked, answers):
-                await serving.run(asked, answers, serving.create_initialization_options())
-        finally:
-            CONVERSATION.reset(token)
+        serving = self._lowlevel_server
+        async with conversation(_standard_input()) as (asked, answers):
+            await serving.run(asked, answers, serving.create_initialization_options())
 
     async def slowly(self, work: Callable[[], T]) -> T:
         """What `work` gives, done in a thread of those that query."""
@@ -361,10 +348,7 @@ class Server(MCPServer[Any]):
         for given in arguments:
             if given not in known[name]:
                 raise ToolError(clean(refusals.unknown_argument(name, given, known[name])))
-        doing = CONVERSATION.get()
-        id = None if context is None else context.request_context.request_id
         progress = PROGRESS.set(None if context is None else context.report_progress)
-        token = REQUEST.set(doing(id) if doing is not None and id is not None else None)
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -372,7 +356,6 @@ class Server(MCPServer[Any]):
             await self._tell(context, "warning", f"{name}: {why}")
             raise ToolError(why) from error.__cause__
         finally:
-            REQUEST.reset(token)
             PROGRESS.reset(progress)
 
     async def get_prompt(
@@ -506,13 +489,13 @@ async def _standard_input() -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def conversation(lines: AsyncIterator[bytes], out: Any) -> AsyncIterator[tuple[Any, Any]]:
+async def conversation(lines: AsyncIterator[bytes]) -> AsyncIterator[tuple[Any, Any]]:
     """The streams of what a client asks and of what it is answered, who gets an answer to whatever it asks: a client whose request is passed over
     waits for ever. One that reads no more has left, as one that writes no more.
     """
     messages = _Messages(lines)
     try:
-        async with stdio_server(stdin=messages, stdout=out) as (asked, answers):  # type: ignore[arg-type]
+        async with stdio_server(stdin=messages) as (asked, answers):  # type: ignore[arg-type]
             messages.answers = answers
             yield asked, answers
     except* BrokenPipeError:

@@ -27,9 +27,9 @@ ANSWERING = 600.0
 """Seconds it has to answer, by default: it has limits of its own, and an import may take long."""
 _MOST_WAIT = 5.0  # seconds a busy server may ask for before another try
 _PIECE = 1 << 16
-_TRIES = 8  # so often a request is sent where its server may be replaced by another
-Finding = Callable[[], tuple[str, str | None] | None]
-"""Gives the address and the token of the server that a store has now; None where it has none."""
+_TRIES = 8  # so often a request is sent where there are several servers
+Finding = Callable[[], tuple[str, str]]
+"""Returns the address and the token of the next of several servers."""
 
 
 class Reply(NamedTuple):
@@ -38,26 +38,6 @@ class Reply(NamedTuple):
     status: int
     headers: dict[bytes, bytes]
     body: bytes
-
-
-class Lines:
-    """The lines of what comes in pieces."""
-
-    def __init__(self) -> None:
-        self._begun: list[bytes] = []
-
-    def of(self, piece: bytes) -> list[bytes]:
-        """Those that end in this piece, without their ends."""
-        if b"\n" not in piece:
-            self._begun.append(piece)
-            return []
-        first, *more = piece.split(b"\n")
-        whole, self._begun = [b"".join((*self._begun, first)), *more[:-1]], more[-1:]
-        return whole
-
-    def rest(self) -> bytes:
-        """What has no end yet."""
-        return b"".join(self._begun)
 
 
 class Broken(Exception):
@@ -182,12 +162,9 @@ class Connection:
         token: str | None,
         timeout: float | None = None,
         find: Finding | None = None,
-        *,
-        several: bool = False,
     ) -> None:
         self.timeout = ANSWERING if timeout is None else timeout
         self._find = find
-        self._several = several  # whether what one server does not answer another can
         self._moving = threading.Lock()
         self._noting = threading.Lock()
         self.written: Instant | None = None
@@ -208,15 +185,12 @@ class Connection:
         self.url = f"{'https' if secure else 'http'}://{name}:{port}"
 
     def _move(self, gone: str) -> bool:
-        """Go where the store is served now, after `gone` has ended. Whether it is served at all; raises what the search for its server raises."""
+        """Go on with the next server, after `gone` has ended. Returns False where there is one server only."""
         if self._find is None:
             return False
         with self._moving:
             if self.url == gone:
-                found = self._find()
-                if found is None:
-                    return False
-                self._is_at(*found)
+                self._is_at(*self._find())
             return True
 
     def close(self, why: str) -> None:
@@ -250,7 +224,7 @@ class Connection:
         asked = _Asked(f"{method} {target} HTTP/1.1\r\n", rest, body, write)
         reply = self._exchange(asked, sink)
         if reply.status in (429, 503) and reply.headers.get(b"retry-after", b"").isdigit():
-            if not self._several or asked.held or not self._move(self.url):
+            if asked.held or not self._move(self.url):
                 time.sleep(min(int(reply.headers[b"retry-after"]), _MOST_WAIT))
             else:
                 self._drop()
@@ -285,7 +259,7 @@ class Connection:
                 return reply
             except TimeoutError:
                 self._drop()
-                if self._several and not last and sink is None and self._move(url):
+                if not last and sink is None and self._move(url):
                     asked.refuse_moved()
                     continue
                 raise EngineError(
@@ -312,10 +286,6 @@ class Connection:
             wire = self.local.wire = Wire(*self._place, self.timeout)
             self._wires.add(wire)
         return wire
-
-    def wire(self) -> Wire:
-        """A connection for a request that stays open, however long it takes; its caller closes it. Raises OSError."""
-        return Wire(*self._place, None)
 
     def _drop(self) -> None:
         wire: Wire | None = getattr(self.local, "wire", None)

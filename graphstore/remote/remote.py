@@ -29,7 +29,7 @@ from graphstore.errors import EngineError, GraphStoreError, InvalidError, NotFou
 from graphstore.remote import arguments, codec
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS, Call
-from graphstore.remote.http_client import Connection, Finding, Reply, in_turn
+from graphstore.remote.http_client import Connection, Reply, in_turn
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.inputs import text_of
@@ -636,12 +636,9 @@ def connect(
     author: str | None = None,
     read_only: bool = False,
     timeout: float | None = None,
-    find: Finding | None = None,
-    at_least: Instant | None = None,
 ) -> RemoteStore:
     """The store that a server at this address holds; of several addresses, with commas, the first that answers, and the next once that does not. `token`: what lets you
-    in (default: the environment's GRAPHSTORE_TOKEN), one for all of them, or with commas one for each. `timeout` in seconds. `find`: where the store is
-    served once that server has ended. `at_least`: the tx that is to be known there.
+    in (default: the environment's GRAPHSTORE_TOKEN), one for all of them, or with commas one for each. `timeout` in seconds.
 
     Raises EngineError when no server answers there, InvalidError for an unknown token.
     """
@@ -651,10 +648,7 @@ def connect(
         raise InvalidError(
             f"{len(tokens)} tokens for {len(urls)} addresses. Give one for all of them, or one for each."
         )
-    if len(urls) > 1:
-        find = in_turn(urls, tokens)
-    line = Connection(urls[0], tokens[0], timeout, find, several=len(urls) > 1)
-    line.written = at_least
+    line = Connection(urls[0], tokens[0], timeout, in_turn(urls, tokens) if len(urls) > 1 else None)
     store = RemoteStore(line, author=author, read_only=read_only)
     try:
         store.path  # noqa: B018  # read at once: a wrong token is reported here, and the folder is known after the connection is closed

@@ -1,5 +1,4 @@
-"""Agents at the address of the server: the door of the Model Context Protocol at `/mcp`, and the conversations beside it, behind the same tokens. It is there
-when the extra `mcp` is."""
+"""Serves agents at the address of the server, by the Model Context Protocol at `/mcp`, behind the same tokens. It needs the extra `mcp`."""
 
 from __future__ import annotations
 
@@ -9,8 +8,6 @@ from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from graphstore.remote import remote
-from graphstore.server.conversations import PATH as CONVERSATION
-from graphstore.server.conversations import Conversations
 from graphstore.server.requests import Receive, Refused, Scope, Send
 
 if TYPE_CHECKING:
@@ -36,7 +33,6 @@ class Agents:
         self._asked, self._ready = asyncio.Event(), asyncio.Event()
         self._doors: dict[str, Any] = {}
         self._own: GraphStore | None = None
-        self._conversations = Conversations(store, read_only=read_only) if token is None else None
 
     def to(self, store: GraphStore, token: str) -> Agents:
         """A door like this to the copy that a token with scopes sees; `token`: one that writes there."""
@@ -56,8 +52,6 @@ class Agents:
         finally:
             self._doors = {}
             self._ready.set()
-            if self._conversations is not None:
-                self._conversations.stop()
             if self._own is not None:
                 self._own.close()
 
@@ -78,25 +72,14 @@ class Agents:
         self, scoped: str, stopping: asyncio.Event, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Answer a request of an agent; it ends with the server. Raises Refused where there is no door."""
-        if scope["path"] == CONVERSATION:
-            if self._conversations is None:
-                raise Refused(403, "a conversation is of the whole store. It wants a token without scopes.")
-            await _until(stopping, self._conversed(self._conversations, scoped, scope, receive, send))
-            return
         self._asked.set()
         await self._ready.wait()
         door = self._doors.get(scoped)
         if door is None:
-            raise _nobody()
+            raise Refused(
+                404, "agents are not served here. Install what it needs: pip install 'graphstore[mcp]'"
+            )
         await _until(stopping, door(scope, receive, send))
-
-    async def _conversed(
-        self, conversations: Conversations, scoped: str, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        try:
-            await conversations.converse(scoped, scope, receive, send)
-        except ImportError:
-            raise _nobody() from None
 
 
 async def _until(stopping: asyncio.Event, answer: Awaitable[None]) -> None:
@@ -110,7 +93,3 @@ async def _until(stopping: asyncio.Event, answer: Awaitable[None]) -> None:
     finally:
         answering.cancel()
         ending.cancel()
-
-
-def _nobody() -> Refused:
-    return Refused(404, "agents are not served here. Install what it needs: pip install 'graphstore[mcp]'")

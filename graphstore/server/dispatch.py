@@ -251,8 +251,10 @@ class Calling:
         if commit and request is not None and request.again and not self.serving.knows(token):
             if await self.aside(partial(resent.kept_of, self.store, request.id)):
                 return
-            if self.store._place.shared:  # the server that holds it may live, and commit yet
+            if await self.aside(partial(resent.is_held_elsewhere, self.store)):
                 raise EngineError(ELSEWHERE, outcome="unknown")
+            if await self.aside(partial(resent.kept_of, self.store, request.id)):  # committed meanwhile
+                return
             raise EngineError(ENDED, outcome="not kept")
         turn = Turn(lambda: None, done=self._loop.create_future(), request=id)
         (self.serving.commit if commit else self.serving.abort)(token, turn)

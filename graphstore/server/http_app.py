@@ -12,7 +12,7 @@ import secrets
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from functools import cache, partial
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -36,7 +36,6 @@ from graphstore.server import logs, media, page_files
 from graphstore.server.agents import PATH as AGENTS
 from graphstore.server.agents import Agents
 from graphstore.server.call_files import CallFiles
-from graphstore.server.conversations import PATH as CONVERSATION
 from graphstore.server.dispatch import ARROW, EVENTS, KINDS, Calling, Limits, encoder, pinned_at, prepared
 from graphstore.server.docs_page import page
 from graphstore.server.followers import Followers
@@ -95,10 +94,6 @@ _STREAMS, _LET_IN = (
 _OVER_EVERYTHING = frozenset({"/metrics", "/query_tables", "/recipe", "/activity"})
 
 
-Commands = Callable[["GraphStore", Mapping[str, Any]], dict[str, Any] | None]
-"""Answers a command: what it prints and its exit code; None where it is to be done elsewhere."""
-
-
 class Door:
     """Admits requests and answers each. An ASGI app around another, which has the pages and the lifespan."""
 
@@ -113,7 +108,6 @@ class Door:
         gate: Gate,
         read_only: bool,
         files: CallFiles | None = None,
-        commands: Commands | None = None,
     ) -> None:
         self.inner = inner
         self._store, self._tokens = store, tokens
@@ -130,8 +124,6 @@ class Door:
             ("POST", "/webhooks/deploy"): self._deployed,
             ("POST", "/transaction"): self._begin,
         }
-        if commands is not None:
-            self._others["POST", "/command"] = partial(self._command, commands)
         self.agents: Agents | None = None
         self.metrics = Metrics()
         self.followers = Followers()
@@ -326,8 +318,8 @@ class Door:
             other = self._media
         if other is not None:
             return await other(scoped, headers, scope, receive, send)
-        if self.agents is not None and (path == AGENTS or (path == CONVERSATION and method == "POST")):
-            stays = path == CONVERSATION or method == "GET"  # else it is one call of an agent
+        if self.agents is not None and path == AGENTS:
+            stays = method == "GET"  # else it is one call of an agent
             with self.followers.one("agent", scoped, headers, scope) if stays else contextlib.nullcontext():
                 await self.agents.answer(scoped, self.stopping, scope, receive, send)
             return None
@@ -358,7 +350,7 @@ class Door:
         method = next((method for method, known in self._others if known == path), None)
         if path in _OPEN or method == "GET" or path.startswith(media.PATH):
             return ("GET", "HEAD", "OPTIONS")
-        if method == "POST" or path == CONVERSATION or path.startswith("/transaction/"):
+        if method == "POST" or path.startswith("/transaction/"):
             return ("POST", "OPTIONS")
         raise Refused(
             404, str(NotFoundError.nearest("call", path, lambda: map(path_of, calls.CALLS.values())))
@@ -459,14 +451,6 @@ class Door:
             **calling.memory(),
         }
         return Response(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
-
-    async def _command(
-        self, commands: Commands, _: str, headers: Headers, __: Scope, receive: Receive, ___: Send
-    ) -> Response:
-        calling = self._calling()
-        asked = arguments(await calling.bodies.read(headers, receive, self._limits.body))
-        found = await calling.aside(partial(commands, self._store, asked))
-        return Response(200, orjson.dumps(found))
 
     async def _deployed(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send
@@ -672,13 +656,11 @@ def app(
     read_only: bool = False,
     files: Path | None = None,
     started: Callable[[Calling], contextlib.AbstractAsyncContextManager[None]] | None = None,
-    commands: Commands | None = None,
 ) -> Door:
     """The ASGI app that serves a store: the `Door` before a Starlette app, `inner`. It does not close the store.
 
     `tokens=None` lets everybody do everything: for tests, and where something else keeps the door. `hosts` and `origins`: those let in beside this machine's own.
     `files`: the folder that paths of calls are below; without one no call names a file. `started`: what goes on beside the answers while it serves.
-    `commands`: answers commands of the command line that only read, with what they print.
     """
 
     @contextlib.asynccontextmanager
@@ -709,7 +691,6 @@ def app(
         gate=Gate(hosts, origins),
         read_only=read_only or store.read_only,
         files=CallFiles(files),
-        commands=commands,
     )
     return door
 

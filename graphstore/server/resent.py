@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import orjson
+
 import graphstore
+from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.journal.asked import Asked, copy_until, transactions_of
-from graphstore.core.journal.line import TOUCH
-from graphstore.errors import EngineError
+from graphstore.core.journal.line import TOUCH, check, dumps, parts_of
+from graphstore.core.journal.positions import Position
+from graphstore.errors import EngineError, LockedError
+from graphstore.ledger.database import NAME, Database
+from graphstore.ledger.ledger import Ledger
 from graphstore.server.beside import copy_folder
 from graphstore.values.period import Instant, instant, moment
 
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
     from graphstore.store.store import GraphStore
 
 T = TypeVar("T")
+_REACH = 100_000  # lines looked at from the end: a request is sent again within minutes
+_OF_REQUEST = "SELECT number, head FROM chain WHERE number > (SELECT max(number) FROM chain) - ? AND instr(head, ?) ORDER BY number"
 
 
 def kept_of(store: GraphStore, request: str) -> list[Asked]:
@@ -33,7 +42,46 @@ def kept_of(store: GraphStore, request: str) -> list[Asked]:
     except EngineError as error:
         error.outcome = "unknown"
         raise
-    return [] if store.path is None else transactions_of(Path(store.path) / "journal", request)
+    return _asked(store, request)
+
+
+def is_held_elsewhere(store: GraphStore) -> bool:
+    """Whether another server may have a transaction open, and commit it yet. In a folder it would have the turn to write."""
+    place = store._place
+    if not isinstance(place, LedgerFolder):
+        return place.shared
+    with closing(Database(place.file, timeout=place.timeout)) as database:
+        try:
+            with database.transaction():
+                return False
+        except LockedError:
+            return True
+
+
+def _asked(store: GraphStore, request: str) -> list[Asked]:
+    """The transactions that a store has of a request, oldest first; none where it has none among its last lines."""
+    place = store._place
+    if not isinstance(place, LedgerFolder):
+        return [] if store.path is None else transactions_of(Path(store.path) / "journal", request)
+    with closing(Database(place.file, read_only=True)) as database:
+        rows = database.rows(_OF_REQUEST, (_REACH, b'"request":' + dumps(request)))
+    heads = [(number, orjson.loads(head)) for number, head in rows]
+    return [Asked(0, number, head) for number, head in heads if head.get("request") == request]
+
+
+def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
+    """Make a store of the lines that another had before a transaction."""
+    place = store._place
+    if not isinstance(place, LedgerFolder):
+        assert store.path is not None
+        copy_until(Path(store.path) / "journal", first, folder / "journal")
+        return
+    folder.mkdir()
+    Database.create(folder / NAME)
+    with closing(place.fresh_journal()) as source, closing(Ledger(Database(folder / NAME))) as target:
+        upto = (Position(0, first.offset - 1), "", None, 0)
+        with target.database.transaction():
+            target.append_verbatim(parts_of(line[:-1], check(line[:-1])[2]) for line in source.lines(upto))
 
 
 def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore], T]) -> T:
@@ -42,16 +90,16 @@ def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore],
     kept = kept_of(store, request)
     store._written = max(store._written, *(instant(one.head["tx"]) for one in kept))
     instants = [instant(one.head["tx"]) for one in kept]
-    journal, last = Path(store.path) / "journal", moment(instants[-1])
+    last = moment(instants[-1])
     folder = copy_folder()
     try:
-        copy_until(journal, kept[0], folder / "store" / "journal")
+        _copy_before(store, kept[0], folder / "store")
         with graphstore.open(folder / "store", author=store._author) as copy:
             copy._given = instants
             copy._clock = partial(_now, copy, instants)
             with copy._naming(name for one in kept for name in _named(one.head)), copy._asked_by(request):
                 value = work(copy)
-        again = transactions_of(folder / "store" / "journal", request)
+            again = _asked(copy, request)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if [_said(one.head) for one in again[: len(kept)]] != [_said(one.head) for one in kept]:

@@ -1,4 +1,4 @@
-"""A server as a process: it holds the store, says where it is, ticks, and ends without losing anything."""
+"""Runs a server as a process: opens the store, says where it is served, ticks, and ends without losing anything."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ import graphstore
 from graphstore.core.folder import access_tokens as tokens
 from graphstore.core.folder import server_file
 from graphstore.core.journal import cluster
-from graphstore.errors import EngineError, LockedError
+from graphstore.errors import EngineError
 from graphstore.remote.calls import CALLS
 from graphstore.server import logs as log
 from graphstore.server.agents import Agents
 from graphstore.server.dispatch import Calling
-from graphstore.server.http_app import Commands, Limits, Patience, app
+from graphstore.server.http_app import Limits, Patience, app
 from graphstore.server.requests import LOOPBACK
-from graphstore.store import registry
 from graphstore.store.store import GraphStore
 from graphstore.values.doors import DOOR
 
@@ -43,17 +42,13 @@ _BACKLOG = 1024
 _LAST = 10  # seconds that open requests have to finish
 _KEEP_ALIVE = 300  # seconds a connection may be silent: clients keep theirs
 _STUCK = 2.0  # seconds between two tries of a reader that cannot follow
-_TAKEN, _PAUSE = (
-    10.0,
-    0.02,
-)  # seconds that a server started in the background waits for the store, and between two tries
-_SETTLED = 3.0  # seconds in which who had a server started is answered
+_SETTLED = 3.0  # seconds in which the first clients are answered
 _FOLLOW = 0.25  # seconds between two looks of a reader at the journal
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server listens, who is let in, the folder that paths of calls are below, and what answers commands of the command line that only read."""
+    """Where a server listens, who is let in, and the folder that paths of calls are below."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -62,7 +57,6 @@ class Listening:
     limits: Limits = field(default_factory=Limits)
     patience: Patience = field(default_factory=Patience)
     files: Path | None = None
-    commands: Commands | None = None
 
     def names(self) -> tuple[str, ...]:
         """Under which it is asked for."""
@@ -77,7 +71,6 @@ class Listening:
             "hosts": self.names(),
             "origins": self.origins,
             "files": self.files,
-            "commands": self.commands,
         }
 
 
@@ -93,26 +86,25 @@ def serve(
     lines: tuple[str, str] | None = None,
     idle: float | None = None,
     address: str | None = None,
+    ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the store of a folder, or that of an `address` in PostgreSQL whose copy is in the folder, until a signal ends it. `prepared` gets the opened store and returns what is done beside the
     answers, which is checked every so many seconds. `lines`: from which level on lines are written on standard error, and in which form; None: as the process has it.
-    `idle`: it ends by itself after so many seconds without a client, and waits a little for a store that is held when it starts.
+    `idle`: it ends by itself after so many seconds without a client. `ready`: called with the URL in a thread of its own, once requests are answered.
 
-    Raises LockedError when another holds the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
+    Raises LockedError when another server has the store, InvalidError for a store in memory, EngineError for an address that cannot be had.
     """
     server_file.refuse_memory(folder)
     if lines is not None:
         log.set_up(*lines)
-    how: server_file.Started = "by hand" if idle is None else "in the background"
-    _make_way(folder, how, read_only)
+    if not read_only:
+        server_file.refuse_served(folder)
     before, named = None if read_only else server_file.left(folder), _named(folder, address)
     with contextlib.ExitStack() as stack:
-        if not read_only:
-            _report_coming(stack, folder, how)
         _make_room(listening.limits.connections)
         sockets = listen(listening)
         stack.callback(sockets.close)
-        store = stack.enter_context(_opened(address or folder, read_only, driver, idle))
+        store = _opened(stack, folder, address, read_only, driver)
         _report_notices(store, report)
         _report_takeover(folder, before)
         ticking = _ticking(stack, store, prepared)
@@ -121,26 +113,39 @@ def serve(
         @contextlib.asynccontextmanager
         async def beside(calling: Calling) -> AsyncIterator[None]:
             if not read_only:
-                server_file.announce(folder, url, how)
+                server_file.announce(folder, url)
             _report_start(named, folder, url, listening, report)
             log.say(logging.INFO, "start", store=named, url=url, pid=os.getpid(), read_only=read_only)
             made.agents = Agents(store, url=url, hosts=listening.names(), read_only=read_only)
-            if idle is None:
-                calling.warm_queries()
+            calling.warm_queries()
             due = None if ticking is None or read_only else tick(calling, ticking, every)
-            others = follow(calling) if read_only or address else None
+            others = follow(calling) if read_only or store._place.shared else None
             end = None if idle is None else server.end_when_alone(idle)
-            async with together([made.agents.run(), due, others, end, _import_calls()]):
+            reached = None if ready is None else asyncio.to_thread(ready, url)
+            async with together([made.agents.run(), due, others, end, reached, _import_calls()]):
                 yield
 
-        stack.callback(_report_end, folder, how, read_only)
         made = app(store, tokens=tokens.kept(folder), started=beside, **listening.admitting(read_only))
         gc.freeze()  # what was opened lives as long as the server: no need to look through it again and again
         gc.set_threshold(*_COLLECT)
         server = _Server(made, folder)
+        if not read_only:
+            server_file.refuse_served(folder)  # one that was started at the same moment
         server.run([sockets])
         log.say(logging.INFO, "stop", store=named, url=url, pid=os.getpid())
         _report_notices(store, report)
+
+
+def _opened(
+    stack: contextlib.ExitStack, folder: Path, address: str | None, read_only: bool, driver: Any
+) -> GraphStore:
+    """Open the store, and say in its folder that it is about to be served. Raises LockedError where another server was quicker."""
+    store = stack.enter_context(graphstore.open(address or folder, read_only=read_only, driver=driver))
+    if not read_only:
+        server_file.refuse_served(folder)
+        stack.callback(server_file.withdraw, folder)
+        server_file.announce(folder, None)
+    return store
 
 
 def _ticking(
@@ -154,41 +159,9 @@ def _ticking(
 
 
 async def _import_calls() -> None:
-    """Import what the calls need, once whoever had this server started is answered."""
+    """Import what the calls need, once the first clients are answered."""
     await asyncio.sleep(_SETTLED)
     await asyncio.to_thread(len, CALLS)
-
-
-def _make_way(folder: Path, how: server_file.Started, read_only: bool) -> None:
-    """Have a server that was started in the background give the store to one that somebody starts. Raises LockedError where another serves it."""
-    if read_only or not folder.is_dir():
-        return
-    server = server_file.served(folder)
-    if server is not None and (how, server_file.how_started(folder)) == ("by hand", "in the background"):
-        with contextlib.suppress(OSError):
-            os.kill(server["pid"], signal.SIGTERM)
-        until = time.monotonic() + _TAKEN
-        while server_file.holder(folder) == server["pid"] and time.monotonic() < until:
-            time.sleep(_PAUSE)
-    server_file.refuse_served(folder)
-
-
-def _opened(folder: Path | str, read_only: bool, driver: str, idle: float | None) -> GraphStore:
-    """The store, held by this process. Raises LockedError when another holds it, or serves it; who was started in the background waits some seconds first."""
-    until = time.monotonic() + (0.0 if idle is None else _TAKEN)
-    while True:
-        try:
-            store = graphstore.open(folder, read_only=read_only, driver=driver)  # type: ignore[arg-type]
-        except LockedError:
-            if time.monotonic() >= until:
-                raise
-            time.sleep(_PAUSE)
-            continue
-        if isinstance(store, registry.Elsewhere):  # another server was quicker
-            store.close()
-            server_file.refuse_served(Path(folder))
-            continue
-        return store
 
 
 def _named(folder: Path, address: str | None) -> str:
@@ -206,20 +179,6 @@ def _report_start(
 def _report_takeover(folder: Path, before: dict[str, Any] | None) -> None:
     if before is not None:
         log.say(logging.WARNING, "takeover", store=str(folder), pid=before["pid"], url=before["url"])
-
-
-def _report_coming(stack: contextlib.ExitStack, folder: Path, how: server_file.Started) -> None:
-    """Have others wait for this server, and let them look elsewhere at the end."""
-    stack.callback(server_file.withdraw, folder)
-    if (folder / "journal").is_dir() and not server_file.is_held(folder):
-        server_file.announce(folder, None, how)
-
-
-def _report_end(folder: Path, how: server_file.Started, read_only: bool) -> None:
-    """Have who comes while the store is closed wait until it is."""
-    with contextlib.suppress(EngineError):
-        if not read_only:
-            server_file.announce(folder, None, how)
 
 
 def _report_notices(store: GraphStore, report: Callable[[str], None]) -> None:

@@ -8,22 +8,21 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import graphstore
+from graphstore.core.folder.folder import Folder
 from graphstore.core.folder.scoped_copy import ScopedCopy
 from graphstore.errors import DamageError
 from graphstore.server.beside import copy_folder
 from graphstore.server.requests import Refused
 from graphstore.server.scoped_writes import ScopedWrites
-from graphstore.values.period import Instant
+from graphstore.store.store import GraphStore
+from graphstore.values.period import BEGINNING, Instant
 
 if TYPE_CHECKING:
     from graphstore.server.dispatch import Calling
-    from graphstore.store.store import GraphStore
 
 Door = TypeVar("Door", bound=Any)
 _MOST = 64  # sets of scopes
@@ -116,6 +115,7 @@ class _Open(Generic[Door]):
         self._stack = AsyncExitStack()
         self._running: asyncio.Task[None] | None = None
         self._following = threading.Lock()
+        self._told: Instant = BEGINNING  # the tx up to which the copy tells that it knows the store
         self.asking, self.asked = 0, monotonic()
 
     def is_idle(self) -> bool:
@@ -141,10 +141,13 @@ class _Open(Generic[Door]):
             try:
                 if not self._copy.is_of_its_store():
                     return False
-                upto = self._store._coordinate()[1] if upto is None else upto
-                if self._copy.follow(upto):
+                now, known = (upto, upto) if upto is not None else self._store._coordinate()
+                if self._copy.follow(known):
                     self._copied.refresh()
-                self._copied._part_of(self._store, upto, self._copy.crossing)
+                if self._store._place.shared:  # its last tx would tell when something outside was written
+                    known = now if known == self._store._last_tx else max(self._told, known)
+                self._told = known
+                self._copied._part_of(self._store, known, self._copy.crossing)
             except DamageError:
                 return False
             return True
@@ -168,11 +171,11 @@ def _set(scopes: tuple[str, ...]) -> tuple[str, ...]:
 def _copied(store: GraphStore, scopes: tuple[str, ...]) -> tuple[ScopedCopy, GraphStore, Path]:
     folder = copy_folder()
     try:
-        assert store.path is not None
-        copy = ScopedCopy(Path(store.path), folder / "store", scopes)
+        copy = ScopedCopy(store._place.fresh_journal(), folder / "store", scopes)
         copy.follow(store._coordinate()[1])
-        opened = partial(graphstore.open, folder / "store", read_only=True, clock=store._clock)
-        return copy, opened(), folder
+        place = Folder(folder / "store", read_only=True)
+        opened = GraphStore(place, clock=store._clock, driver="kuzu", durability="commit", author=None)
+        return copy, opened, folder
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

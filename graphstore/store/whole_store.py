@@ -43,6 +43,7 @@ class WholeStore(Writer):
 
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
+        self._current()
         return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
 
     def _part_of(self, whole: WholeStore, upto: Instant, crossing: Collection[str]) -> None:
@@ -193,19 +194,19 @@ class WholeStore(Writer):
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the graph tables anew from the journal's index."""
         with self._core.graphs.turn(self._core.lock), self._core.lock:
-            self._usable()
+            self._current()
             self._core.graphs.rebuild(progress)
 
     def changes(self, since: TimeLike | None = None, until: TimeLike | None = None) -> list[Change]:
         """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on. With `until`, only what
         came by then. `changes_table` has the periods and values. Raises InvalidError when `since` is after `until`."""
-        self._usable()
+        self._current()
         after, last = self._bounds(since, until, "tx")
         return self._between(after, last, None)
 
     def _changes(self, since: TimeLike | None, most: int) -> list[Change]:
         """As `changes`, at most so many plus the rest of their last transaction."""
-        self._usable()
+        self._current()
         return self._between(-OPEN if since is None else self._time(since, "since", "tx"), OPEN, most)
 
     def _between(self, after: Instant, until: Instant, most: int | None) -> list[Change]:
@@ -225,7 +226,7 @@ class WholeStore(Writer):
 
     def _last_changes(self, most: int) -> list[Change]:
         """The last of `changes`, at most so many, the last first."""
-        self._usable()
+        self._current()
 
         def look(sight: Sight) -> list[Change]:
             last = bisect_right(sight.index.o_tx, sight.tx, hi=sight.index.mark().ops)
@@ -243,10 +244,10 @@ class WholeStore(Writer):
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
+        self._current()
         return self._looked(self._counts)
 
     def _counts(self, sight: Sight) -> dict[str, Any]:
-        self._usable()
         index = sight.index
         mark = index.mark()
         events = index.is_event.count(True, 0, mark.entities)
@@ -276,6 +277,17 @@ class WholeStore(Writer):
             if self._open is not None:
                 raise InvalidError("verify() inside transaction(). Leave the block first.")
             problems: list[Problem] = []
+            try:
+                self._catch_up()
+            except DamageError as error:
+                problems += self._place.problems(self._core.journal)
+                problems = problems or [Problem(file=str(self._place.journal), line=None, message=str(error))]
+                return Verification(
+                    ok=False,
+                    problems=tuple(problems),
+                    transactions=self._core.index.transactions,
+                    checked=("journal",),
+                )
             if self._place.journal is not None:
                 problems += folder.verify_index(self._place, self._core.index, self._core.journal)
             try:
@@ -296,7 +308,7 @@ class WholeStore(Writer):
         The file gets its name when all of it is on the disk, and its last line says how many transactions it holds.
         """
         with self._core.lock:
-            self._usable()
+            self._current()
             if not self.read_only:
                 self._core.journal.settle()  # a dump holds nothing that the store may lose
             return dumps.save(self._core.journal, Path(path))

@@ -1,4 +1,4 @@
-"""The page by one command: a server is joined or started, and the browser is opened signed in."""
+"""The page by one command, which opens it at the server of the store, or serves it itself."""
 
 from __future__ import annotations
 
@@ -53,11 +53,18 @@ def test_it_joins_the_server_that_is_there(place: Path) -> None:
         assert printed == (place.parent / "opened").read_text()
 
 
-def test_it_starts_a_server_where_there_is_none(place: Path) -> None:
-    printed = run("page", place, "--print").stdout
-    assert "write" == rights(printed)
-    assert printed == run("page", place, "--print").stdout
-    os.kill(int(json.loads((place / "server.json").read_text())["pid"]), 15)
+def test_it_serves_the_store_itself_where_no_server_does(place: Path) -> None:
+    words = [sys.executable, "-m", "graphstore", "page", str(place), "--print"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        printed = process.stdout.readline()
+        assert "write" == rights(printed)
+        assert process.pid == json.loads((place / "server.json").read_text())["pid"]
+        assert printed == run("page", place, "--print").stdout
+        process.terminate()
+        rest, errors = process.communicate(timeout=30)
+    assert (0, "") == (process.returncode, rest)
+    assert errors.startswith(f"serving {place} on {printed.partition('/#')[0]} "), errors
+    assert not (place / "server.json").exists()
 
 
 def test_what_is_no_store_has_no_page(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from graphstore import EngineError, InvalidError, NotFoundError, indexers, lifec
 from graphstore.context.feeders import AutoIndexer, SoulFileIndexer, Sync, sections
 from graphstore.memory import Memory
 from tests.conftest import day
+from tests.support.disk import no_room
 
 pytestmark = pytest.mark.in_process("its sources are objects of the test")
 
@@ -148,22 +149,16 @@ def test_nothing_is_lost_when_a_block_is_left_by_an_error(store, memory, clock):
     assert [f"Q: {LONG}\nA: {REPLY}", "Q: an open question about the parser"] == texts(store)
 
 
-def test_nothing_is_lost_when_writing_fails(tmp_path, clock, monkeypatch):
+def test_nothing_is_lost_when_writing_fails(tmp_path, clock):
     with graphstore.open(tmp_path / "m.gs", clock=clock) as store:
         auto = AutoIndexer(Memory(store), clock=clock)
         for number in range(4):
             auto.add(f"{LONG} {number}", REPLY)
-        with monkeypatch.context() as patched:
-            patched.setattr("os.fdatasync", _full)
-            with pytest.raises(EngineError):
-                auto.add(f"{LONG} 4", REPLY)
+        with no_room(), pytest.raises(EngineError):
+            auto.add(f"{LONG} 4", REPLY)
         assert (5, 0) == (auto.waiting, len(store.nodes("chunk")))
         assert 5 == auto.close()
         assert 5 == len(store.nodes("chunk"))
-
-
-def _full(fd):
-    raise OSError(28, "No space left on device")
 
 
 def test_what_is_said_while_others_are_written_is_not_lost(store):
@@ -531,14 +526,12 @@ def test_items_that_break_off_move_nothing(store, diary):
     assert ("ConnectionError: lost", None, []) == (done.error, done.cursor, texts(store))
 
 
-def test_the_cursor_moves_only_with_what_is_written(tmp_path, clock, diary, monkeypatch):
+def test_the_cursor_moves_only_with_what_is_written(tmp_path, clock, diary):
     diary.tell("a", "first")
     with graphstore.open(tmp_path / "m.gs", clock=clock) as store:
         sync = Sync(store, diary)
-        with monkeypatch.context() as patched:
-            patched.setattr("os.fdatasync", _full)
-            with pytest.raises(EngineError):
-                sync.run()
+        with no_room(), pytest.raises(EngineError):
+            sync.run()
         assert (None, []) == (sync.cursor, texts(store))
         assert (1, 1) == (len(sync.run().new), sync.cursor)
         # items and cursor are one transaction
@@ -558,18 +551,22 @@ class Counting:
         return [{"id": str(n % 5), "text": f"text {n}"} for n in range(start, min(start + 3, 12))], min(start + 3, 12)
 
 store = graphstore.open(sys.argv[1])
-left, sync = int(sys.argv[2]), os.fdatasync
+left, committed = int(sys.argv[2]), False
 
-def dying(file):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    sync(file)
-    if left == 1 and "after" in sys.argv:
+def dying(statement):
+    global left, committed
+    if statement == "COMMIT":
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        committed = True
+    elif committed and left == 1 and "after" in sys.argv:
         os.kill(os.getpid(), signal.SIGKILL)
 
-os.fdatasync = dying
+database = store._core.journal.database
+with database.transaction() as connection:
+    pass
+connection.set_trace_callback(dying)
 Sync(store, Counting()).run()
 """
 

@@ -63,7 +63,7 @@ def least(work: Callable[..., Any], *given: Any, **named: Any) -> float:
 def test_a_warm_answer_over_stdio_adds_at_most_ten_milliseconds(place):
     env = {**os.environ, "PYTHONPATH": str(Path(graphstore.__file__).parents[1])}
     started = mcp.StdioServerParameters(
-        command=sys.executable, args=["-m", "graphstore", "mcp", str(place), "--no-share"], env=env
+        command=sys.executable, args=["-m", "graphstore", "mcp", str(place)], env=env
     )
     client = mcp.Client(started)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):

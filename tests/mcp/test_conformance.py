@@ -67,7 +67,7 @@ def served(folder: Path) -> Iterator[str]:
     place = folder / "memory.gs"
     with graphstore.open(place) as store:
         store.add_node("fact", {"n": 1}, id="first")
-    command = [sys.executable, "-m", "graphstore", "mcp", str(place), "--no-share", "--http", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "graphstore", "mcp", str(place), "--http", "127.0.0.1:0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
@@ -159,9 +159,7 @@ def test_kinds_are_completed_and_a_slow_query_tells_that_it_goes_on(tmp_path):
         told.append(progress)
 
     async def talk() -> tuple[Any, Any, Any]:
-        how = StdioServerParameters(
-            command=sys.executable, args=["-m", "graphstore", "mcp", str(place), "--no-share"]
-        )
+        how = StdioServerParameters(command=sys.executable, args=["-m", "graphstore", "mcp", str(place)])
         async with stdio_client(how) as streams, ClientSession(*streams) as session:
             await session.initialize()
             by_kind = ResourceTemplateReference(type="ref/resource", uri="graphstore://kind/{kind}")

@@ -89,7 +89,7 @@ def test_random_calls_leave_the_same_graph_in_both(tmp_path):
     )
     ours = mcp.StdioServerParameters(
         command=sys.executable,
-        args=["-m", "graphstore", "mcp", str(tmp_path / "memory.gs"), "--no-share", "--profile", "memory"],
+        args=["-m", "graphstore", "mcp", str(tmp_path / "memory.gs"), "--profile", "memory"],
         env={**os.environ, "PYTHONPATH": str(Path(graphstore.__file__).parents[1])},
     )
     chance, one, two = random.Random(23), mcp.Client(theirs), mcp.Client(ours)

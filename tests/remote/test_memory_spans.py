@@ -150,24 +150,23 @@ def test_the_processes_of_the_command_line_write_them_into_a_file_that_is_read_b
 
 
 @pytest.mark.rest
-def test_a_server_and_its_agents_make_them(tmp_path):
-    from tests.cli.test_agent_pipe import agent, call, ended
-    from tests.cli.test_agent_pipe import kill as killed
+def test_a_server_and_an_agent_make_them(tmp_path, monkeypatch):
+    from tests.mcp.test_transport import stdio
+    from tests.support.agent import agent
+    from tests.support.served import serve_in_process
 
     place, written = tmp_path / "memory.gs", tmp_path / "spans.jsonl"
     with graphstore.open(place) as store:
         store.add_node("fact", {"n": 1}, id="first")
-    os.environ["GRAPHSTORE_SPANS"] = str(written)
-    try:
-        with agent(place) as asked:
-            asked.asked(call(1, "remember", statement="the deploy is on friday"))
-            with graphstore.open(place) as there:
-                there.node("first")
-                recall.recall(there, "deploy")
-    finally:
-        del os.environ["GRAPHSTORE_SPANS"]
-        killed(place)
-        ended(place)
+    monkeypatch.setenv("GRAPHSTORE_SPANS", str(written))
+    with agent(stdio(place)) as one:
+        one.ask("remember", statement="the deploy is on friday")
+    with serve_in_process(place, "--no-ticks") as (process, url):
+        with graphstore.open(url, token=(place / "token").read_text().strip()) as there:
+            there.node("first")
+            recall.recall(there, "deploy")
+        process.terminate()
+        assert 0 == process.wait(20)
 
     with graphstore.open(":memory:") as store:
         otlp.import_otlp(store, written)

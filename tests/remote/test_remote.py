@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 import pandas
 import pyarrow
@@ -636,19 +637,20 @@ def test_fields_ends_and_expectations_are_those_of_any_store(store_itself):
 # ---------------------------------------------------------------- a server that is a process
 
 
-def test_a_store_that_is_served_is_found_by_its_folder(tmp_path):
+def test_a_store_that_is_served_is_reached_by_its_address(tmp_path):
     path = tmp_path / "team.gs"
     graphstore.open(path).close()
     with serve_in_process(path, "--no-ticks") as (process, url):
-        with graphstore.open(path, author="ana") as one, graphstore.open(path) as two:
+        at = partial(graphstore.open, url, token=(path / "token").read_text().strip())
+        with at(author="ana") as one, at() as two:
             assert f"<RemoteStore '{url}' open>" == repr(one)
             assert path == one.path
             assert one.add_node("fact", {"a": 1}, id="one") == two.node("one")
-        with graphstore.open(path, read_only=True) as follower:
-            assert "one" == follower.node("one").id
+        with graphstore.open(path, read_only=True) as reader:
+            assert "one" == reader.node("one").id
         with pytest.raises(InvalidError, match="clock"):
-            graphstore.open(path, clock=Clock())
-        with graphstore.open(path) as there:
+            at(clock=Clock())
+        with at() as there:
             process.kill()
             process.wait(30)
             with pytest.raises(EngineError, match=r"Whether it was written is not known|no server answers"):
@@ -661,8 +663,8 @@ def test_a_server_killed_while_many_write_loses_nothing_it_acknowledged(tmp_path
     path = tmp_path / "team.gs"
     graphstore.open(path).close()
     told: list[str] = []
-    with serve_in_process(path, "--no-ticks") as (process, _):
-        there = graphstore.open(path)
+    with serve_in_process(path, "--no-ticks") as (process, url):
+        there = graphstore.open(url, token=(path / "token").read_text().strip())
 
         def write():
             try:

@@ -18,6 +18,7 @@ from graphstore.imports import records
 from graphstore.remote import calls as contract
 from graphstore.remote import remote
 from graphstore.server.call_files import CallFiles
+from tests.support.ledger_rows import recorded
 from tests.support.served import TOKENS, Wire, fact, serve_in_thread
 
 pytestmark = pytest.mark.in_process("has a server of its own")
@@ -323,7 +324,7 @@ def test_reads_by_get_and_head_write_nothing(url, disk_store, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     disk_store.add_node("fact", {"n": 1}, id="n1")
     wire = Wire(url, TOKENS.read)
-    journal = {file: file.read_bytes() for file in (disk_store.path / "journal").iterdir()}
+    ledger = recorded(disk_store.path)
     before = sorted(each for each in tmp_path.rglob("*") if disk_store.path not in each.parents)
     for name, call in contract.CALLS.items():
         if call.scope == "read":
@@ -334,5 +335,5 @@ def test_reads_by_get_and_head_write_nothing(url, disk_store, tmp_path, monkeypa
                 assert wire.ask(method, f"/{name.replace('.', '/')}?{query}")[0] < 500
         else:
             assert 405 == wire.ask("GET", f"/{name.replace('.', '/')}")[0]
-    assert journal == {file: file.read_bytes() for file in (disk_store.path / "journal").iterdir()}
+    assert ledger == recorded(disk_store.path)
     assert before == sorted(each for each in tmp_path.rglob("*") if disk_store.path not in each.parents)

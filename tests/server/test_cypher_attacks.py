@@ -238,7 +238,6 @@ class Asking:
             "graphstore",
             "mcp",
             str(folder),
-            "--no-share",
             "--query-seconds",
             "3",
         ]

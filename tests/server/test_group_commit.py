@@ -13,6 +13,7 @@ from graphstore import EngineError, GraphStore
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.server import group_commit
 from graphstore.server.group_commit import Patience, Serving, Turn
+from tests.support.disk import no_room
 
 pytestmark = pytest.mark.in_process("looks at the queue of writes")
 
@@ -122,26 +123,16 @@ def test_one_that_raises_fails_alone(disk_store, asker):
         value(wrong)
 
 
-def test_a_sync_that_fails_fails_all_of_its_group_and_the_next_goes_on(disk_store, asker, monkeypatch):
-    import os
-
-    asker.turn(adding(disk_store, "kept"))
+def test_a_sync_that_fails_fails_all_of_its_group_and_the_next_goes_on(disk_store, asker):
+    value(asker.turn(adding(disk_store, "kept")))
     go = held_up(asker)
     turns = [asker.turn(adding(disk_store, f"n{number}")) for number in range(3)]
-    sync, broken = os.fdatasync, [True]
-
-    def full(fd: int) -> None:
-        if broken:
-            broken.clear()
-            raise OSError(28, "No space left on device")
-        sync(fd)
-
-    monkeypatch.setattr(os, "fdatasync", full)
-    go.set()
-
-    for turn in turns:
-        with pytest.raises(EngineError, match="No space left"):
-            value(turn)
+    with no_room():
+        go.set()
+        for turn in turns:
+            with pytest.raises(EngineError, match="Nothing of this transaction was kept") as refused:
+                value(turn)
+            assert "not kept" == refused.value.outcome
     assert "n0" == value(asker.turn(adding(disk_store, "n0")))
     assert ["kept", "n0"] == [node.id for node in disk_store.nodes()]
     assert disk_store.verify().ok

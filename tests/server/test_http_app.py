@@ -130,6 +130,7 @@ def test_a_read_knows_what_it_says_it_knows_while_others_write(disk_store, url):
 
 
 def test_a_coordinate_that_is_asked_for_is_pinned(disk_store, clock, wire):
+    disk_store.add_node("fact", {"n": 0})
     at = wire.post("/as_of", {"valid": "2026-01-01"})
 
     assert {"valid": "2026-01-01T00:00:00Z", "tx": "2026-02-01T00:00:00Z"} == at

@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 import graphstore
-from graphstore.core.journal.asked import transactions_of
 from graphstore.server.requests import request_of
+from graphstore.server.resent import kept_of
 from tests.support.served import TOKENS, serve_in_thread
 
 pytestmark = pytest.mark.in_process("it is about a server and the next one over the same folder")
@@ -111,7 +111,7 @@ def test_a_text_that_looks_like_a_request_is_none(place: Path) -> None:
     with graphstore.open(place) as store:
         store.add_node("fact", {"request": wanted.id, "text": f'"request":"{wanted.id}"'})
         store.add_node("fact", {"head": {"request": wanted.id}})
-    assert transactions_of(place / "journal", wanted.id) == []
+        assert kept_of(store, wanted.id) == []
 
 
 def test_a_call_of_many_transactions_that_was_broken_off_says_so(place: Path) -> None:
@@ -120,8 +120,7 @@ def test_a_call_of_many_transactions_that_was_broken_off_says_so(place: Path) ->
         _ask(url, "/bulk_load", {"events": rows}, "one")
     wanted = request_of("/bulk_load", {b"graphstore-request": b"one"})
     assert wanted is not None
-    kept = transactions_of(place / "journal", wanted.id)
-    assert len(kept) == 1
     with graphstore.open(place) as store, serve_in_thread(store) as url:
+        assert len(kept_of(store, wanted.id)) == 1
         status, answer = _ask(url, "/bulk_load", {"events": rows[:2]}, "one", again=True)
         assert (answer["outcome"], status) == ("kept", 503), answer

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPResponse
 from pathlib import Path
 
 import orjson
 import pytest
 
 import graphstore
-from graphstore import GraphStore, LockedError
+from graphstore import GraphStore
 from graphstore.core.folder import server_file
 from tests.support.served import Wire, serve_in_process
 
@@ -101,6 +104,7 @@ def test_what_others_put_into_the_folder_is_not_believed(tmp_path, name, how):
         else:
             os.chown(place / name, 12345, -1)
         assert server_file.serving(place) is None
+        server_file.withdraw(place)
     if name == "token":
         assert f"{place / name} cannot be read" in run("serve", str(place), "--port", "0").stderr
 
@@ -130,13 +134,28 @@ def test_one_server_a_store(tmp_path):
         assert (url, (place / "token").read_text().strip()) == server_file.serving(place)
 
 
-def test_a_store_that_is_held_is_not_served_and_its_holder_is_named(tmp_path):
+def test_a_server_reads_what_another_process_writes_and_tells_its_followers(tmp_path):
     place = made(tmp_path)
-    with graphstore.open(place):
-        found = run("serve", str(place), "--port", "0")
+    with graphstore.open(place) as store, serve_in_process(place) as (_, url):
+        token = (place / "token").read_text().strip()
+        wire = Wire(url, token)
+        store.add_node("fact", {}, id="there")
+        assert "there" == wire.get("/node?id=there")["id"]
+        stream = Wire(url, token)._connection
+        shown = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}
+        stream.request("GET", "/changes?since=2000-01-01", headers=shown)
+        lines = stream.getresponse()
+        read_until(lines, b"there")
+        store.add_node("fact", {}, id="later")
+        read_until(lines, b"later")
+        wire.post("/add_node", {"kind": "fact", "content": {}, "id": "served"})
+        assert "served" == store.node("served").id
 
-        assert (1, True) == (found.returncode, f"pid {os.getpid()}" in found.stderr)
-        assert server_file.serving(place) is None
+
+def read_until(lines: HTTPResponse, word: bytes) -> None:
+    """Read lines of a stream until one has a word. The connection gives up after two minutes."""
+    while word not in (line := lines.readline()):
+        assert line, "the stream ended"
 
 
 def test_a_store_in_memory_is_not_served(tmp_path):
@@ -187,33 +206,6 @@ def test_what_makes_no_sense_says_nothing(tmp_path, told):
     (place / "server.json").write_bytes(told)
 
     assert server_file.serving(place) is None
-
-
-def test_who_cannot_write_is_told_to_serve(tmp_path):
-    place = made(tmp_path)
-    code = f"import graphstore; graphstore.open({str(place)!r})"
-    with graphstore.open(place):
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-
-    assert f"held by another writer (pid {os.getpid()} " in found.stderr
-    assert f"graphstore serve {place}" in found.stderr
-    assert issubclass(LockedError, graphstore.EngineError)
-
-
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="the system does not tell")
-def test_who_cannot_write_is_told_which_command_holds_the_store(tmp_path):
-    place = made(tmp_path)
-    hold = "import sys, graphstore\nwith graphstore.open(sys.argv[1]):\n    print('held', flush=True)\n    input()"
-    words = [sys.executable, "-c", hold, str(place), "a-secret"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "held\n"
-        with pytest.raises(LockedError) as refused:
-            graphstore.open(place)
-        process.communicate("\n", timeout=60)
-
-    assert f"(pid {process.pid} on " in str(refused.value)
-    assert f": {Path(sys.executable).name} -c). " in str(refused.value)
-    assert "a-secret" not in str(refused.value) and "import" not in str(refused.value)
 
 
 def test_a_server_ends_though_clients_hold_on(tmp_path):
@@ -357,18 +349,16 @@ def test_eight_processes_write_and_one_is_killed_then_the_server_is(tmp_path):
 
 def test_a_server_that_cannot_follow_the_writer_says_so_in_every_answer_until_it_can(tmp_path):
     place = made(tmp_path)
-    segment = place / "journal" / "00000001.jsonl"
     with serve_in_process(place, "--read-only") as (process, url):
         wire = Wire(url, (place / "token").read_text().strip())
         assert 200 == wire.ask("GET", "/node?id=n0")[0]
         with graphstore.open(place) as store:
-            before = segment.stat().st_size
             os.kill(process.pid, signal.SIGSTOP)
             store.add_node("fact", {"n": 9}, id="later")
-        whole = segment.read_bytes()
-        with segment.open("r+b") as file:
-            file.seek(before)
-            file.write(whole[before:].replace(b'"n":9', b'"n":8'))
+        last = "WHERE number = (SELECT max(number) FROM chain)"
+        with closing(sqlite3.connect(place / "ledger.db", isolation_level=None)) as ledger:
+            [whole] = ledger.execute(f"SELECT head FROM chain {last}").fetchone()
+            ledger.execute(f"UPDATE chain SET head = ? {last}", (whole.replace(b"later", b"worse"),))
         os.kill(process.pid, signal.SIGCONT)
 
         until(lambda: 503 == wire.ask("GET", "/health")[0])
@@ -382,8 +372,8 @@ def test_a_server_that_cannot_follow_the_writer_says_so_in_every_answer_until_it
             status, told, _ = wire.ask("GET", path)
             assert (503, True) == (status, "cannot follow" in told["message"]), path
 
-        with segment.open("r+b") as file:
-            file.write(whole)
+        with closing(sqlite3.connect(place / "ledger.db", isolation_level=None)) as ledger:
+            ledger.execute(f"UPDATE chain SET head = ? {last}", (whole,))
         until(lambda: 200 == wire.ask("GET", "/health")[0])
         assert {"n": 9} == wire.get("/node?id=later")["content"]
 

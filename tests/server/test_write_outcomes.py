@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from datetime import datetime
 
 import pytest
@@ -11,13 +9,10 @@ import pytest
 import graphstore
 from graphstore import EngineError
 from graphstore.remote import remote
+from tests.support.disk import no_commit, no_room
 from tests.support.served import TOKENS, Wire, fact, serve_in_thread
 
 pytestmark = pytest.mark.in_process("has a server of its own, and the disk fails beneath it")
-
-
-def failing(*_: object) -> None:
-    raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 @pytest.fixture
@@ -30,11 +25,10 @@ def add(wire: Wire, id: str, request: str) -> tuple[int, dict]:
     return status, value
 
 
-def test_what_was_not_kept_may_be_sent_again_under_its_id(path, monkeypatch):
+def test_what_was_not_kept_may_be_sent_again_under_its_id(path):
     with graphstore.open(path) as store, serve_in_thread(store) as url:
         wire = Wire(url)
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "fdatasync", failing)
+        with no_room():
             status, told = add(wire, "one", "first")
         assert (503, "EngineError", "not kept") == (status, told["error"], told["outcome"]), told
         assert 200 == add(wire, "one", "first")[0]
@@ -44,14 +38,12 @@ def test_what_was_not_kept_may_be_sent_again_under_its_id(path, monkeypatch):
         assert ["one"] == [change.subject for change in store.changes()]
 
 
-def test_what_is_unknown_is_answered_alike_and_asked_for_by_its_tx(path, monkeypatch):
+def test_what_is_unknown_is_answered_alike_and_asked_for_by_its_tx(path):
     with graphstore.open(path) as store, serve_in_thread(store) as url:
         wire = Wire(url)
         assert 200 == add(wire, "before", "first")[0]
         there = remote.connect(url, TOKENS.write)
-        with monkeypatch.context() as patched:
-            for name in ("fdatasync", "fsync"):
-                patched.setattr(os, name, failing)
+        with no_commit(store):
             status, told = add(wire, "one", "second")
         assert (503, "unknown") == (status, told["outcome"]), told
         assert told["tx"] in told["message"]

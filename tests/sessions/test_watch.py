@@ -255,7 +255,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def segments(path: Path) -> list[str]:
     """What a store that another process may be writing has of segments, with no lock taken."""
-    if not any((path / "journal").glob("*.jsonl")):
+    if not (path / "ledger.db").exists():
         return []
     with graphstore.open(path, read_only=True) as store:
         return [node.id for node in store.as_of(valid="9999-12-31").nodes("segment")]

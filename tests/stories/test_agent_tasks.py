@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -484,7 +485,7 @@ def test_what_is_told_at_once_is_told_in_some_order_and_never_lost(
         writer.ask("history", id=each.structured_content["thing"]["id"])["versions"][0]
         for each in made.values()
     ]
-    told.sort(key=lambda each: each["recorded_at"])
+    told.sort(key=lambda each: datetime.fromisoformat(each["recorded_at"]))
     assert sorted(statements) == sorted(each["statement"] for each in told)
     assert len({each["recorded_at"] for each in told}) == len(statements)
     found = writer.pages("what_superseded", id_or_text=told[0]["ref"].removesuffix("-v1"))
@@ -595,7 +596,7 @@ def test_task_that_writes_over_stdio(
     portal: BlockingPortal, world: World, tmp_path: Path, task: Task
 ) -> None:
     copy = shutil.copytree(world.path, tmp_path / "memory.gs")
-    with stdio(portal, world, copy, "--no-share") as caller:
+    with stdio(portal, world, copy) as caller:
         task.play(caller)
 
 
@@ -603,7 +604,7 @@ def test_task_that_writes_over_stdio(
 @pytest.mark.parametrize("task", WRITTEN_ANY_TIME, ids=lambda task: task.name)
 def test_task_that_writes_over_http(portal: BlockingPortal, world: World, tmp_path: Path, task: Task) -> None:
     copy = shutil.copytree(world.path, tmp_path / "memory.gs")
-    with http(portal, world, copy, "--no-share") as caller:
+    with http(portal, world, copy) as caller:
         task.play(caller)
 
 

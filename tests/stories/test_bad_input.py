@@ -9,7 +9,6 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -26,14 +25,11 @@ from graphstore import (
     timeline,
 )
 from tests.conftest import Clock
+from tests.support.ledger_rows import change, recorded
 
 pytestmark = pytest.mark.served
 
 NAIVE = datetime(2026, 1, 10)
-
-
-def journal(store_path: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in sorted((store_path / "journal").iterdir()))
 
 
 @pytest.fixture
@@ -73,8 +69,8 @@ def some_link(store) -> str:
 
 
 def refused(store, act, error, *words: str) -> None:
-    """`act` raises `error` with all the words; the journal and the answers are as before; the store goes on."""
-    before = journal(store.path), store.nodes(), store.events(), store.changes(), store.stats()
+    """`act` raises `error` with all the words; the ledger and the answers are as before; the store goes on."""
+    before = recorded(store.path), store.nodes(), store.events(), store.changes(), store.stats()
     with pytest.raises(error) as raised:
         act(store)
     told = str(raised.value)
@@ -82,7 +78,7 @@ def refused(store, act, error, *words: str) -> None:
     for word in words:
         assert word in told, told
     assert told == told.strip() and told, repr(told)
-    assert before == (journal(store.path), store.nodes(), store.events(), store.changes(), store.stats())
+    assert before == (recorded(store.path), store.nodes(), store.events(), store.changes(), store.stats())
     added = store.add_node("fact", {"goes": "on"})
     assert added == store.node(added.id)
 
@@ -987,11 +983,7 @@ def test_what_is_no_path_is_refused(case, tmp_path, monkeypatch):
 def test_a_store_of_a_newer_schema_is_left_alone(store):
     path = store.path
     store.close()
-    (file,) = (path / "journal").glob("*.jsonl")
-    header, _, rest = file.read_bytes().partition(b"\n")
-    newer = header.replace(b'"schema":1', b'"schema":7')
-    assert newer != header
-    file.write_bytes(newer + b"\n" + rest)
+    change(path, "PRAGMA user_version = 7")
     before = {found: found.read_bytes() for found in path.rglob("*") if found.is_file()}
 
     for act in (graphstore.open, lambda where: graphstore.open(where, read_only=True)):

@@ -12,6 +12,7 @@ from graphstore import Branch, ConflictError, GraphStore, InvalidError, NotFound
 from graphstore.store.store import Store
 from tests.conftest import Clock, day
 from tests.core.folder.test_forgetting import files_with
+from tests.support.ledger_rows import change
 
 pytestmark = pytest.mark.served
 
@@ -100,9 +101,10 @@ def test_a_branch_has_slots_events_resting_and_cypher_of_its_own(rule, clock):
 def test_branches_are_listed_with_where_they_began(rule, clock):
     told = clock.now
     (found,) = rule.branches()
+    [known] = {change.tx for change in rule.changes() if change.subject == "freeze"}
 
     assert ("try", 1, None) == (found.name, found.transactions, found.merged_at)
-    assert (day("2026-02-02"), told) == (found.forked_at, found.last_tx)
+    assert (known, told) == (found.forked_at, found.last_tx)
     assert found == rule.on("try").info
 
 
@@ -367,8 +369,6 @@ def test_a_reader_follows_branches(rule, clock):
         assert branch is branch.branch("try") is reader.branch("try")
         rule.on("try").revise("release", FRIDAYS)
         rule.branch("new")
-        assert THURSDAYS == branch.node("release").content
-        assert 2 == reader.refresh()
         assert FRIDAYS == branch.node("release").content
         assert TUESDAYS == reader.branch("new").node("release").content
         assert [{"n": 3}] == branch.query_tables(
@@ -392,8 +392,7 @@ def test_a_dump_holds_the_branches(rule, tmp_path):
 def test_damage_in_a_line_of_a_branch_is_found(rule):
     path = rule.path
     rule.close()
-    (journal,) = (path / "journal").glob("*.jsonl")
-    journal.write_bytes(journal.read_bytes().replace(b"Thursday", b"Sunday__"))
+    change(path, "UPDATE body SET data = CAST(replace(CAST(data AS TEXT), 'Thursday', 'Sunday__') AS BLOB)")
 
     assert not graphstore.verify(path).ok
 

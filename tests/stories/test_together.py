@@ -1,4 +1,4 @@
-"""Two agents, a notebook, a shell and commands on one file that a server holds: each finds the server, and all are of one memory."""
+"""Two agents, a notebook, a shell and commands open one folder, which a server serves to a client: all have one memory."""
 
 from __future__ import annotations
 

@@ -8,11 +8,14 @@ Things are numbered from FIRST on. It prints `begin NAME` before it forgets one,
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
 
 import graphstore
+from graphstore.ledger import database
+from graphstore.ledger.database import Connection
 
 PATHS = ("replace", "rename", "unlink")
 
@@ -22,7 +25,10 @@ def say(word: str) -> None:
 
 
 def exit_at(function: str, number: int) -> None:
-    """End the process at that call, as a kill would: nothing is flushed or tidied."""
+    """End the process at that call, as a kill would: nothing is flushed or tidied. The function `statement` is any statement of SQL that writes."""
+    if function == "statement":
+        exit_at_statement(number)
+        return
     owner: Any = Path if function in PATHS else os
     before, count = getattr(owner, function), 0
 
@@ -34,6 +40,28 @@ def exit_at(function: str, number: int) -> None:
         return before(*args, **kwargs)
 
     setattr(owner, function, counting)
+
+
+def exit_at_statement(number: int) -> None:
+    """End the process before the writing connection of a store runs its n-th statement that writes."""
+    count = 0
+
+    def counted(statement: str) -> None:
+        nonlocal count
+        count += not statement.lstrip().startswith("SELECT")
+        if count == number:
+            os._exit(7)
+
+    class Counting(Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            counted(statement)
+            return super().execute(statement, *values)
+
+        def executemany(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            counted(statement)
+            return super().executemany(statement, *values)
+
+    database.Connection = Counting  # type: ignore[misc]
 
 
 def main(path: str, how: str, first: int, function: str = "", number: int = 0) -> None:

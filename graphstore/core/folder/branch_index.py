@@ -13,17 +13,15 @@ from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.index.rollback import cut_to, twin
 from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
-from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.journal.positions import Line, Place
+from graphstore.core.journal.seam import Seam
 from graphstore.values.period import BEGINNING, OPEN, Instant, instant
 
 Uncommitted = Callable[[Index], None]  # undoes what an open transaction on the trunk has taken
 
 
-def build(
-    trunk: Index, journal: Journal, record: BranchRecord, uncommitted: Uncommitted | None = None
-) -> Index:
+def build(trunk: Index, journal: Seam, record: BranchRecord, uncommitted: Uncommitted | None = None) -> Index:
     """Build the index of a branch from that of the trunk and the journal. `left` has the forgotten contents still in the journal."""
     with no_collecting():
         if record.parent is not None:
@@ -51,7 +49,7 @@ def build(
     return index
 
 
-def lines(journal: Journal, record: BranchRecord) -> Iterator[Line]:
+def lines(journal: Seam, record: BranchRecord) -> Iterator[Line]:
     """The lines of a branch."""
     for pos, length in record.pieces:
         yield from journal.again(Place(pos, length))
@@ -90,7 +88,7 @@ def _forget(index: Index, trunk: Index, source_op: int) -> None:
 # ------------------------------------------------------------------------------------- forgetting
 
 
-def names_on(journal: Journal, record: BranchRecord) -> set[str]:
+def names_on(journal: Seam, record: BranchRecord) -> set[str]:
     """The ids of all things and links that the lines of a branch name."""
     found: set[str] = set()
     for line in lines(journal, record):
@@ -102,12 +100,12 @@ def names_on(journal: Journal, record: BranchRecord) -> set[str]:
     return found
 
 
-def added_on(journal: Journal, record: BranchRecord) -> set[str]:
+def added_on(journal: Seam, record: BranchRecord) -> set[str]:
     """The ids of the things first recorded on a branch."""
     return {entry[0] for line in lines(journal, record) for entry in line.head.get("entities", ())}
 
 
-def remaining(trunk: Index, journal: Journal) -> list[Place]:
+def remaining(trunk: Index, journal: Seam) -> list[Place]:
     """The contents of forgotten things in the lines of branches, deleted ones too."""
     gone = {trunk.o_subject[op] for op in _forgettings(trunk, BEGINNING - OPEN)}
     if not gone:

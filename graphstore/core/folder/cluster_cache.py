@@ -17,6 +17,7 @@ from graphstore.core.journal.cluster import Address, Cluster, address
 from graphstore.core.journal.cluster_journal import ClusterJournal
 from graphstore.core.journal.files import replace_whole
 from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, InvalidError
 from graphstore.values.models import Problem
 
@@ -28,6 +29,7 @@ class ClusterPlace(Folder):
     """A store in PostgreSQL. Many processes have it open and write; each has a folder of its own, removed again unless the address names one."""
 
     shared = True
+    many_servers = True
 
     def __init__(self, url: str, *, read_only: bool, create: bool) -> None:
         where = address(url)
@@ -54,7 +56,7 @@ class ClusterPlace(Folder):
         assert self.journal is not None
         return ClusterJournal(self.journal, self.cluster, writer=not self.read_only)
 
-    def load(self, journal: Journal, notify: Callable[[str], None]) -> Index:
+    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
         """The index of the copy after it has followed the server. A copy that is not the server's, or not whole, is made anew."""
         assert isinstance(journal, ClusterJournal)
         self._notify = notify
@@ -77,12 +79,12 @@ class ClusterPlace(Folder):
             if self._notify is not None:
                 self._notify(notice)
 
-    def problems(self, journal: Journal) -> list[Problem]:
+    def problems(self, journal: Seam) -> list[Problem]:
         """What is wrong with the server's lines."""
         assert isinstance(journal, ClusterJournal)
         return [Problem(file=self.named, line=None, message=problem) for problem in journal.problems()]
 
-    def _replacing(self, fresh: Path, journal: Journal) -> None:
+    def _replacing(self, fresh: Path, journal: Seam) -> None:
         assert isinstance(journal, ClusterJournal)
         journal.replace(fresh)
 

@@ -12,12 +12,13 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
 
-from graphstore.core.folder.folder import Folder, locate
+from graphstore.core.folder.folder import Folder
+from graphstore.core.folder.locating import locate
 from graphstore.core.journal.cluster import Cluster, Diverged, Row, address, is_cluster, row_of
-from graphstore.core.journal.cluster_journal import ClusterJournal, goes_on
-from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.line import GENESIS, check
+from graphstore.core.journal.cluster_journal import goes_on
+from graphstore.core.journal.line import GENESIS, check, parts_of
 from graphstore.errors import ConflictError, DamageError, InvalidError
+from graphstore.ledger.ledger import Ledger, Verbatim
 
 _BATCH = 4 << 20  # bytes sent at once
 
@@ -77,7 +78,7 @@ def _to_cluster(source: str | os.PathLike[str], target: str) -> Copied:
 def _look_for(source: str | os.PathLike[str]) -> None:
     """Raises NotFoundError where there is no such store."""
     if not is_cluster(source):
-        locate(source, read_only=True, create=False)
+        locate(source, read_only=True, create=False, old=True)
         return
     there = Cluster(address(str(source)), read_only=True)
     try:
@@ -129,7 +130,7 @@ def _groups(source: str | os.PathLike[str]) -> Generator[list[bytes], None, None
         finally:
             there.close()
         return
-    journal = locate(source, read_only=True, create=False).open_journal("commit")
+    journal = locate(source, read_only=True, create=False, old=True).open_journal("commit")
     try:
         for lines in journal.read():
             yield journal.written(lines)
@@ -143,24 +144,57 @@ def _to_folder(source: str, target: Path) -> Copied:
         cluster.prepare(create=False)
         place = _new_or_begun(target)
         place.hold()
-    except BaseException:
-        cluster.close()
-        raise
-    try:
-        assert place.journal is not None
-        _without_torn(place)
-        journal = ClusterJournal(place.journal, cluster, writer=False)
-        before = journal.number
         try:
-            journal.catch_up()
-            journal.keep()
-        except Diverged as error:
-            raise _other(str(target)) from error
+            ledger = place.open_journal("commit")
+            assert isinstance(ledger, Ledger)
+            try:
+                before, digest = ledger.last()
+                number, digest = _append(cluster, ledger, before, digest)
+            finally:
+                ledger.close()
+            return Copied(number - before, *_read_folder(place, number, digest))
         finally:
-            journal.close()
-        return Copied(journal.number - before, *_read_folder(place, journal.number))
+            place.release()
     finally:
-        place.release()
+        cluster.close()
+
+
+def _append(cluster: Cluster, ledger: Ledger, number: int, digest: str) -> tuple[int, str]:
+    """Append what the server has after the line of that number and digest, many transactions at a time. Returns number and digest of the last line."""
+    waiting: list[Verbatim] = []
+    size, known, last = 0, digest, number
+    try:
+        for page in cluster.lines(number, digest):
+            for line in page:
+                last += 1
+                try:
+                    _, known, spans = check(line[:-1], known)
+                except ValueError as error:
+                    raise DamageError(
+                        f"{cluster.where.shown} line {last}: {error}. It was not copied, nor what follows. Restore a backup there."
+                    ) from error
+                waiting.append(parts_of(line[:-1], spans))
+                size += len(line)
+                if size >= _BATCH and not goes_on(line):
+                    number, digest = _write(ledger, waiting, number, digest)
+                    size = 0
+    except Diverged as error:
+        raise _other(str(ledger.path.parent)) from error
+    return _write(ledger, waiting, number, digest)
+
+
+def _write(ledger: Ledger, waiting: list[Verbatim], number: int, digest: str) -> tuple[int, str]:
+    if not waiting:
+        return number, digest
+    with ledger.database.transaction():
+        if ledger.last() != (number, digest):
+            raise ConflictError(
+                f"another process wrote to {ledger.path.parent} meanwhile. Nothing is lost: see who writes there."
+            )
+        ledger.append_verbatim(waiting)
+        number, digest = number + len(waiting), waiting[-1][1]
+    waiting.clear()
+    return number, digest
 
 
 def _new_or_begun(target: Path) -> Folder:
@@ -171,28 +205,21 @@ def _new_or_begun(target: Path) -> Folder:
     return place
 
 
-def _without_torn(place: Folder) -> None:
-    """Set aside what a copy that was killed left unfinished at the end."""
-    journal = Journal(place.journal, writer=True)
+def _read_folder(place: Folder, total: int, digest: str) -> tuple[int, str]:
+    """Read every line and every body of the folder. Raises DamageError."""
+    ledger = place.fresh_journal()
+    assert isinstance(ledger, Ledger)
     try:
-        for _ in journal.read():
-            pass
-        journal.make_ready()
-    finally:
-        journal.close()
-
-
-def _read_folder(place: Folder, total: int) -> tuple[int, str]:
-    journal = Journal(place.journal, writer=False)
-    try:
-        lines = sum(len(group) for group in journal.read())
-        if lines != total or journal.torn is not None:
+        for _, why in ledger.faults():
+            raise DamageError(f"{why} Copy into a new name.")
+        last = ledger.last()
+        if last != (total, digest):
             raise DamageError(
-                f"{place.path} has {lines} lines, not the {total} that were copied. Copy into a new name."
+                f"{place.path} has {last[0]} lines, not the {total} that were copied. Copy into a new name."
             )
-        return lines, journal.digest
+        return last
     finally:
-        journal.close()
+        ledger.close()
 
 
 def _other(target: str) -> ConflictError:

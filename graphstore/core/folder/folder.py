@@ -13,7 +13,6 @@ memory.gs/
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shutil
 import socket
@@ -26,7 +25,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from graphstore.core.folder import branch_index, forgetting, index_file, rewrite, vector_file
-from graphstore.core.folder.server_file import LOCK, LOG, MEMORY, SERVED, holder, own_bytes
+from graphstore.core.folder.server_file import LOCK, MEMORY, holder, own_bytes
 from graphstore.core.index import shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
@@ -41,15 +40,17 @@ from graphstore.core.journal.files import (
     remove_tree,
     replace_whole,
     sync_folder,
+    way_out,
     write_all,
 )
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS
 from graphstore.core.journal.positions import Position
-from graphstore.errors import DamageError, EngineError, InvalidError, LockedError, NotFoundError
-from graphstore.values.models import Problem, Verification
+from graphstore.core.journal.seam import Seam
+from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
+from graphstore.ledger.write_lock import command
+from graphstore.values.models import Problem
 from graphstore.values.period import Instant, iso, moment
-from graphstore.values.text import line
 
 try:
     import fcntl
@@ -57,7 +58,7 @@ except ImportError:  # pragma: no cover - a platform without flock
     fcntl = None  # type: ignore[assignment]
 
 _JOURNAL, _NOTE = "journal", "graph.json"
-_INDEX, _WORDS = "index.bin", "words.bin"
+INDEX, _WORDS = "index.bin", "words.bin"
 _ACCESSES = "accesses.json"
 COPY = "copy-of"  # a file with the address of the store that a folder is a copy of
 _SAVE_AFTER = 256  # after so many lines the copy is saved again
@@ -69,7 +70,11 @@ _open_here: set[str] = set()
 class Folder:
     """One store's place on disk, or in memory (`path` None)."""
 
+    tables_elsewhere = False  # whether another process has the graph tables of the folder open
     shared = False  # whether other processes write to the store while this one has it open
+    saves_in_turn = False  # whether copies are saved where other processes may remove contents from them
+    many_servers = False  # whether several servers may have the store open at once
+    timeout = 30.0  # seconds that a writer waits for the others
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         self.path = path
@@ -117,23 +122,32 @@ class Folder:
         except BlockingIOError:
             known = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
             raise LockedError(
-                f"{self.path} is held by another writer ({known}{_command(known)}). Wait until it closes, open with read_only=True to follow it, "
-                f"or let it be shared, so that many can write: graphstore.open({str(self.path)!r}, share=True) there, or graphstore serve {self.path}"
+                f"{self.path} is held by another writer ({known}{command(known)}). {self._way_out()}"
             ) from None
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
 
-    def open_journal(self, durability: str) -> Journal:
+    def _way_out(self) -> str:
+        """What to do where another process holds the folder."""
+        return (
+            "Wait until it closes, open with read_only=True to follow it, or let it be shared, so that many can write: "
+            f"graphstore.open({str(self.path)!r}, share=True) there, or graphstore serve {self.path}"
+        )
+
+    def open_journal(self, durability: str) -> Seam:
         """The journal, as this place has it open."""
         return Journal(self.journal, writer=not self.read_only, durability=durability)
 
-    def problems(self, journal: Journal) -> list[Problem]:
+    def fresh_journal(self) -> Seam:
+        """The journal once more, only to be read, from its beginning."""
+        return Journal(self.journal, writer=False)
+
+    def problems(self, journal: Seam) -> list[Problem]:
         """What is wrong with the journal elsewhere than in the files."""
         return []
 
-    def held_here(self) -> bool:
-        """Whether this process holds it for writing."""
-        return self.path is not None and str(self.path.resolve()) in _open_here
+    def hurry(self, journal: Seam) -> None:
+        """Do not wait for other writers for long from here on: the store is being closed."""
 
     def release(self) -> None:
         """Let another writer in."""
@@ -143,7 +157,7 @@ class Folder:
                 os.close(self._lock)
             self._lock = None
 
-    def load(self, journal: Journal, notify: Callable[[str], None]) -> Index:
+    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
         """The index of the journal: from the saved copy if that is valid, and the lines after it. Sets a torn tail aside."""
         if self.path is None:
             return Index()
@@ -161,7 +175,7 @@ class Folder:
             index = None
         if index is None:
             index, count = self.replay(journal)
-        if lost := shortage(self.path, reach, index):
+        if lost := shortage(self.journal or self.path, reach, index.transactions, index.last_tx):
             raise DamageError(lost)
         self._saved_at = -1 if self._saved_at < 0 or count >= _SAVE_AFTER else index.transactions - count
         if journal.torn is not None and not self.follows:
@@ -170,7 +184,7 @@ class Folder:
                 notify(str(journal.torn))
         if not self.follows:
             journal.settle()
-            if self.tables is None:
+            if self.tables is None and not self.tables_elsewhere:
                 notify(
                     f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
                     "that opens their files follows links."
@@ -181,7 +195,7 @@ class Folder:
             self.forget(index, journal)
         return index
 
-    def forget(self, index: Index, journal: Journal) -> None:
+    def forget(self, index: Index, journal: Seam) -> None:
         """Remove evicted and erased contents from every file; a reader only hides them. Raises EngineError when the disk refuses."""
         forgetting.hide(index)
         if self.follows:
@@ -205,7 +219,7 @@ class Folder:
     def compact(
         self,
         branch_records: BranchRecords,
-        journal: Journal,
+        journal: Seam,
         gone: set[str],
         last: rewrite.Transaction,
         tx: Instant,
@@ -213,6 +227,7 @@ class Folder:
     ) -> None:
         """Replace the journal by one without the things of these ids and the `folded` transactions, with one transaction more, at `tx`. Raises
         EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
+        assert isinstance(journal, Journal)
         if self.path is None or self.journal is None:
             journal.start_at(Position(0, 0), GENESIS)
             transactions = [*rewrite.left(journal, gone, branch_records, folded), last]
@@ -252,7 +267,7 @@ class Folder:
                 shutil.rmtree(self._fresh, ignore_errors=True)
         self._leave_old(journal, tx)
 
-    def _replacing(self, fresh: Path, journal: Journal) -> None:
+    def _replacing(self, fresh: Path, journal: Seam) -> None:
         """Called before these segments take the place of the journal. Raises EngineError when they may not."""
 
     def _swap(self) -> None:
@@ -265,7 +280,7 @@ class Folder:
                 self._old.rename(self.journal)
             raise
 
-    def _half_swapped(self, journal: Journal, error: OSError, tx: Instant) -> EngineError:
+    def _half_swapped(self, journal: Seam, error: OSError, tx: Instant) -> EngineError:
         why = f"{self._fresh} could not be put in the place of {self.journal}, nor that be put back ({error.strerror})."
         journal.break_off(why)
         return EngineError(
@@ -275,7 +290,7 @@ class Folder:
             tx=moment(tx),
         )
 
-    def _leave_old(self, journal: Journal, tx: Instant) -> None:
+    def _leave_old(self, journal: Seam, tx: Instant) -> None:
         """The new journal is in place: make that durable, and remove the old one."""
         assert self.path is not None
         try:
@@ -319,7 +334,7 @@ class Folder:
         """Remove files with contents, or with places that will move."""
         assert self.path is not None
         remove_cut(self.path.glob("graph.kuzu*"))
-        files = [self.path / name for name in (_INDEX, _WORDS)]
+        files = [self.path / name for name in (INDEX, _WORDS)]
         for name in (*self.path.glob(f"{_NOTE}*"), *files, *(file.with_suffix(".new") for file in files)):
             name.unlink(missing_ok=True)
         sync_folder(self.path)
@@ -338,7 +353,7 @@ class Folder:
                 with open_new(self._fresh / file.name) as copy:
                     write_all(copy.fileno(), torn)
 
-    def replay(self, journal: Journal, upto: int | None = None) -> tuple[Index, int]:
+    def replay(self, journal: Seam, upto: int | None = None) -> tuple[Index, int]:
         """The index from the journal alone; from its first `upto` transactions only. A reader looks again at what seems broken while a writer lives."""
         looks = _LOOKS
         for left in reversed(range(_TRIES if self.follows else 1)):
@@ -363,7 +378,7 @@ class Folder:
         return self.path is not None and holder(self.path) is not None
 
     @staticmethod
-    def _follow(index: Index, journal: Journal, upto: int | None = None) -> int:
+    def _follow(index: Index, journal: Seam, upto: int | None = None) -> int:
         count = 0
         with no_collecting():
             for lines in journal.read():
@@ -377,20 +392,20 @@ class Folder:
     def _saved(self, notify: Callable[[str], None]) -> index_file.Copy | None:
         """The saved copy of the index, if it is whole."""
         assert self.path is not None
-        name = self.path / _INDEX
+        name = self.path / INDEX
         found = index_file.read(name) if name.exists() else None
         if found is None and name.exists():
             notify(f"{name} was damaged: the index was read from the journal instead.")
         return found
 
     def _from_saved(
-        self, found: index_file.Copy | None, journal: Journal, notify: Callable[[str], None]
+        self, found: index_file.Copy | None, journal: Seam, notify: Callable[[str], None]
     ) -> Index | None:
         if found is None:
             return None
         assert self.path is not None
-        name = self.path / _INDEX
-        if not journal.holds(found.position) or not journal.is_sealed(found.position, found.seals):
+        name = self.path / INDEX
+        if not journal.is_as_sealed(found.position, found.digest, found.seals):
             notify(f"{name} does not belong to this journal: the index was read from the journal instead.")
             return None
         index = found.index()
@@ -423,7 +438,7 @@ class Folder:
     def save(
         self,
         index: Index,
-        journal: Journal,
+        journal: Seam,
         words: Callable[[], tuple[dict[str, Any], dict[str, Any]] | None],
         *,
         anew: bool = False,
@@ -441,7 +456,7 @@ class Folder:
         spans = shaky_spans.NOTHING
         with contextlib.suppress(EngineError, DamageError):  # without them some first reads only take longer
             spans = shaky_spans.saved(index, journal.raw)
-        index_file.write(self.path / _INDEX, index, journal.end, journal.digest, seals, spans)
+        index_file.write(self.path / INDEX, index, journal.end, journal.digest, seals, spans)
         self._saved_at = index.transactions
         with contextlib.suppress(EngineError, DamageError):  # without them the next search only takes longer
             if (there := words()) is not None:
@@ -461,7 +476,7 @@ def known_reach(place: Path, saved: index_file.Copy | None) -> list[Reach]:
     """How far the journal of a store reached when its index was saved and when its tables were closed well."""
     known = []
     if saved is not None:
-        known.append(Reach(place / _INDEX, saved.changed, saved.transactions, saved.last_tx))
+        known.append(Reach(place / INDEX, saved.changed, saved.transactions, saved.last_tx))
     if note := _note_reach(place / _NOTE):
         known.append(note)
     return known
@@ -478,10 +493,10 @@ def _note_reach(file: Path) -> Reach | None:
     return Reach(file, changed, count if type(count) is int else None, note["last_tx"])
 
 
-def shortage(place: Path, known: list[Reach], index: Index) -> str | None:
-    """What to tell when the journal that an index was read from has lost transactions that a copy knows; None when it has them all."""
+def shortage(truth: Path, known: list[Reach], there: int, reached: Instant) -> str | None:
+    """What to tell when a ledger or journal, at `truth`, that has so many transactions, the last of them at `reached`, has lost some that a copy knows; None when it has them all."""
     for file, changed, transactions, last_tx in known:
-        left = transactions - index.transactions if transactions is not None else int(last_tx > index.last_tx)
+        left = transactions - there if transactions is not None else int(last_tx > reached)
         if left <= 0:
             continue
         try:
@@ -491,10 +506,10 @@ def shortage(place: Path, known: list[Reach], index: Index) -> str | None:
             continue
         count = f"{left}" if transactions is not None else "at least 1"
         return (
-            f"{place / _JOURNAL}: {count} {'transaction' if left == 1 else 'transactions'} missing: {file.name} was made when the journal reached to "
-            f"{iso(last_tx)}, and now it ends at {iso(index.last_tx) if index.transactions else 'its beginning'} with {index.transactions}. Nothing was changed. "
-            "Bring back the files of the journal, or restore a dump or a backup into a new folder. To go on without what is missing, for good, "
-            f"remove {_INDEX} and {_NOTE} first."
+            f"{truth}: {count} {'transaction' if left == 1 else 'transactions'} missing: {file.name} was made when it reached to "
+            f"{iso(last_tx)}, and now it ends at {iso(reached) if there else 'its beginning'} with {there}. Nothing was changed. "
+            f"Bring back {truth.name}, or restore a dump or a backup into a new folder. To go on without what is missing, for good, "
+            f"remove {INDEX} and {_NOTE} first."
         )
     return None
 
@@ -518,69 +533,14 @@ def here(path: str | os.PathLike[str]) -> None:
         )
 
 
-def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> Folder:
-    """The folder of a store. Raises InvalidError for a path that is something else, NotFoundError when there is none and it is not to be made."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
-    if os.fspath(path) == MEMORY:
-        if read_only:
-            raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
-        return Folder(None)
-    here(path)
-    place = Path(path)
-    if not os.fspath(path) or "\0" in os.fspath(path):
-        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
-    try:
-        if (place / _JOURNAL).is_symlink():
-            raise InvalidError(
-                f"{place / _JOURNAL} is a symbolic link, which may lead into other files. Put the folder itself there, or mount it."
-            )
-        file = place.exists() and not place.is_dir()
-    except OSError as error:
-        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.ENOTDIR):
-            raise
-        raise InvalidError(f"{place} cannot be a folder: {error.strerror}.") from None
-    if file:
-        raise InvalidError(
-            f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
-        )
-    if (place / COPY).exists():
-        raise InvalidError(
-            f"{place} is a copy of {own_bytes(place / COPY).decode(errors='replace')}: what is written there would be lost. Open that."
-        )
-    if not (place / _JOURNAL / "00000001.jsonl").exists() and not _half_way(place, read_only):
-        if _holds_other_things(place):
-            raise InvalidError(
-                f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
-            )
-        if read_only or not create:
-            raise NotFoundError(f"no store at {place}. Make one with graphstore.open({str(place)!r}).")
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise EngineError(f"cannot make {place}: {error.strerror}.") from error
-    return Folder(place, read_only=read_only)
-
-
-_WAYS_OUT = {
-    errno.ENOSPC: "Free some space, and open it again.",
-    errno.EDQUOT: "Free some space, and open it again.",
-    errno.EMFILE: "Too many files are open in this process: close some or raise its limit (ulimit -n), and open it again.",
-    errno.ENFILE: "Too many files are open on this machine: close some, and open it again.",
-    errno.EACCES: "Give this user the right to it, and open it again.",
-    errno.EPERM: "Give this user the right to it, and open it again.",
-}
-
-
 @contextlib.contextmanager
 def opening(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what the system refuses while a store is opened into an EngineError, with the path and the way out."""
     try:
         yield
     except OSError as error:
-        way = _WAYS_OUT.get(error.errno or 0, "Mend that, and open it again.")
         raise EngineError(
-            f"cannot open {_named(path, error)}: {error.strerror or error}. Nothing is lost. {way}"
+            f"cannot open {_named(path, error)}: {error.strerror or error}. Nothing is lost. {way_out(error)}"
         ) from error
 
 
@@ -588,30 +548,6 @@ def _named(path: str | os.PathLike[str], error: OSError) -> str:
     """The file of an error, and the store where that does not show in it."""
     file = error.filename if isinstance(error.filename, str) else ""
     return f"{file} of {path}" if file and not file.startswith(os.fspath(path)) else file or os.fspath(path)
-
-
-def _half_way(place: Path, read_only: bool) -> bool:
-    """Whether a rewritten journal waits to replace the old one. A reader waits a moment for the writer to finish."""
-    for _ in range(_TRIES if read_only else 1):
-        if (place / _JOURNAL / "00000001.jsonl").exists():
-            return True
-        if not (place / f"{_JOURNAL}.new").exists():
-            return False
-        if read_only:
-            time.sleep(0.01)
-    if read_only:
-        raise EngineError(
-            f"the journal of {place} was being written anew when its writer ended. Open it for writing once: that finishes it."
-        )
-    return True
-
-
-def _holds_other_things(place: Path) -> bool:
-    if not place.is_dir():
-        return False
-    if {entry.name for entry in place.iterdir()} - {LOCK, LOG, _JOURNAL, SERVED}:
-        return True
-    return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
 
 
 def _lock(fd: int) -> None:
@@ -626,24 +562,6 @@ def _lock(fd: int) -> None:
             if not left:
                 raise
             time.sleep(0.001)
-
-
-def _command(known: str) -> str:
-    """The program of the process that a lock names, and its first arguments, as `: python -m graphstore mcp`; empty where this system does not tell.
-
-    Later arguments and code after `-c` are left out: they may hold what is nobody's business.
-    """
-    pid, _, host = known.removeprefix("pid ").partition(" on ")
-    if not pid.isdigit() or host != socket.gethostname():
-        return ""
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:4]
-    except OSError:
-        return ""
-    if "-c" in words:
-        words = words[: words.index("-c") + 1]
-    shown = line(" ".join(Path(word).name for word in words if word))
-    return f": {shown}" if shown else ""
 
 
 # caches that depend on earlier reads, not only on the journal
@@ -675,11 +593,11 @@ def _may_name(torn: bytes, names: list[bytes]) -> bool:
     return any(name in torn for name in names)
 
 
-def verify_index(place: Folder, index: Index, journal: Journal) -> list[Problem]:
+def verify_index(place: Folder, index: Index, journal: Seam) -> list[Problem]:
     """The differences of a resident index and the journal, as far as the index has followed it."""
     fresh, problems = read_anew(place, index.transactions)
     problems += place.problems(journal)
-    if place.follows:  # the rest is the writer's, and may be half written
+    if place.follows and not place.shared:  # the rest is the writer's, and may be half written
         problems = [problem for problem in problems if fresh is None]
         if journal.renewed():  # the files of this index were replaced
             return problems
@@ -702,7 +620,7 @@ def differing(index: Index, fresh: Index) -> list[Problem]:
     """The differences of an index and a rebuilt one."""
     return [
         Problem(
-            file=_INDEX,
+            file=INDEX,
             line=None,
             message=f"the index in memory differs from the journal in {name!r}. Reopen the store.",
         )
@@ -732,9 +650,12 @@ def _plain(value: object) -> object:
 
 def read_anew(place: Folder, upto: int | None = None) -> tuple[Index | None, list[Problem]]:
     """The index from the journal alone (its first `upto` transactions), or the problem that stopped it."""
-    journal = Journal(place.journal, writer=False)
     try:
-        index, _ = place.replay(journal, upto if place.follows else None)
+        journal = place.fresh_journal()
+    except EngineError as error:
+        return None, [Problem(file=str(place.journal), line=None, message=str(error))]
+    try:
+        index, _ = place.replay(journal, upto if place.follows or place.shared else None)
         problems = []
         torn = journal.torn
         if torn is not None and torn.size and not place.is_written():  # else it is being written
@@ -760,23 +681,3 @@ def _where(message: str) -> tuple[str, int | None]:
     head, _, rest = message.partition(" line ")
     number = rest.split(":", 1)[0]
     return head, int(number) if number.isdigit() else None
-
-
-def verify(path: str | os.PathLike[str]) -> Verification:
-    """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
-    with opening(path):
-        return _verified(locate(path, read_only=True, create=False))
-
-
-def _verified(place: Folder) -> Verification:
-    assert place.path is not None
-    reach = known_reach(place.path, index_file.read(place.path / _INDEX))
-    index, problems = read_anew(place)
-    if index is not None and (lost := shortage(place.path, reach, index)):
-        problems.append(Problem(file=str(place.journal), line=None, message=lost))
-    return Verification(
-        ok=not problems,
-        problems=tuple(problems),
-        transactions=index.transactions if index else 0,
-        checked=("journal",),
-    )

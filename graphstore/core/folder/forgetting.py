@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 
 from graphstore.core.index.index import Index
 from graphstore.core.journal.files import Moves
-from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import FORGETTING, OF_LINKS, OF_THE_STORE, dumps
 from graphstore.core.journal.positions import Place, segment_of
+from graphstore.core.journal.seam import Seam
 from graphstore.errors import EngineError
 
 
@@ -111,7 +111,7 @@ def hide(index: Index) -> list[Place]:
     return index.left
 
 
-def finish(index: Index, journal: Journal, elsewhere: Iterable[Place]) -> None:
+def finish(index: Index, journal: Seam, elsewhere: Iterable[Place]) -> None:
     """Rewrite every segment with forgotten contents: on the trunk, and `elsewhere`. Raises EngineError when the disk refuses; what is
     done stays done."""
     by_segment: dict[int, list[Place]] = defaultdict(list)

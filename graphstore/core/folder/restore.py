@@ -6,16 +6,18 @@ last line: whether they are whole cannot be told when they are cut between two l
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import orjson
 
 from graphstore.core.journal.files import new_file, sync_folder
-from graphstore.core.journal.journal import SEGMENT_BYTES, Journal
-from graphstore.core.journal.line import GENESIS, check, dumps, header
+from graphstore.core.journal.line import GENESIS, check, dumps, header, parts_of
+from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, EngineError, NotFoundError
+from graphstore.ledger.database import NAME, Database
+from graphstore.ledger.ledger import Ledger, Verbatim
 
 DUMP_SCHEMA = 2
 _FORMAT, _END = "graphstore dump", "end of graphstore dump"
@@ -31,7 +33,7 @@ class Loaded(NamedTuple):
     whole: bool
 
 
-def save(journal: Journal, target: Path) -> int:
+def save(journal: Seam, target: Path) -> int:
     """Write a dump: beside its name, which it gets when all of it is on the disk. Returns the number of lines of the journal in it.
 
     Raises ConflictError when the name is taken, EngineError when the disk refuses; nothing remains then.
@@ -48,18 +50,23 @@ def save(journal: Journal, target: Path) -> int:
 
 
 def load(dump: Path, folder: Path) -> Loaded:
-    """Make the journal of a new store from a dump, verifying each line and that none is missing.
+    """Make the ledger of a new store from a dump, in one SQL transaction, verifying each line and that none is missing.
 
     Raises DamageError with file and line; what is in the folder then is of no use.
     """
     if not dump.is_file():
         raise NotFoundError(f"no dump at {dump}.")
     folder.mkdir(parents=True, exist_ok=True)
-    with open(dump, "rb") as source:
-        reading = _Reading(dump, _expected(dump, source.readline()))
-        for number, line in enumerate(source, 2):
-            reading.add(number, line, folder)
-        loaded = reading.close(folder)
+    Database.create(folder / NAME)
+    ledger = Ledger(Database(folder / NAME))
+    try:
+        with open(dump, "rb") as source:
+            reading = _Reading(dump, _expected(dump, source.readline()))
+            with ledger.database.transaction():
+                ledger.append_verbatim(reading.parts(source))
+                loaded = reading.close()
+    finally:
+        ledger.close()
     sync_folder(folder)
     return loaded
 
@@ -84,33 +91,31 @@ def _expected(dump: Path, line: bytes) -> int | None:
 
 
 class _Reading:
-    """The lines of a dump as they are read, and the segments they are written to."""
+    """The lines of a dump as they are read."""
 
     def __init__(self, dump: Path, expected: int | None) -> None:
         self._dump, self._expected = dump, expected
         self._prev, self._lines, self._transactions = GENESIS, 0, 0
-        self._segment, self._more, self._ended = 0, False, False
-        self._sink: IO[bytes] | None = None
+        self._more, self._ended = False, False
 
-    def add(self, number: int, line: bytes, folder: Path) -> None:
-        if not line.endswith(b"\n"):
-            self._refuse(number, "the line is cut off")
-        if self._ended:
-            self._refuse(number, "something follows the last line")
-        if self._expected is not None and line.startswith(_ENDS):
-            self._end(number, line)
-            return
-        try:
-            head, self._prev, _ = check(line[:-1], self._prev)
-        except ValueError as error:
-            self._refuse(number, str(error))
-        if self._sink is None or (not self._more and self._sink.tell() >= SEGMENT_BYTES):
-            self._next_segment(folder)
-        assert self._sink is not None
-        self._sink.write(line)
-        self._more = bool(head.get("more"))
-        self._lines += 1
-        self._transactions += not self._more
+    def parts(self, source: Iterable[bytes]) -> Iterator[Verbatim]:
+        """The lines after the header, verified and taken apart. Raises DamageError."""
+        for number, line in enumerate(source, 2):
+            if not line.endswith(b"\n"):
+                self._refuse(number, "the line is cut off")
+            if self._ended:
+                self._refuse(number, "something follows the last line")
+            if self._expected is not None and line.startswith(_ENDS):
+                self._end(number, line)
+                continue
+            try:
+                head, self._prev, spans = check(line[:-1], self._prev)
+            except ValueError as error:
+                self._refuse(number, str(error))
+            self._more = bool(head.get("more"))
+            self._lines += 1
+            self._transactions += not self._more
+            yield parts_of(line[:-1], spans)
 
     def _end(self, number: int, line: bytes) -> None:
         try:
@@ -123,8 +128,8 @@ class _Reading:
             self._refuse(number, "the last line tells of other lines than these")
         self._ended = True
 
-    def close(self, folder: Path) -> Loaded:
-        """The whole journal is on the disk. Raises DamageError when something is missing."""
+    def close(self) -> Loaded:
+        """What was read. Raises DamageError when something is missing."""
         number = self._lines + 2
         if self._expected is not None and not self._ended:
             self._refuse(
@@ -132,9 +137,6 @@ class _Reading:
             )
         if self._more:
             self._refuse(number, "the last transaction is cut off")
-        if self._sink is None:
-            self._next_segment(folder)
-        self._sync()
         return Loaded(self._lines, self._transactions, self._ended)
 
     def _refuse(self, number: int, why: str) -> NoReturn:
@@ -142,19 +144,6 @@ class _Reading:
         raise DamageError(
             f"{self._dump} line {number}: {why}.{missing} Nothing was restored. Take another copy of the dump, or export the store again."
         )
-
-    def _next_segment(self, folder: Path) -> None:
-        self._sync()
-        self._segment += 1
-        self._sink = open(folder / f"{self._segment:08}.jsonl", "wb")  # noqa: SIM115 - closed by `_sync`
-        self._sink.write(header(self._segment))
-
-    def _sync(self) -> None:
-        if self._sink is not None:
-            self._sink.flush()
-            os.fsync(self._sink.fileno())
-            self._sink.close()
-            self._sink = None
 
 
 def _missing(expected: int, read: int) -> str:

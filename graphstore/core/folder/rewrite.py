@@ -17,7 +17,7 @@ import orjson
 
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.files import remove_tree, sync_folder
-from graphstore.core.journal.journal import SEGMENT_BYTES, Journal
+from graphstore.core.journal.journal import SEGMENT_BYTES
 from graphstore.core.journal.line import (
     COUNTS,
     FORGOTTEN,
@@ -31,6 +31,7 @@ from graphstore.core.journal.line import (
     header,
 )
 from graphstore.core.journal.positions import Line
+from graphstore.core.journal.seam import Seam
 from graphstore.errors import EngineError
 from graphstore.values.period import Instant, instant
 
@@ -223,7 +224,7 @@ def _bodies(head: Head) -> list[int]:
 
 
 def left(
-    journal: Journal, gone: set[str], branch_records: BranchRecords, folded: frozenset[Instant] = frozenset()
+    journal: Seam, gone: set[str], branch_records: BranchRecords, folded: frozenset[Instant] = frozenset()
 ) -> Iterator[Transaction]:
     """The rest of each transaction of a journal, read from its beginning; nothing of the `folded` ones, which a later one tells."""
     compacting = Compacting(gone, branch_records)

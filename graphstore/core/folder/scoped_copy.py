@@ -10,9 +10,9 @@ import orjson
 from graphstore.core.folder.rewrite import Compacting, Head
 from graphstore.core.index.columns import UNDO
 from graphstore.core.index.occurrences import OWN
-from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, encode, header
 from graphstore.core.journal.positions import Line
+from graphstore.core.journal.seam import Seam
 from graphstore.values.period import Instant, instant
 
 _NOT_OF_THINGS = ("branches", "aliases")
@@ -31,8 +31,9 @@ class ScopedCopy:
     A node is of its scope, an event of the text `scope` in the metadata it was first recorded with; a link is there when both its ends are.
     """
 
-    def __init__(self, source: Path, folder: Path, scopes: tuple[str, ...]) -> None:
-        self._journal = Journal(source / "journal", writer=False)
+    def __init__(self, source: Seam, folder: Path, scopes: tuple[str, ...]) -> None:
+        self._journal = source
+        self._removals = source.removals()
         self._scopes, self._prev = scopes, GENESIS
         self._leaving_out = _Outside()
         self._kinds: dict[str, dict[str, Any]] = {}
@@ -47,7 +48,8 @@ class ScopedCopy:
 
     def is_of_its_store(self) -> bool:
         """Whether the journal only grew since it was read. Otherwise the copy has what was erased or taken back: make another."""
-        return not self._journal.renewed() and self._journal.unchanged()
+        journal = self._journal
+        return journal.removals() == self._removals and not journal.renewed() and journal.unchanged()
 
     def follow(self, upto: Instant) -> bool:
         """Copy the transactions up to a tx. Whether the copy has more than before. Raises DamageError where the journal did not only grow."""

@@ -1,7 +1,4 @@
-"""Who holds a store's folder and where it is served: the lock's text, and the file by which others on this machine find the server.
-
-Nothing heavy is imported here: a command that only asks a server needs no more of the store than this.
-"""
+"""Says where a store is served: `server.json`, by which others on this machine find the server, and the files of its tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import socket
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
@@ -24,23 +21,23 @@ try:
 except ImportError:  # pragma: no cover - a platform without flock
     fcntl = None  # type: ignore[assignment]
 
-MEMORY, LOCK, LOG = ":memory:", "lock", "server.log"
+MEMORY, LOCK = ":memory:", "lock"
+LOG = "server.log"  # of release 0.1
 SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read", "token-metrics"
-Started = Literal["by hand", "in the background", "with the store"]
-"""A server: one that somebody starts and ends, one that who needs it starts, or a process that has the store open and lets others in."""
+_START_TICKS = 19  # index of the field after the name in /proc/PID/stat
 _STARTING = 10.0  # seconds to wait for a server that is starting
 _TRIES = 20  # so often a file is written that others may remove before it has its name
 
 
-def announce(place: Path, url: str | None, started: Started = "by hand") -> None:
+def announce(place: Path, url: str | None) -> None:
     """Write where this process serves the store; None while it starts or ends.
 
     Raises EngineError when the disk refuses.
     """
     server = {
         "url": url,
-        "server": started,
         "pid": os.getpid(),
+        "process": _process_start(os.getpid()),
         "host": socket.gethostname(),
         "started": datetime.now(UTC).isoformat(),
     }
@@ -68,27 +65,16 @@ def withdraw(place: Path) -> None:
             (place / SERVED).unlink()
 
 
-def how_started(place: Path) -> Started | None:
-    """How the last server of a store was started, if that did not end well or still serves."""
-    server = server_record(place)
-    return None if server is None else server.get("server", "by hand")
-
-
 def left(place: Path) -> dict[str, Any] | None:
-    """What a server that ended without a word left behind: its address and process; None where the last one ended well, or serves."""
+    """Return what a server left behind that was killed: its address and process. None if the last one ended well, or serves."""
     server = server_record(place) if place.is_dir() else None
-    return None if server is None or holder(place) is not None else server
-
-
-def is_held(place: Path) -> bool:
-    """Whether another process holds the store for writing."""
-    return holder(place) not in (None, os.getpid())
+    return None if server is None or _is_alive(server) else server
 
 
 def refuse_served(place: Path) -> None:
-    """Raise LockedError when another process of this machine serves the store, or is starting to. A server without the store's lock does not count."""
+    """Raise LockedError when another process of this machine serves the store, or is starting to."""
     server = served(place)
-    if server is not None and holder(place) == server["pid"] != os.getpid():
+    if server is not None and server["pid"] != os.getpid():
         where = server["url"] or "an address not known yet"
         raise LockedError(
             f"{place} is served already, on {where} (pid {server['pid']}). Use that server, or stop it first."
@@ -104,16 +90,16 @@ def refuse_memory(place: Path) -> None:
 
 
 def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str, str] | None:
-    """The URL and the token of the server of this machine that holds a store; None when none does, or its tokens may not be read.
+    """Return the URL and the token of the server of a store on this machine; None if there is none, or its tokens may not be read.
 
-    One that is just starting is waited for, so many seconds at most.
+    Waits at most `wait` seconds for a server that is starting.
     """
     place = Path(path)
     until = time.monotonic() + wait
     while (server := served(place)) is not None:
         if server["url"] is not None:
             token = token_in(place) or token_in(place, READ_TOKEN)
-            return (server["url"], token) if token and holder(place) == server["pid"] else None
+            return (server["url"], token) if token else None
         if time.monotonic() >= until:
             return None
         time.sleep(0.02)
@@ -121,9 +107,27 @@ def serving(path: str | os.PathLike[str], wait: float = _STARTING) -> tuple[str,
 
 
 def served(place: Path) -> dict[str, Any] | None:
-    """The record of a live server of this machine: `pid`, and `url`, None while it is starting. A file of a user who may not write the folder is ignored."""
+    """Return the record of a live server of this machine: `pid`, and `url`, None while it is starting. A file of a user who may not write the folder is
+    ignored."""
     server = server_record(place)
-    return server if server is not None and lives(server["pid"]) else None
+    return server if server is not None and _is_alive(server) else None
+
+
+def _is_alive(server: dict[str, Any]) -> bool:
+    """Return True if the process of a record lives, and is not another one that got its number since."""
+    pid, recorded = server["pid"], server.get("process")
+    found = _process_start(pid)
+    return lives(pid) and (recorded is None or found is None or recorded == found)
+
+
+def _process_start(pid: int) -> str | None:
+    """Return when a process began: the boot of the machine, and the clock ticks since. None where the system does not say."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return f"{boot} {stat.rpartition(')')[2].split()[_START_TICKS]}"
+    except (OSError, IndexError):
+        return None
 
 
 def server_record(place: Path) -> dict[str, Any] | None:

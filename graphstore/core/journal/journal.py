@@ -431,8 +431,10 @@ class Journal:
         size = upto.offset if segment == upto.segment else file.st_size
         return size, file.st_mtime_ns if size == file.st_size else 0
 
-    def is_sealed(self, upto: Position, seals: Sequence[Seal]) -> bool:
+    def is_as_sealed(self, upto: Position, digest: str, seals: Sequence[Seal]) -> bool:
         """Whether the bytes before `upto` are still those of the seals. They are read where a file was written to since."""
+        if not self.holds(upto):
+            return False
         for segment in range(upto.segment + 1):
             size, written = self._written(segment, upto)
             seal = seals[segment]
@@ -463,6 +465,19 @@ class Journal:
         if self.path is None or position.segment >= self.segments():
             return False
         return self._name(position.segment).stat().st_size >= position.offset
+
+    def ends_at(self, end: Any, digest: str) -> bool:
+        """Whether the line that ends at a position has that digest."""
+        if self.path is None or not isinstance(end, list) or not self.holds(Position(*end)):
+            return False
+        segment, stop = end
+        seen = b""
+        with open(open_plain(self._name(segment), os.O_RDONLY), "rb") as source:
+            while stop > 0 and b"\n" not in seen[:-1]:
+                start = max(0, stop - (1 << 16))
+                source.seek(start)
+                seen, stop = source.read(stop - start) + seen, start
+        return b'"digest":"%b"' % digest.encode() in seen[:-1].rpartition(b"\n")[2]
 
     def unchanged(self) -> bool:
         """Whether the last line this reader has seen is still there (a failed commit is cut off again)."""
@@ -576,6 +591,15 @@ class Journal:
 
     def leave_turn(self) -> None:
         """Let others append. What was appended here goes on waiting for its `sync`."""
+
+    @property
+    def in_turn(self) -> bool:
+        """The folder's lock keeps every other process out: there are no turns."""
+        return False
+
+    def has_more(self) -> bool:
+        """Nobody else writes while this folder is held; a reader asks by `refresh`."""
+        return False
 
     def followed(self) -> int:
         """How many requests were seen so far that other processes have done."""
@@ -1014,6 +1038,10 @@ class Journal:
             if (found.st_dev, found.st_ino) != (known.st_dev, known.st_ino):
                 return True
         return False
+
+    def removals(self) -> int:
+        """How often bodies were removed without another file in place of theirs (`renewed`): never."""
+        return 0
 
     @property
     def generation(self) -> int:

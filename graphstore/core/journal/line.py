@@ -92,6 +92,14 @@ def head_of(line: bytes, bodies: Sequence[bytes]) -> bytes:
     return line[len(BODY) + written + len(_END) + len(GENESIS) + len(_HEAD) : -2]
 
 
+def parts_of(line: bytes, spans: Sequence[tuple[int, int]]) -> tuple[bytes, str, list[bytes]]:
+    """Take apart a verified line without its end whose bodies have these spans: its head, its digest and its bodies."""
+    bodies = [line[at : at + size] if size else FORGOTTEN for at, size in spans]
+    digest = len(BODY) + sum(map(len, bodies)) + max(len(bodies) - 1, 0) + len(_END)
+    head = digest + len(GENESIS) + len(_HEAD)
+    return line[head:-1], line[digest : digest + len(GENESIS)].decode(), bodies
+
+
 def starts_of(bodies: list[bytes]) -> list[int]:
     """Where each body begins in its line: a comma is between two."""
     return list(accumulate(map((1).__add__, map(len, bodies)), initial=len(BODY)))[:-1]

@@ -6,11 +6,13 @@ decide → `append` → `start_sync` → `leave_turn` → `sync` waits until it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
-from graphstore.core.journal.files import Moves
+from graphstore.core.journal.files import Moves, Torn
 from graphstore.core.journal.positions import Line, Place, Position
 
 Ticket = int  # the number of the transaction appended last, counted since the journal was opened
@@ -21,6 +23,101 @@ State = tuple[
 
 class Seam(Protocol):
     """An append-only log of transactions in a chain of digests. The writer appends; a reader follows; both read bodies by place."""
+
+    failed: str | None  # why what was appended last did not become durable
+    away: str | None  # why what others wrote could not be looked for last
+
+    @property
+    def path(self) -> Path | None:
+        """The file or folder that holds it; None in memory."""
+
+    @property
+    def torn(self) -> Torn | None:
+        """The tail that was never acknowledged, as the last `read` found it."""
+
+    @property
+    def appended(self) -> Place:
+        """Where the lines appended last are."""
+
+    @property
+    def end(self) -> Position:
+        """How far it was read or written."""
+
+    @property
+    def durable(self) -> Ticket:
+        """The transactions up to this number are durable."""
+
+    @property
+    def broken(self) -> str | None:
+        """Why nothing may be written any more before the store is opened again."""
+
+    @property
+    def generation(self) -> int:
+        """How often it was rewritten."""
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a thread of this process has the turn to write, where processes take turns."""
+
+    def has_more(self) -> bool:
+        """Whether another process has committed something that was not read here, where that is asked for at each read."""
+
+    def size(self) -> int:
+        """The size in bytes."""
+
+    def changed(self) -> int:
+        """When it was written to last, in microseconds, by the clock of that time."""
+
+    def begin_group(self) -> None:
+        """What is appended from here on becomes durable together, or not at all."""
+
+    def end_group(self) -> None:
+        """The group is whole."""
+
+    def settle(self) -> None:
+        """Make everything durable now. Raises EngineError when the disk refuses."""
+
+    def break_off(self, why: str) -> None:
+        """Refuse everything that would be written before the store is opened again."""
+
+    def quiet(self) -> AbstractContextManager[None]:
+        """A block in which it is read again."""
+
+    def make_ready(self) -> None:
+        """Set a torn tail aside."""
+
+    def start_at(self, position: Position, digest: str, seals: Sequence[Any] = ()) -> None:
+        """Continue from a position; what is before it is known."""
+
+    def unchanged(self) -> bool:
+        """Whether what was read last is still there."""
+
+    def seals(self, upto: Position) -> Sequence[Any]:
+        """What `is_as_sealed` compares later."""
+
+    def is_as_sealed(self, upto: Position, digest: str, seals: Sequence[Any]) -> bool:
+        """Whether what is before a position is what it was when `seals` were made."""
+
+    def ends_at(self, end: Any, digest: str) -> bool:
+        """Whether the line that ends at a position has that digest."""
+
+    def lines(self, upto: State) -> Iterator[bytes]:
+        """The lines up to a state, in pieces that need not end with a line."""
+
+    def count(self, upto: State) -> tuple[int, int]:
+        """How many lines and how many transactions there are up to a state."""
+
+    def written(self, lines: list[Line]) -> list[bytes]:
+        """The bytes of some lines that were read, without their newlines."""
+
+    def followed(self) -> int:
+        """How far others were followed, for `done_elsewhere`."""
+
+    def done_elsewhere(self, request: str, since: int) -> bool:
+        """Whether another process has done a request, by its id, where it had not when `followed` gave `since`."""
+
+    def watch(self, follow: Callable[[], object]) -> None:
+        """Call `follow` whenever others may have written."""
 
     def take_turn(self) -> bool:
         """Become the one that may append, until `leave_turn`. Returns whether lines of others are to be read first."""
@@ -65,6 +162,9 @@ class Seam(Protocol):
 
     def renewed(self) -> bool:
         """Whether something else has taken the place of what was read: then `reopen`, and read from the beginning."""
+
+    def removals(self) -> int:
+        """How often bodies were removed that `renewed` does not tell of."""
 
     def reopen(self) -> None:
         """Begin anew: the next `read` is from the first line."""

@@ -8,7 +8,7 @@ from typing import Protocol
 import orjson
 
 from graphstore.core.index.index import Index
-from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.seam import Seam
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
 
@@ -18,7 +18,7 @@ class Source:
     """The index of one store, and the bodies that its places name."""
 
     index: Index
-    journal: Journal
+    journal: Seam
     # bodies of the open transaction: place -1 is the first
     pending: list[bytes] = field(default_factory=list, kw_only=True)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphstore.core.index import libraries, shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
-from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.freed_memory import give_back_memory
 from graphstore.errors import EngineError, GraphStoreError, QueryError
 from graphstore.values.period import OPEN, Instant, moment
@@ -61,7 +61,7 @@ class Graphs:
         self,
         folder: Path | None,
         index: Index,
-        journal: Journal,
+        journal: Seam,
         vocabulary: Vocabulary,
         *,
         driver: str,

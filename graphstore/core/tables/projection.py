@@ -22,9 +22,7 @@ from graphstore.core.index import libraries
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
-from graphstore.core.journal.files import open_plain
-from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.positions import Position
+from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
 from graphstore.core.tables.texts import schema, text
@@ -109,7 +107,7 @@ class Projection:
         self,
         folder: Path | None,
         index: Index,
-        journal: Journal,
+        journal: Seam,
         *,
         driver: str = "kuzu",
         notify: Notify,
@@ -282,7 +280,7 @@ class Projection:
             return False
         if state.get("digest") == self._journal.digest:
             return done == goal
-        return _line_ends(self._journal, state.get("end"), str(state.get("digest")))
+        return self._journal.ends_at(state.get("end"), str(state.get("digest")))
 
     def _pool(self) -> int:
         return POOL if self._file else memory_pool(self._index)
@@ -805,20 +803,6 @@ def _label(event: bool) -> str:
 
 def _mark(state: Json) -> Mark:
     return Mark(**{name: int(count) for name, count in state["mark"].items()})
-
-
-def _line_ends(journal: Journal, end: Any, digest: str) -> bool:
-    """Whether the line of the journal that ends at a position has that digest."""
-    if journal.path is None or not isinstance(end, list) or not journal.holds(Position(*end)):
-        return False
-    segment, stop = end
-    seen = b""
-    with open(open_plain(journal.path / f"{segment + 1:08}.jsonl", os.O_RDONLY), "rb") as source:
-        while stop > 0 and b"\n" not in seen[:-1]:
-            start = max(0, stop - (1 << 16))
-            source.seek(start)
-            seen, stop = source.read(stop - start) + seen, start
-    return b'"digest":"%b"' % digest.encode() in seen[:-1].rpartition(b"\n")[2]
 
 
 def _first_line(error: Exception) -> str:

@@ -22,9 +22,8 @@ from typing import Any, NoReturn, Self, TypeVar
 from graphstore.core.folder import folder
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.journal.asked import DoneElsewhere
-from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import COUNTS, TOUCH
-from graphstore.core.journal.seam import Ticket
+from graphstore.core.journal.seam import Seam, Ticket
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core
 from graphstore.core.read.vector_search import Vectors
@@ -51,6 +50,7 @@ _BEHIND, _AHEAD = (
     7 * 86_400_000_000,
 )  # microseconds between clock and last transaction that are told
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
+_FOLLOWER = 0.005  # seconds between looks of a reader that waits for another thread which follows
 _DOORS = 500  # transactions whose door is remembered
 _LOOKS = 2  # so often a reader reads the whole journal that seems broken
 
@@ -64,7 +64,7 @@ class _Request:
         self.id, self.since = id, since
         self.done: set[Instant] = set()
 
-    def refuse_done(self, journal: Journal) -> None:
+    def refuse_done(self, journal: Seam) -> None:
         """Raise DoneElsewhere where another process has done it meanwhile."""
         if self.since is not None and not self.done and journal.done_elsewhere(self.id, self.since):
             raise DoneElsewhere(
@@ -138,6 +138,9 @@ class _Handed:
 class Writer(Reader):
     """An open store without its verbs: its index and journal, its clock, and how a transaction begins and ends."""
 
+    _wants_turn = (
+        False  # whether a thread waits until other processes let it write; of the trunk, for all lines
+    )
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _followed: Instant = -OPEN  # how far a copy of a part has followed its store
     _given: Sequence[Instant] = ()  # instants of what is done once more
@@ -163,7 +166,6 @@ class Writer(Reader):
         # the line on which a transaction was begun last: none is open on another
         self._begun: list[Writer] = []
         self.notices: list[str] = []
-        self._ending: list[Callable[[], None]] = []
         journal = place.open_journal(durability)
         try:
             index = place.load(journal, self.notices.append)
@@ -174,6 +176,8 @@ class Writer(Reader):
             vectors = Vectors(place.path, None if place.read_only else self._tell_once)
             self._core = Core(index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors)
             self._core.accesses.again(place.kept_accesses())
+            if place.shared and not place.many_servers:
+                journal.watch(self._catch_up)
             self._compare_clock()
         except BaseException:
             with contextlib.suppress(EngineError):  # why it failed is told by the first error
@@ -193,22 +197,16 @@ class Writer(Reader):
         """Whether this store only follows another process's journal."""
         return self._place.read_only
 
-    def _before_close(self, ending: Callable[[], None]) -> None:
-        """Have something ended before the store is closed."""
-        self._ending.append(ending)
-
     def close(self) -> None:
         """Save the index, close the graph tables cleanly if they were used, and release the folder."""
-        while self._ending:
-            self._ending.pop()()
-        with self._writer, self._core.lock, self._core.epoch.replaced():
+        with self._writer, self._last_turn() as followed, self._core.lock, self._core.epoch.replaced():
             core = self._core
             if core.closed and not core.stuck:
                 return
             self._refuse_open("close()")
             for line in self._lines if not core.stuck else ():
                 line._write_accesses()
-            whole = not (core.stuck or core.journal.broken)
+            whole = followed and not (core.stuck or core.journal.broken)
             core.closed, core.stuck = "the store is closed. Open it again with graphstore.open(…).", False
             try:
                 if not whole:  # the tables may know what is not on the disk
@@ -223,6 +221,33 @@ class Writer(Reader):
                     core.journal.close()
                 finally:
                     self._place.release()
+
+    @contextlib.contextmanager
+    def _last_turn(self) -> Iterator[bool]:
+        """Keep other processes from writing while copies of what is known here are saved: they would have contents that were erased meanwhile.
+
+        Yields False where that fails: then nothing may be saved.
+        """
+        core = self._core
+        if (
+            core.closed
+            or not self._place.saves_in_turn
+            or any(line._open is not None for line in self._begun)
+        ):
+            yield True
+            return
+        try:
+            self._place.hurry(core.journal)
+            self._take_turn()
+        except GraphStoreError:  # another process writes for long, or the folder is elsewhere
+            with contextlib.suppress(GraphStoreError, OSError):
+                self._catch_up()
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            core.journal.leave_turn()
 
     def _tell_once(self, notice: str) -> None:
         if notice not in self.notices[-8:]:
@@ -284,11 +309,42 @@ class Writer(Reader):
         """The instant of the last transaction, on the trunk or on any branch."""
         return self._core.index.last_tx
 
+    def _current(self) -> None:
+        """Refuse a call on a closed store, and follow what other processes have committed."""
+        self._usable()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Read what other processes have committed since, without waiting for a writer of this process: it reads all of that before it writes."""
+        core, trunk = self._core, self._lines[0]
+        holds = core.lock._is_owned()  # type: ignore[attr-defined]  # then a follower may be waiting for this thread
+        while core.journal.has_more() and not trunk._wants_turn:
+            if not self._writer.acquire(timeout=0 if holds else _FOLLOWER):
+                if holds:
+                    return
+                continue
+            try:
+                with core.lock:
+                    if not (core.journal.in_turn or any(line._open is not None for line in self._begun)):
+                        trunk._follow_others()
+                return
+            finally:
+                self._writer.release()
+
+    def _follow_others(self) -> None:
+        """Follow what other processes wrote. Raises EngineError when the ledger cannot be read; the store then answers nothing but that."""
+        try:
+            self._follow()
+        except (OSError, EngineError) as error:
+            self._stop(f"{self.path} cannot be read any more, so it answers nothing: {error}")
+            raise
+
     def _coordinate(self) -> tuple[Instant, Instant]:
         self._usable()
         work, waiting, place = self._open, self._waiting, self._place
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
+        self._catch_up()
         now = known = self._now()
         if place.shared:  # another process, with another clock, may write anything later than that
             known = self._last_tx
@@ -327,6 +383,7 @@ class Writer(Reader):
 
     def _handed_view(self, snapshot: str | None, valid: TimeLike | None, tx: TimeLike | None) -> View:
         here, at = now_valid, now_tx = self._coordinate()
+        asked = at
         if snapshot is not None:
             if valid is not None or tx is not None:
                 raise InvalidError("a snapshot is a whole coordinate. Leave valid and tx out, or the name.")
@@ -344,9 +401,12 @@ class Writer(Reader):
                 at = coordinates.resolve(tx, "tx", now_valid, names, axis="tx", present=now_tx)
             else:
                 at = instant(tx, "tx")
-            if at > now_tx:
+            asked = at
+            if at > now_tx and self._place.shared and at <= now_valid:
+                at = now_tx  # another process may be committing just before that
+            elif at > now_tx:
                 self._refuse_ahead(at, now_tx)
-        if self._handed.note(at) and self._has_begun(at) and at > self._coordinate()[1]:
+        if self._handed.note(asked) and self._has_begun(at) and at > self._coordinate()[1]:
             return self._handed_view(snapshot, valid, tx)
         return View(self._core, here, at)
 
@@ -420,8 +480,7 @@ class Writer(Reader):
 
     @property
     def last_write(self) -> datetime | None:
-        """The tx of the last transaction when a write of this opening was acknowledged last; None before the first. Who opens the store elsewhere with
-        `at_least=` of it reads all that was written here."""
+        """The tx of the last transaction when a write of this opening was acknowledged last; None before the first."""
         written = self._lines[0]._written
         return None if written < BEGINNING else moment(written)
 
@@ -485,12 +544,17 @@ class Writer(Reader):
 
     def _take_turn(self) -> None:
         """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
-        journal = self._core.journal
-        if not journal.take_turn():
+        journal, trunk = self._core.journal, self._lines[0]
+        trunk._wants_turn = True
+        try:
+            behind = journal.take_turn()
+        finally:
+            trunk._wants_turn = False
+        if not behind:
             return
         try:
             with self._core.lock:
-                self._lines[0]._follow()
+                trunk._follow()
         except BaseException as error:
             journal.leave_turn()
             if isinstance(error, EngineError):
@@ -535,6 +599,9 @@ class Writer(Reader):
             self._waiting.add(core.journal.ticket(), work.tx)
             self._open = None
         core.journal.start_sync()
+        if counts and core.journal.failed:
+            with core.lock:
+                core.accesses.back(counts)
         doors = self._lines[0]._core.doors
         doors[work.tx] = DOOR.get()
         if len(doors) > _DOORS:
@@ -929,30 +996,12 @@ class Writer(Reader):
 
     @property
     def _follows_itself(self) -> bool:
-        """Whether others who write are followed without being asked."""
-        return self._place.shared
+        """Whether others who write are followed without being asked: a PostgreSQL server tells of them."""
+        return self._place.many_servers
 
     def _watch(self) -> None:
         """Follow other writers by itself, where there may be some."""
         self._core.journal.watch(self.refresh)
-
-    def _followed_to(self, transactions: int, seconds: float) -> int:
-        """Follow the writers until so many transactions are known, or for so long. Returns how many are."""
-        until = time.monotonic() + seconds
-        while (known := self._core.index.transactions) < transactions and time.monotonic() < until:
-            if not (self.read_only or self._place.shared):
-                break
-            time.sleep(0.005)
-            self.refresh()
-        return known
-
-    def _followed_to_tx(self, tx: Instant, seconds: float) -> bool:
-        """Follow the writers until this tx is known, or for so long. Whether it is."""
-        until = time.monotonic() + seconds
-        while (lags := self._lags(tx)) and time.monotonic() < until:
-            time.sleep(0.005)
-            self.refresh()
-        return not lags and self._last_tx >= tx
 
     def _lags(self, tx: Instant) -> bool:
         """Whether a tx may be known here later, and is not yet."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,9 @@ import pytest
 import graphstore
 from graphstore import ConflictError, DamageError, InvalidError, NotFoundError
 from graphstore.core.folder import copying
+from graphstore.ledger.database import NAME, Database
+from graphstore.ledger.ledger import Ledger
+from tests.support.old_release import open_old
 
 pytestmark = [pytest.mark.postgres, pytest.mark.rest, pytest.mark.in_process("copies folders")]
 
@@ -36,12 +42,14 @@ def made(tmp_path: Path) -> Path:
 
 
 def lines(path: Path) -> list[bytes]:
-    """The lines of a store, without the headers of segments."""
-    return [
-        line
-        for segment in sorted((path / "journal").glob("*.jsonl"))
-        for line in segment.read_bytes().splitlines()[1:]
-    ]
+    """The lines of a store, in the form of a dump."""
+    ledger = Ledger(Database(path / NAME, read_only=True))
+    try:
+        for _ in ledger.read():
+            pass
+        return list(ledger.lines(ledger.state))
+    finally:
+        ledger.close()
 
 
 def test_a_folder_is_the_same_after_it_went_to_a_server_to_another_store_and_back(
@@ -68,10 +76,6 @@ def test_a_copy_is_gone_on_with_in_both_directions(made, url, tmp_path):
         store.add_node("fact", {"n": 1}, id="later")
 
     assert (1, first.total + 1) == graphstore.copy(made, url)[:2]
-    segment = back / "journal" / "00000001.jsonl"
-    with segment.open("ab") as file:
-        file.write(b'{"body":[{"cut')  # as a kill leaves it
-
     assert (1, first.total + 1) == graphstore.copy(url, back)[:2]
     assert 0 == graphstore.copy(url, back).lines == graphstore.copy(made, url).lines
     assert lines(made) == lines(back)
@@ -140,3 +144,52 @@ def test_what_cannot_be_copied_is_refused(made, url, tmp_path):
     with pytest.raises(NotFoundError):
         graphstore.copy(url + "x", tmp_path / "back.gs")
     assert not (tmp_path / "back.gs").exists()
+
+
+COPIES = """
+import os, signal, sys, graphstore
+from graphstore.core.folder import copying
+copying._BATCH = 20_000
+left = int(sys.argv[3])
+real = copying.parts_of
+def counted(line, spans):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(line, spans)
+copying.parts_of = counted
+graphstore.copy(sys.argv[1], sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("after", [1, 5, 100, 200])
+def test_a_copy_into_a_folder_that_was_killed_is_gone_on_with(made, url, tmp_path, after):
+    with graphstore.open(made) as store:
+        for number in range(200):
+            store.add_node("fact", {"text": "word " * 40}, id=f"more{number}")
+    total = graphstore.copy(made, url).total
+    back = tmp_path / "back.gs"
+    killed = subprocess.run([sys.executable, "-c", COPIES, url, str(back), str(after)])
+    assert -signal.SIGKILL == killed.returncode
+    there = len(lines(back))
+
+    done = graphstore.copy(url, back)
+
+    assert (total - there, total) == done[:2]
+    assert lines(made) == lines(back)
+    with graphstore.open(back) as store:
+        assert store.verify().ok
+
+
+def test_a_folder_of_release_0_1_is_copied_as_it_is(url, tmp_path):
+    with open_old(tmp_path / "old.gs") as store:
+        store.add_node("fact", {"n": 1}, id="one")
+        store.branch("idea").add_node("fact", {"n": 2}, id="two")
+    before = (tmp_path / "old.gs/journal/00000001.jsonl").read_bytes().splitlines(keepends=True)[1:]
+
+    graphstore.copy(tmp_path / "old.gs", url)
+    graphstore.copy(url, tmp_path / "back.gs")
+
+    assert before == lines(tmp_path / "back.gs")
+    assert not (tmp_path / "old.gs" / NAME).exists()

@@ -17,10 +17,9 @@ import pytest
 
 import graphstore
 from graphstore import EngineError, GraphStore, NotFoundError
-from graphstore.core.folder import rewrite
-from graphstore.core.journal import journal as journals
 from tests.conftest import Clock
 from tests.core.folder.test_forgetting import HOWS, files_with
+from tests.support.disk import no_room
 
 pytestmark = pytest.mark.rest
 
@@ -33,7 +32,7 @@ def secret(name: str) -> str:
 
 
 def filled(path: Path, count: int = COUNT) -> list[str]:
-    """Events in several segments, with links among them; each says something that nothing else says."""
+    """Events with links among them; each says something that nothing else says."""
     clock = Clock("2026-01-01")
     names = [f"event-{number}" for number in range(count)]
     with graphstore.open(path, clock=clock) as store:
@@ -46,12 +45,9 @@ def filled(path: Path, count: int = COUNT) -> list[str]:
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch) -> Path:
-    for module in (journals, rewrite):
-        monkeypatch.setattr(module, "SEGMENT_BYTES", 8_000)
+def path(tmp_path: Path) -> Path:
     path = tmp_path / "memory.gs"
     filled(path)
-    assert len(list((path / "journal").glob("*.jsonl"))) > 2
     return path
 
 
@@ -178,8 +174,8 @@ def refusing(*_: object, **__: object) -> None:
 def test_where_the_disk_is_full_reads_say_forgotten_and_the_next_opening_finishes(path, how, monkeypatch):
     with graphstore.open(path) as store:
         with monkeypatch.context() as full:
-            full.setattr(Path, "replace", refusing)
-            with pytest.raises(EngineError, match="open the store again"):
+            full.setattr(Path, "unlink", refusing)
+            with pytest.raises(EngineError, match="Open the store again"):
                 store.evict(ids=["event-1"]) if how == "evict" else store.erase("event-1", reason="asked for")
         assert {"evicted", "erased"} > {store.inspect("event-1").node.standing}
         assert f"[{how}".rstrip("e") in store.inspect("event-1").node.description
@@ -195,7 +191,7 @@ def test_where_the_disk_is_full_reads_say_forgotten_and_the_next_opening_finishe
 def test_the_next_forgetting_finishes_one_that_the_disk_refused(path, monkeypatch):
     with graphstore.open(path) as store:
         with monkeypatch.context() as full:
-            full.setattr(Path, "replace", refusing)
+            full.setattr(Path, "unlink", refusing)
             with pytest.raises(EngineError):
                 store.erase("event-1", reason="asked for")
         store.erase("event-50", reason="asked for")
@@ -205,14 +201,12 @@ def test_the_next_forgetting_finishes_one_that_the_disk_refused(path, monkeypatc
         assert () == store.verify().problems
 
 
-@pytest.mark.parametrize("function", ("rename", "mkdir"))
-def test_without_audit_a_refusing_disk_leaves_everything_as_it_was(path, function, monkeypatch):
+def test_without_audit_a_refusing_disk_leaves_everything_as_it_was(path):
     with graphstore.open(path) as store:
         before = store.events(), store.changes()
-        with monkeypatch.context() as full:
-            full.setattr(Path, function, refusing)
-            with pytest.raises(EngineError, match="No space"):
-                store.evict(ids=["event-1"], keep_audit=False)
+        with no_room(), pytest.raises(EngineError) as refused:
+            store.evict(ids=["event-1"], keep_audit=False)
+        assert "not kept" == refused.value.outcome
 
         assert before == (store.events(), store.changes())
         assert () == store.verify().problems
@@ -277,12 +271,6 @@ def test_a_follower_shows_what_the_writer_shows(path, how):
                 store.erase(name, reason="asked for")
             else:
                 store.evict(ids=[name], keep_audit=how == "evict")
-            assert secret(name) == reader.event(name).description  # what it has, until it is told to look
-            assert secret(name) == view.event(name).description
-            assert reader.verify().ok
-            assert 1 == reader.query("MATCH (e:Event {id: $id}) RETURN e.id AS id", id=name).rows().__len__()
-
-            reader.refresh()
             for each in (reader, view, reader.as_of()):
                 assert is_forgotten(each, name)
                 assert [] == each.query("MATCH (e:Event {id: $id}) RETURN e.id AS id", id=name).rows()
@@ -296,14 +284,13 @@ def test_a_follower_shows_what_the_writer_shows(path, how):
                 assert store.changes() == late.changes()
                 assert late.verify().ok
         store.record_event("deploy", "after it", id="event-after")
-        assert 1 == reader.refresh()
         assert "after it" == reader.event("event-after").description
 
 
 def test_a_follower_opened_in_the_middle_shows_it_as_forgotten(path, monkeypatch):
     with graphstore.open(path) as store:
         with monkeypatch.context() as full:
-            full.setattr(Path, "replace", refusing)
+            full.setattr(Path, "unlink", refusing)
             with pytest.raises(EngineError):
                 store.erase("event-1", reason="asked for")
         with graphstore.open(path, read_only=True) as reader:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from datetime import timedelta
@@ -15,14 +14,14 @@ import pytest
 import graphstore
 from graphstore import GraphStore
 from graphstore.core.folder import index_file
-from graphstore.core.folder.folder import Folder, differing
+from graphstore.core.folder.folder import differing
+from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.index import shaky_spans
 from graphstore.core.index.columns import Columns
 from graphstore.core.index.index import Index
-from graphstore.core.journal import journal as journals
-from graphstore.core.journal.journal import Journal
 from graphstore.errors import DamageError
 from tests.conftest import Clock, day
+from tests.support.ledger_rows import change, rows
 
 pytestmark = pytest.mark.in_process("looks at the saved index")
 
@@ -64,11 +63,12 @@ def loaded(path: Path) -> Index:
 
 
 def replayed(path: Path) -> Index:
-    journal = Journal(path / "journal", writer=False)
+    folder = LedgerFolder(path, read_only=True)
+    ledger = folder.fresh_journal()
     try:
-        return Folder(path, read_only=True).replay(journal)[0]
+        return folder.replay(ledger)[0]
     finally:
-        journal.close()
+        ledger.close()
 
 
 def same(one: Columns, other: Columns) -> None:
@@ -119,17 +119,17 @@ def test_what_a_load_leaves_out_is_what_the_journal_says(path: Path, seed: int) 
 
 
 def test_an_index_saved_again_is_the_same_file(path: Path, tmp_path: Path) -> None:
-    copy, journal = index_file.read(path / "index.bin"), Journal(path / "journal", writer=False)
+    copy, ledger = index_file.read(path / "index.bin"), LedgerFolder(path, read_only=True).fresh_journal()
     assert copy is not None
     index = copy.index()
     for name in list(index.ids)[::3]:
         index.now_of[index.ids[name]], index.out.get(index.ids[name])
     for name, one in (("again", index), ("anew", replayed(path))):
-        spans = shaky_spans.saved(one, journal.raw)
+        spans = shaky_spans.saved(one, ledger.raw)
         assert spans.numbers
         index_file.write(tmp_path / name, one, copy.position, copy.digest, copy.seals, spans)
         assert (path / "index.bin").read_bytes() == (tmp_path / name).read_bytes()
-    journal.close()
+    ledger.close()
 
 
 def test_a_transaction_that_fails_leaves_a_loaded_index_as_it_was(path: Path) -> None:
@@ -207,54 +207,58 @@ def test_loading_takes_as_many_steps_for_a_larger_store(path: Path, tmp_path: Pa
     assert steps(larger) <= steps(path) < 2000
 
 
-def made_long_ago(path: Path) -> None:
-    """Give the journal an earlier time, and a saved index that knows it."""
-    (segment,) = (path / "journal").glob("*.jsonl")
-    os.utime(segment, (1_700_000_000, 1_700_000_000))
-    (path / "index.bin").unlink()
-    graphstore.open(path).close()
-
-
 def told_anew(store: GraphStore) -> bool:
     return any("index.bin" in notice for notice in store.notices)
 
 
-def test_a_journal_that_nobody_wrote_to_is_not_read_again(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made_long_ago(path)
-    monkeypatch.setattr(journals, "checksums_of", None)
+def harm(path: Path, table: str, column: str, number: int, at: int) -> tuple[str, str]:
+    """The statements that change one byte of a value, and that change it back."""
+    [(good,)] = rows(path, f"SELECT {column} FROM {table} WHERE number = {number}")
+    bad = bytearray(good)
+    bad[at % len(bad)] ^= 0x01
+    to_bad, to_good = (
+        f"UPDATE {table} SET {column} = X'{value.hex()}' WHERE number = {number}" for value in (bad, good)
+    )
+    return to_bad, to_good
+
+
+def test_a_ledger_that_the_saved_index_knows_is_not_read_again(path: Path) -> None:
+    """What is in a row that is not read cannot hinder the opening."""
+    to_bad, to_good = harm(path, "chain", "head", 3, 20)
+    change(path, to_bad)
     with graphstore.open(path) as store:
         assert {"n": -7} == store.node("neu-ü7").content and not told_anew(store)
+        assert not store.verify().ok
+    change(path, to_good)
+    with graphstore.open(path) as store:
+        assert store.verify().ok
 
 
-@pytest.mark.parametrize("lately", [False, True])
-def test_a_byte_changed_anywhere_in_the_journal_is_noticed_at_opening(path: Path, lately: bool) -> None:
-    (segment,) = (path / "journal").glob("*.jsonl")
-    if not lately:
-        made_long_ago(path)
-    good = segment.read_bytes()
-    for at in range(100, len(good), len(good) // 7):
-        harmed = bytearray(good)
-        harmed[at] ^= 0x01
-        segment.write_bytes(harmed)
-        with pytest.raises(DamageError, match="line"):
-            graphstore.open(path)
-    segment.write_bytes(good)
+def test_a_byte_changed_in_any_head_is_noticed_where_it_is_read_and_by_verify(path: Path) -> None:
+    [(count,)] = rows(path, "SELECT count(*) FROM chain")
+    for number in range(1, count + 1, count // 7):
+        to_bad, to_good = harm(path, "chain", "head", number, number * 7)
+        saved = (path / "index.bin").read_bytes()
+        change(path, to_bad)
+        (problem,) = graphstore.verify(path).problems
+        assert number == problem.line
+        (path / "index.bin").unlink()
+        for read_only in (False, True):
+            with pytest.raises(DamageError, match=f"line {number}"):
+                graphstore.open(path, read_only=read_only)
+        change(path, to_good)
+        (path / "index.bin").write_bytes(saved)
     with graphstore.open(path) as store:
         assert not told_anew(store) and store.verify().ok
 
 
-def test_a_byte_that_went_bad_by_itself_is_noticed_when_it_is_read(path: Path) -> None:
-    """Nothing was written to the file, so its time is what it was."""
-    made_long_ago(path)
-    (segment,) = (path / "journal").glob("*.jsonl")
-    harmed = segment.read_bytes().replace(b'"n":-7}', b'"n":-8}', 1)
-    segment.write_bytes(harmed)
-    os.utime(segment, (1_700_000_000, 1_700_000_000))
+def test_a_body_that_went_bad_by_itself_is_noticed_when_it_is_read(path: Path) -> None:
+    [(number,)] = rows(path, """SELECT number FROM body WHERE CAST(data AS TEXT) LIKE '%"n":-7}%'""")
+    [(data,)] = rows(path, f"SELECT data FROM body WHERE number = {number}")
+    change(path, harm(path, "body", "data", number, data.index(b'"n":-7') + 5)[0])
     with graphstore.open(path) as store:
         assert {"n": -6} == store.node("neu-ü6").content
-        with pytest.raises(DamageError, match="does not match its hash"):
+        with pytest.raises(DamageError, match="do not match their checksum"):
             store.node("neu-ü7")
         assert not store.verify().ok
 

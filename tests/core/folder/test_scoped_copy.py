@@ -16,6 +16,7 @@ from graphstore.core.folder.scoped_copy import ScopedCopy
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.memory import recall
 from tests.conftest import START, Clock
+from tests.support.old_release import open_old
 
 MARK = "zebra"
 SCOPES = ("team/a", "shared")
@@ -144,9 +145,9 @@ class World:
 def _copy(
     store: graphstore.GraphStore, clock: Clock, place: Path
 ) -> tuple[ScopedCopy, graphstore.GraphStore]:
-    copy = ScopedCopy(Path(store.path), place, SCOPES)
+    copy = ScopedCopy(store._place.fresh_journal(), place, SCOPES)
     copy.follow(store._coordinate()[1])
-    return copy, graphstore.open(place, read_only=True, clock=clock)
+    return copy, open_old(place, read_only=True, clock=clock)
 
 
 def _follow(

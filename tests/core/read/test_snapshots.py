@@ -110,8 +110,6 @@ def test_snapshot_is_known_after_reopening_to_followers_and_in_a_restored_dump(d
     with graphstore.open(disk_store.path, read_only=True) as follower:
         disk_store.add_node("fact", {}, id="one")
         made = disk_store.snapshot("first")
-        assert [] == follower.snapshots()
-        follower.refresh()
         assert [made] == follower.snapshots()
         assert ["one"] == [node.id for node in follower.as_of("first").nodes()]
         with pytest.raises(InvalidError, match="read only"):

@@ -13,6 +13,8 @@ import graphstore
 from graphstore import EngineError, InvalidError, NotFoundError
 from graphstore.memory.recall import recall
 from graphstore.values.decay import Decay, weight
+from tests.support.disk import no_room
+from tests.support.ledger_rows import recorded, rows
 
 pytestmark = pytest.mark.in_process("counts what waits in the store's memory")
 
@@ -85,11 +87,11 @@ def test_counts_add_up(login, clock):
 
 
 def test_who_only_reads_writes_no_transaction_and_the_next_commit_has_what_was_counted(login, clock):
-    journal = b"".join(file.read_bytes() for file in sorted(login.path.rglob("*.jsonl")))
+    written = recorded(login.path)
     for _ in range(2):
         recall(login, "login")
         login.close()
-        assert journal == b"".join(file.read_bytes() for file in sorted(login.path.rglob("*.jsonl")))
+        assert written == recorded(login.path)
         login = graphstore.open(login.path, clock=clock)
         assert ([], 0) == (touches(login), known(login))
 
@@ -139,16 +141,12 @@ def test_transaction_that_fails_leaves_the_counts_waiting(login, clock):
     assert {"one": 1} == login._core.accesses.waiting
 
 
-def test_disk_that_refuses_leaves_the_counts_waiting(login, clock, monkeypatch):
+def test_disk_that_refuses_leaves_the_counts_waiting(login, clock):
     recall(login, "login")
     login.add_node("fact", {}, id="three")
     clock.move(hours=1)
 
-    def full(*_: object) -> None:
-        raise OSError(28, os.strerror(28))
-
-    with monkeypatch.context() as patch:
-        patch.setattr("graphstore.core.journal.journal.pwrite_all", full)
+    with no_room():
         with pytest.raises(EngineError):
             login.add_node("fact", {}, id="four")
         with pytest.raises(EngineError):
@@ -239,7 +237,9 @@ def test_counts_of_what_is_erased_stay_by_its_id_and_what_leaves_no_trace_takes_
     login.evict(ids=["two"], keep_audit=False)
     login.close()
 
-    told = b"".join(file.read_bytes() for file in sorted(login.path.rglob("*.jsonl")))
+    told = b"".join(
+        raw for (raw,) in rows(login.path, "SELECT head FROM chain UNION ALL SELECT data FROM body") if raw
+    )
     assert (True, False) == (b'"one":1' in told, b'"two"' in told)
     with graphstore.open(login.path, clock=clock) as again:
         assert again.verify().ok

@@ -10,6 +10,7 @@ import pytest
 import graphstore
 from graphstore import ConflictError, InvalidError, NotFoundError
 from tests.conftest import Clock
+from tests.support.ledger_rows import recorded
 
 pytestmark = pytest.mark.in_process("its own clocks, many stores")
 
@@ -88,7 +89,7 @@ def test_nothing_is_written_where_one_of_them_cannot_be_taken_back(tmp_path):
         store.snapshot("release")
         clock.move(days=1)
         store.add_node("fact", {"n": 2}, id="b")
-        before, written = reads(store), (store.path / "journal" / "00000001.jsonl").read_bytes()
+        before, written = reads(store), recorded(store.path)
 
         with pytest.raises(ConflictError, match="snapshot"):
             store.undo(since=first.tx_from, reason="all of it")
@@ -101,7 +102,7 @@ def test_nothing_is_written_where_one_of_them_cannot_be_taken_back(tmp_path):
             store.undo(first.tx_from, since=first.tx_from, reason="x")
 
         assert before == reads(store)
-        assert written == (store.path / "journal" / "00000001.jsonl").read_bytes()
+        assert written == recorded(store.path)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_nothing_is_written_where_one_of_them_cannot_be_taken_back(tmp_path):
 def test_a_clock_far_from_the_last_transaction_is_told(tmp_path, opened, told):
     with graphstore.open(tmp_path / "memory.gs", clock=Clock("2026-01-01")) as store:
         last = store.add_node("fact", {}, id="a").tx_from
-    os.utime(tmp_path / "memory.gs" / "journal" / "00000001.jsonl", (last.timestamp(), last.timestamp()))
+    os.utime(tmp_path / "memory.gs" / "ledger.db", (last.timestamp(), last.timestamp()))
     with graphstore.open(tmp_path / "memory.gs", clock=Clock(opened)) as store:
         assert ([] if told is None else [told]) == [
             told for notice in store.notices if told and told in notice

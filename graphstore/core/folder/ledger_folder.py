@@ -1,0 +1,216 @@
+"""A store's folder with its ledger: any number of processes have it open, and all may write.
+
+memory.gs/
+  ledger.db                  the truth (SQLite; `-wal` and `-shm` beside it belong to it)
+  lock                       the turn of writers
+  server.json, token …       where it is served, and what a client shows to be let in
+  accesses.json              how often things were looked up since that was last written to the ledger
+  index.bin, words.bin       a saved copy of the resident index    } disposable
+  graph.kuzu, graph.json     the graph tables and how far they are  }
+  graph.lock                 held by the process whose tables those are; the tables of others are in memory
+  vectors-….bin              what texts mean, a file for each model
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
+from graphstore.core.folder.folder import Folder
+from graphstore.core.folder.upgrading import upgrade_folder
+from graphstore.core.index.index import Index
+from graphstore.core.journal.branch_records import BranchRecords
+from graphstore.core.journal.files import open_plain
+from graphstore.core.journal.seam import Seam
+from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger.database import NAME, Database
+from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.upgrade import OLD, remove_old
+from graphstore.ledger.write_lock import try_lock
+from graphstore.values.models import Problem
+from graphstore.values.period import Instant
+
+_GRAPH_LOCK = "graph.lock"
+
+
+class LedgerFolder(Folder):
+    """The folder of a store whose truth is `ledger.db`."""
+
+    shared = True
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        super().__init__(path, read_only=read_only)
+        self.saves_in_turn = not read_only
+        self.file = path / NAME
+        self.journal = self.file  # named in problems
+        self._graph_lock: int | None = None  # a descriptor
+        self._waiting: list[str] = []  # notices of what happened before there was a store to tell it
+        self._notify: Callable[[str], None] = self._waiting.append
+
+    def hold(self) -> None:
+        """Make the ledger where there is none, of the journal of release 0.1 where that is there, and take the graph tables of the folder unless another process has them."""
+        assert self.path is not None
+        if self.read_only:
+            return
+        self._waiting += upgrade_folder(self.path, self.timeout)
+        Database.create(self.file)
+        if self.tables is None:
+            return
+        held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
+        if try_lock(held):
+            self._graph_lock = held
+        else:
+            os.close(held)
+            self.tables, self.tables_elsewhere = None, True
+
+    def open_journal(self, durability: str) -> Seam:
+        """Open the ledger."""
+        return Ledger(
+            Database(
+                self.file,
+                read_only=self.read_only,
+                durability=durability,
+                timeout=self.timeout,
+            )
+        )
+
+    def fresh_journal(self) -> Ledger:
+        """Open the ledger once more, only to be read."""
+        return Ledger(Database(self.file, read_only=True))
+
+    def is_written(self) -> bool:
+        """Whether another process may be replacing what is read: a commit is whole, so none is."""
+        return False
+
+    def hurry(self, journal: Seam) -> None:
+        """Wait for other writers for a second at most from here on: only copies are saved now."""
+        assert isinstance(journal, Ledger)
+        journal.database.timeout = min(journal.database.timeout, 1.0)
+
+    def release(self) -> None:
+        """Let another process have the graph tables of the folder."""
+        if self._graph_lock is not None:
+            os.close(self._graph_lock)
+            self._graph_lock = None
+
+    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
+        """Load the index, and finish what a killed process left of a removal."""
+        assert isinstance(journal, Ledger)
+        self._notify = notify
+        for notice in self._waiting:
+            notify(notice)
+        index = super().load(journal, notify)
+        if not self.read_only:
+            journal.finish_removal()
+            self._tell_of_bytes(journal)
+        return index
+
+    def _tell_of_bytes(self, journal: Ledger) -> None:
+        """Note that bytes of what was removed are still in the files."""
+        if journal.bytes_left:
+            self._notify(
+                f"bytes of what was erased or evicted are still in {self.file}: another process reads an old snapshot. They are removed "
+                "when the store is opened next."
+            )
+
+    def forget(self, index: Index, journal: Seam) -> None:
+        """Hide evicted and erased contents, and remove those that are still in the files. Raises EngineError when the disk refuses."""
+        assert self.path is not None and isinstance(journal, Ledger)
+        forgetting.hide(index)
+        if self.read_only:
+            index.left = None
+            return
+        left = {place.pos for place in index.left or ()}
+        there = {pos for pos in left if journal.has_body(pos)}
+        elsewhere = [place for place in branch_index.remaining(index, journal) if journal.has_body(place.pos)]
+        if not there and not elsewhere:
+            index.left = None  # another process has removed them
+            return
+        try:
+            self._remove_old()
+            self._remove_copies()
+            vector_file.forget(self.path, forgetting.names(index))
+            forgetting.finish(index, journal, elsewhere)
+            self._tell_of_bytes(journal)
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove contents from {error.filename or self.path}: {error.strerror}. What was forgotten is not shown any more, but "
+                "its content is still in the files. Open the store again: that finishes it.",
+                outcome="kept",
+            ) from error
+        except (DamageError, LockedError) as error:
+            error.outcome = "kept"
+            raise
+        except EngineError as error:
+            raise EngineError(
+                f"{error} What was forgotten is not shown any more, but its content is still in the files. Open the store again: that finishes it.",
+                outcome="kept",
+            ) from error
+
+    def compact(
+        self,
+        branch_records: BranchRecords,
+        journal: Seam,
+        gone: set[str],
+        last: rewrite.Transaction,
+        tx: Instant,
+        folded: frozenset[Instant] = frozenset(),
+    ) -> None:
+        """Replace the chain by one without the things of these ids and the `folded` transactions, with one transaction more, at `tx`, in one SQL
+        transaction. Raises EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
+        assert self.path is not None and isinstance(journal, Ledger)
+        try:
+            self._remove_old()
+            self._remove_copies()  # no opening would find out that one of them has what is evicted
+            vector_file.forget(self.path, gone)
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove {error.filename or self.path / OLD}: {error.strerror}. Nothing was evicted.",
+                outcome="not kept",
+            ) from error
+        old = self.fresh_journal()
+        try:
+            transactions = [*rewrite.left(old, gone, branch_records, folded), last]
+            for _ in rewrite.chained(transactions):  # which completes their heads
+                pass
+            journal.replace(transactions)
+            self._tell_of_bytes(journal)
+        except EngineError as error:
+            error.outcome = error.outcome or "not kept"
+            raise
+        finally:
+            old.close()
+        try:
+            self._remove_copies()
+            vector_file.forget(self.path, gone)
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove {error.filename or self.path}: {error.strerror}. What was evicted is not in the ledger any more. Free some space and open the store again.",
+                outcome="kept",
+            ) from error
+
+    def _remove_old(self) -> None:
+        """Remove what an upgrade has left of release 0.1: it has the contents too. Raises OSError."""
+        assert self.path is not None
+        if remove_old(self.path):
+            self._notify(
+                f"{self.path / OLD}, the files of release 0.1, was removed: what is forgotten was in it too."
+            )
+
+    def problems(self, journal: Seam) -> list[Problem]:
+        """Name what of the ledger differs from what was written."""
+        ledger = self.fresh_journal()
+        try:
+            return [
+                Problem(file=str(self.file), line=number or None, message=why)
+                for number, why in ledger.faults()
+            ]
+        except (DamageError, EngineError) as error:
+            return [Problem(file=str(self.file), line=None, message=str(error))]
+        finally:
+            ledger.close()
+
+    def _mend(self) -> None:
+        """SQLite mends its file when it is opened."""

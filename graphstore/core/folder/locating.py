@@ -1,0 +1,139 @@
+"""Finds the store of a path, in the form that it has there: a ledger, a journal of release 0.1, or memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from pathlib import Path
+
+from graphstore.core.folder import index_file
+from graphstore.core.folder.folder import (
+    COPY,
+    INDEX,
+    Folder,
+    here,
+    known_reach,
+    opening,
+    read_anew,
+    shortage,
+    unexplained,
+)
+from graphstore.core.folder.ledger_folder import LedgerFolder
+from graphstore.core.folder.server_file import LOCK, LOG, MEMORY, SERVED, own_bytes
+from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.ledger.database import NAME as LEDGER
+from graphstore.ledger.upgrade import needs_upgrade
+from graphstore.values.models import Problem, Verification
+
+_JOURNAL = "journal"
+_TRIES = 100
+
+
+def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: bool = False) -> Folder:
+    """The folder of a store. `old`: one of release 0.1 is read as it is.
+
+    Raises InvalidError for a path that is something else, NotFoundError when there is none and it is not to be made, EngineError for a store of release
+    0.1 that is only to be read.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
+    if os.fspath(path) == MEMORY:
+        if read_only:
+            raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
+        return Folder(None)
+    here(path)
+    place = Path(path)
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
+    try:
+        if (place / _JOURNAL).is_symlink():
+            raise InvalidError(
+                f"{place / _JOURNAL} is a symbolic link, which may lead into other files. Put the folder itself there, or mount it."
+            )
+        file = place.exists() and not place.is_dir()
+    except OSError as error:
+        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.ENOTDIR):
+            raise
+        raise InvalidError(f"{place} cannot be a folder: {error.strerror}.") from None
+    if file:
+        raise InvalidError(
+            f"{place} is a file, not a store. A store is a folder such as memory.gs; a dump is opened with graphstore.restore."
+        )
+    if (place / COPY).exists():
+        raise InvalidError(
+            f"{place} is a copy of {own_bytes(place / COPY).decode(errors='replace')}: what is written there would be lost. Open that."
+        )
+    if (place / LEDGER).exists():
+        if (place / _JOURNAL / "00000001.jsonl").exists():
+            raise InvalidError(
+                f"{place} has the ledger {LEDGER} and a journal of release 0.1 too. One of them is another store's, or a backup: move it elsewhere."
+            )
+        return LedgerFolder(place, read_only=read_only)
+    if not needs_upgrade(place):
+        if _holds_other_things(place):
+            raise InvalidError(
+                f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
+            )
+        if read_only or not create:
+            raise NotFoundError(f"no store at {place}. Make one with graphstore.open({str(place)!r}).")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EngineError(f"cannot make {place}: {error.strerror}.") from error
+        return LedgerFolder(place, read_only=read_only)
+    if old and _has_journal(place):
+        return Folder(place, read_only=True)
+    if read_only:
+        raise EngineError(
+            f"{place} is a store of release 0.1, and read_only=True changes nothing. Open it once for writing, which upgrades it: "
+            f"graphstore.open({str(place)!r}).close()"
+        )
+    return LedgerFolder(place, read_only=read_only)
+
+
+def _has_journal(place: Path) -> bool:
+    """Whether release 0.1 has its journal in place. A reader waits a moment while one is being replaced."""
+    for _ in range(_TRIES):
+        if (place / _JOURNAL / "00000001.jsonl").exists():
+            return True
+        if not (place / f"{_JOURNAL}.new").exists():
+            break
+        time.sleep(0.01)
+    return False
+
+
+def _holds_other_things(place: Path) -> bool:
+    if not place.is_dir():
+        return False
+    if {entry.name for entry in place.iterdir()} - {LOCK, LOG, _JOURNAL, SERVED, f"{LEDGER}.part"}:
+        return True
+    return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
+
+
+def verify(path: str | os.PathLike[str]) -> Verification:
+    """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
+    with opening(path):
+        return _verified(locate(path, read_only=True, create=False, old=True))
+
+
+def _verified(place: Folder) -> Verification:
+    assert place.path is not None
+    reach = known_reach(place.path, index_file.read(place.path / INDEX))
+    index, problems = read_anew(place)
+    if index is not None and (
+        lost := shortage(place.journal or place.path, reach, index.transactions, index.last_tx)
+    ):
+        problems.append(Problem(file=str(place.journal), line=None, message=lost))
+    if index is not None and place.shared:
+        journal = place.fresh_journal()
+        try:
+            problems += [*place.problems(journal), *unexplained(index)]
+        finally:
+            journal.close()
+    return Verification(
+        ok=not problems,
+        problems=tuple(problems),
+        transactions=index.transactions if index else 0,
+        checked=("journal",),
+    )

@@ -1,0 +1,550 @@
+"""Opens the SQLite file of a store and hands out its connections.
+
+A thread reads on a connection of its own. All writing goes through one connection, whose user holds the write lock of the store: a lock on the file
+`lock`, which queues the processes that wait for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphstore.core.journal.files import check_plain, open_plain, sync_folder, way_out
+from graphstore.errors import DamageError, EngineError, InvalidError
+from graphstore.ledger.mounts import refuse_network
+from graphstore.ledger.write_lock import WriteLock
+
+SCHEMA = 2  # of release 0.1 the journal had schema 1
+APPLICATION = 0x67737472  # "gstr", in the header of the file
+OLDEST = (3, 38, 0)
+NAME, LOCK = "ledger.db", "lock"
+_BUSY = 10.0  # seconds a statement waits for SQLite's own locks, which are held for moments
+_MAPPED = 1 << 30
+_FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")
+_DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
+
+
+class Connection(sqlite3.Connection):
+    """A connection that can be referred to weakly."""
+
+
+class _Reader:
+    """The reading connection of one thread. `lock` is held while a statement runs."""
+
+    __slots__ = ("__weakref__", "connection", "lock", "version")
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self.lock = threading.Lock()
+        self.version = -1  # of the file, when it was last compared with what is known
+
+
+class Database:
+    """The file `ledger.db` of one store, open in this process."""
+
+    def __init__(
+        self, file: Path, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0
+    ) -> None:
+        """Open a ledger that is there; `create` makes one.
+
+        Raises InvalidError for a file that is no ledger, for a folder on a network and for an SQLite that is too old, EngineError for a newer ledger.
+        """
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise InvalidError(
+                f"this Python has SQLite {sqlite3.sqlite_version}; a store needs {'.'.join(map(str, OLDEST))} or newer. Install a newer Python."
+            )
+        self.file = file
+        self.read_only = read_only
+        self.durability = durability
+        self.timeout = timeout
+        self._real = str(file.resolve())
+        self._identity = _identity(self._real)
+        if self._real in _unsafe:
+            raise self._forked_in_use()
+        self._lock = None if read_only else WriteLock(file.with_name(LOCK))
+        self._still: tuple[object, ...] | None = (
+            None  # what the files were when they were opened as ones that nobody writes
+        )
+        self._copy: tempfile.TemporaryDirectory[str] | None = None  # what is read where the files cannot be
+        self._threads = threading.local()
+        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
+        self._writer: Connection | None = None
+        self._turn = 0  # the thread that has begun a transaction; 0: none
+        self.in_use = False  # whether connections stay open while this process forks
+        refuse_network(file.parent)
+        try:
+            self._check_plain()
+            if read_only:
+                self._find_readable()
+            with self._reading() as connection:
+                self._check(connection)
+        except BaseException:
+            self.close()
+            raise
+        _open.add(self)
+
+    # ------------------------------------------------------------------ opening
+
+    @staticmethod
+    def create(file: Path) -> None:
+        """Make an empty ledger, durably. Does nothing where there is one. Raises EngineError when the disk refuses."""
+        if file.exists():  # who opens a store does not wait for those that write it
+            return
+        lock = WriteLock(file.with_name(LOCK))
+        lock.acquire(30.0)
+        try:
+            if file.exists():
+                return
+            part = file.with_name(f"{NAME}.part")
+            part.unlink(missing_ok=True)
+            os.close(open_plain(part, os.O_RDWR | os.O_CREAT))
+            part.chmod(0o600)
+            connection = sqlite3.connect(part, isolation_level=None)
+            try:
+                connection.execute("PRAGMA synchronous=FULL")
+                connection.execute("BEGIN")
+                for statement in schema_statements():
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id={APPLICATION}")
+                connection.execute(f"PRAGMA user_version={SCHEMA}")
+                connection.execute("COMMIT")
+                connection.execute("PRAGMA journal_mode=WAL")
+            finally:
+                connection.close()
+            for left in (f"{part}-wal", f"{part}-shm"):
+                Path(left).unlink(missing_ok=True)
+            part.replace(file)
+            sync_folder(file.parent)
+        except sqlite3.Error as error:
+            raise EngineError(f"cannot make {file}: {error}. Nothing was made.") from error
+        except OSError as error:
+            raise EngineError(
+                f"cannot make {file}: {error.strerror or error}. Nothing was made. {way_out(error)}"
+            ) from error
+        finally:
+            lock.release()
+            lock.close()
+
+    def _check_plain(self) -> None:
+        """Raise EngineError where SQLite would follow a link: changes of a file that has two names are lost, or harm what somebody else owns."""
+        for end in ("", "-wal", "-shm"):
+            try:
+                check_plain(Path(f"{self._real}{end}") if end else self.file)
+            except OSError as error:
+                raise EngineError(
+                    f"cannot open {self.file}{end}: {error.strerror}. Nothing was changed. {way_out(error)}"
+                ) from error
+
+    def _not_opened(self, error: sqlite3.Error) -> EngineError:
+        """The error to raise where SQLite could not open a file: it does not tell why."""
+        why = _missing_descriptors()
+        if why is None and not os.access(self._real, os.R_OK if self.read_only else os.R_OK | os.W_OK):
+            why = OSError(errno.EACCES, os.strerror(errno.EACCES))
+        told = (
+            f"{error}. Nothing was changed."
+            if why is None
+            else f"{why.strerror}. Nothing was changed. {way_out(why)}"
+        )
+        return EngineError(f"cannot open {self.file}: {told}")
+
+    def _check(self, connection: Connection) -> None:
+        try:
+            application = connection.execute("PRAGMA application_id").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            raise self._not_opened(error) from error
+        except sqlite3.DatabaseError as error:
+            raise DamageError(
+                f"{self.file} line 1: it is not a ledger, or damaged ({error}). Nothing was changed. Restore a dump or a backup."
+            ) from error
+        if application != APPLICATION:
+            raise InvalidError(
+                f"{self.file} is an SQLite database, but not the ledger of a store. Nothing was changed. Give the folder of a store."
+            )
+        self.check_schema(connection)
+
+    def check_schema(self, connection: Connection) -> None:
+        """Raise EngineError when another release has upgraded the ledger."""
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        if found > SCHEMA:
+            raise EngineError(
+                f"{self.file} has schema {found}; this graphstore reads up to {SCHEMA}. Install a newer graphstore. Nothing was changed."
+            )
+
+    def _find_readable(self) -> None:
+        """Decide how files are read that this process may not write.
+
+        SQLite reads a ledger in WAL mode only where it can use the file `-shm`. Where it cannot, a ledger without a WAL is opened as one that nobody writes.
+        One with a WAL is copied to a temporary folder, since SQLite ignores the WAL of such a file. Raises EngineError.
+        """
+        try:
+            with contextlib.closing(self._opened("mode=ro")) as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return
+        except sqlite3.OperationalError as error:
+            if not getattr(error, "sqlite_errorname", "").startswith(_DENIED):
+                return  # told by the check of the file
+            if _missing_descriptors() is not None:
+                raise self._not_opened(error) from error
+        except sqlite3.Error:
+            return
+        state = self._stat()
+        if state[-1]:
+            self._copy = tempfile.TemporaryDirectory(prefix="graphstore-")
+            try:
+                for name in (NAME, f"{NAME}-wal"):
+                    shutil.copyfile(self.file.with_name(name), Path(self._copy.name) / name)
+            except OSError as error:
+                raise EngineError(
+                    f"cannot read {self.file}: its folder cannot be written, and copying it to {self._copy.name} failed: {error.strerror}."
+                ) from error
+        self._still = state
+
+    def _stat(self) -> tuple[object, ...]:
+        """The size and time of the ledger, and the size of its WAL: it is 0 when there is none."""
+        found = os.lstat(self._real)
+        try:
+            wal = os.lstat(f"{self._real}-wal").st_size
+        except OSError:
+            wal = 0
+        return found.st_ino, found.st_size, found.st_mtime_ns, wal
+
+    def _opened(self, query: str, file: str | None = None) -> Connection:
+        connection = sqlite3.connect(
+            f"{Path(file or self._real).as_uri()}?{query}", uri=True, isolation_level=None, check_same_thread=False,
+            cached_statements=128, timeout=_BUSY, factory=Connection,
+        )  # fmt: skip
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute(f"PRAGMA mmap_size={_MAPPED}")
+        return connection
+
+    def _connect(self, *, read_only: bool) -> Connection:
+        if self._real in _unsafe:
+            raise self._forked_in_use()
+        try:
+            if self._copy is not None:
+                return self._opened("mode=rw", str(Path(self._copy.name) / NAME))
+            if self._still is not None:
+                return self._opened("mode=ro&immutable=1")
+            return self._opened(f"mode={'ro' if read_only else 'rw'}")
+        except sqlite3.Error as error:
+            raise self._not_opened(error) from error
+
+    def _forked_in_use(self) -> EngineError:
+        return EngineError(
+            f"{self.file} was in use in another thread, or in a transaction, when this process was forked, so it cannot be opened here. "
+            'Start the process with multiprocessing\'s method "spawn", or open the store after the fork only.',
+            outcome="not kept",
+        )
+
+    def _look_again(self) -> None:
+        """Open files anew that nobody was expected to write, when somebody has."""
+        if self._still is not None and self._stat() != self._still:
+            for reader in self._idle():
+                if reader.connection is not None:
+                    reader.connection.close()
+                    reader.connection, reader.version = None, -1
+            self._still = None
+            if self._copy is not None:
+                self._copy.cleanup()
+                self._copy = None
+            self._find_readable()
+
+    # ------------------------------------------------------------------ reading
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        reader = self.reader()
+        with reader.lock:
+            if reader.connection is None:
+                reader.connection = self._connect(read_only=True)
+            yield reader.connection
+
+    def reader(self) -> _Reader:
+        """The reader of this thread."""
+        found: _Reader | None = getattr(self._threads, "reader", None)
+        if found is None:
+            found = self._threads.reader = _Reader()
+            self._readers.add(found)
+        return found
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Fetch all rows of a statement. A thread that holds the turn reads its own uncommitted rows too.
+
+        Raises DamageError for a damaged file, EngineError for what the system refuses.
+        """
+        try:
+            if self._turn == threading.get_ident():
+                return self.writer.execute(statement, values).fetchall()
+            reader = self.reader()
+            with reader.lock:
+                if reader.connection is None:
+                    reader.connection = self._connect(read_only=True)
+                return reader.connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self.refusal(error) from error
+
+    def changed_version(self) -> int | None:
+        """The version that SQLite gives the file now; None where this thread has compared that version with what is known."""
+        reader = self.reader()
+        if self._still is not None:
+            self._look_again()
+        try:
+            with reader.lock:
+                if reader.connection is None:
+                    reader.connection = self._connect(read_only=True)
+                version: int = reader.connection.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.Error as error:
+            raise self.refusal(error) from error
+        return None if version == reader.version else version
+
+    def compared(self, version: int) -> None:
+        """Note that this version of the file holds no more than what is known here."""
+        self.reader().version = version
+
+    def refusal(self, error: sqlite3.Error) -> EngineError:
+        """The error to raise for one of SQLite."""
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if isinstance(error, sqlite3.OperationalError) and not name.startswith(
+            ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+        ):
+            if name.startswith("SQLITE_CANTOPEN"):
+                return self._not_opened(error)
+            full = f" {way_out(OSError(errno.ENOSPC, ''))}" if name.startswith(_FULL) else ""
+            return EngineError(f"cannot read or write {self.file}: {error}.{full}")
+        return DamageError(
+            f"{self.file} line 1: the file is damaged ({error}). Nothing was changed. Restore a dump or a backup."
+        )
+
+    # ------------------------------------------------------------------ writing
+
+    def begin(self) -> Connection:
+        """Take the write lock and begin a transaction. Raises LockedError after `timeout` seconds, EngineError when the file is gone."""
+        if self._real in _unsafe:
+            raise self._forked_in_use()
+        try:
+            self.lock.acquire(self.timeout)
+        except RuntimeError as error:  # of another store of this process
+            raise InvalidError(
+                f"this thread has a transaction open in another opening of {self.file.parent}. Leave that block first."
+            ) from error
+        try:
+            if _identity(self._real) != self._identity:
+                raise EngineError(
+                    f"{self.file} was moved, removed or replaced after this process had opened it. Nothing was written. Open the store again where it is now.",
+                    outcome="not kept",
+                )
+            if self._writer is None:
+                self._writer = self._connect(read_only=False)
+                self._writer.execute(
+                    f"PRAGMA synchronous={'FULL' if self.durability == 'commit' else 'NORMAL'}"
+                )
+                self._writer.execute("PRAGMA fullfsync=ON")
+                self._writer.execute("PRAGMA secure_delete=ON")
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._turn = threading.get_ident()
+            self.check_schema(self._writer)
+        except sqlite3.Error as error:
+            self.end()
+            refused = self.refusal(error)
+            refused.outcome = "not kept"
+            raise refused from error
+        except BaseException:
+            self.end()
+            raise
+        return self._writer
+
+    @property
+    def lock(self) -> WriteLock:
+        """The turn to write. Raises InvalidError where the ledger is only read."""
+        if self._lock is None:
+            raise InvalidError(f"{self.file} is open read only. Open it with read_only=False to write.")
+        return self._lock
+
+    @property
+    def writes_here(self) -> bool:
+        """Whether this thread has begun a transaction."""
+        return self._turn == threading.get_ident()
+
+    @property
+    def writer(self) -> Connection:
+        """The connection of who holds the turn."""
+        assert self._writer is not None
+        return self._writer
+
+    def end(self) -> None:
+        """Take back what was not committed, and let the next writer begin."""
+        try:
+            if self._writer is not None and self._writer.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
+                    self._writer.execute("ROLLBACK")
+        finally:
+            self._turn = 0
+            self.lock.release()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A block that is committed at its end, or leaves nothing; within the turn of this thread too. Raises EngineError when the disk refuses."""
+        inside = self._turn == threading.get_ident()
+        connection = self.writer if inside else self.begin()
+        try:
+            self.ensure_begun()
+            yield connection
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self.refusal(error) from error
+        finally:
+            if not inside:
+                self.end()
+            elif connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def ensure_begun(self) -> None:
+        """Begin the next transaction of a turn in which one was committed."""
+        if not self.writer.in_transaction:
+            self.writer.execute("BEGIN IMMEDIATE")
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[Connection]:
+        """A block in which no other process writes, outside of transactions."""
+        if self._turn == threading.get_ident():
+            yield self.writer
+            return
+        self.begin().execute("ROLLBACK")
+        try:
+            yield self.writer
+        finally:
+            self.end()
+
+    def remove_freed_bytes(self) -> bool:
+        """Write the file without its free pages, and empty the WAL. Returns False while a reader of an old snapshot prevents that."""
+        try:
+            with self._alone() as writer:
+                writer.execute("VACUUM")
+                busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+        except sqlite3.Error as error:
+            raise self.refusal(error) from error
+
+    def checkpoint(self) -> None:
+        """Make durable what was committed without a sync. Raises EngineError when the disk refuses."""
+        try:
+            with contextlib.closing(self._connect(read_only=False)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error as error:
+            raise self.refusal(error) from error
+
+    # ------------------------------------------------------------------ closing
+
+    def _idle(self) -> Iterator[_Reader]:
+        for reader in tuple(self._readers):
+            if reader.lock.acquire(blocking=False):
+                try:
+                    yield reader
+                finally:
+                    reader.lock.release()
+
+    def let_go(self) -> bool:
+        """Close every connection that is idle; they are opened again when needed. Returns whether none is left open."""
+        for reader in self._idle():
+            if reader.connection is not None:
+                reader.connection.close()
+                reader.connection, reader.version = None, -1
+        if self._writer is not None and not self._turn:
+            self._writer.close()
+            self._writer = None
+        return self._writer is None and all(reader.connection is None for reader in self._readers)
+
+    def close(self) -> None:
+        """Close all connections."""
+        _open.discard(self)
+        if self.let_go():
+            self._remove_empty_wal()
+        if self._lock is not None:
+            self._lock.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+
+    def _remove_empty_wal(self) -> None:
+        """Let SQLite remove an empty WAL, which connections that only read leave behind: it does when a writing one is the last to be closed."""
+        wal = Path(f"{self._real}-wal")
+        if self._still is None and self._copy is None and wal.exists() and not wal.stat().st_size:
+            with (
+                contextlib.suppress(sqlite3.Error),
+                contextlib.closing(self._opened("mode=rw")) as connection,
+            ):
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def keep_for_parent(self) -> None:
+        """Let go, in a forked child, of connections that belong to its parent. They are never closed here: that would break the locks of both."""
+        _of_parent.extend(reader.connection for reader in self._readers if reader.connection is not None)
+        if self._writer is not None:
+            _of_parent.append(self._writer)
+        if self.in_use:
+            _unsafe.add(self._real)
+        self._threads, self._readers, self._writer, self._turn = threading.local(), weakref.WeakSet(), None, 0
+
+
+def _missing_descriptors() -> OSError | None:
+    """The error of the system when it does not give this process so many descriptors as opening a ledger takes; None when it does."""
+    held: list[int] = []
+    try:
+        for _ in range(_DESCRIPTORS):
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    return None
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    """What tells a file from another one of that name; None where there is none."""
+    try:
+        found = os.lstat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+_open: weakref.WeakSet[Database] = weakref.WeakSet()
+_of_parent: list[Connection] = []  # open in this process because a fork copied them
+_unsafe: set[str] = set()  # the files of those, which SQLite cannot lock in this process
+
+
+def _before_fork() -> None:
+    """Close what is idle: a child that has connections of its parent breaks the locks of both."""
+    for database in tuple(_open):
+        database.in_use = not database.let_go()
+
+
+def _in_child() -> None:
+    for database in tuple(_open):
+        database.keep_for_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_in_child)
+
+
+def schema_statements() -> list[str]:
+    """The statements of `sql/schema.sql`, in order."""
+    here = Path(__file__).parents[1] / "_sql"
+    folder = here if here.is_dir() else Path(__file__).parents[2] / "sql"
+    statements, part = [], ""
+    for text in (folder / "schema.sql").read_text(encoding="utf-8").splitlines(keepends=True):
+        part += text
+        if sqlite3.complete_statement(part):
+            statements.append(part)
+            part = ""
+    return statements

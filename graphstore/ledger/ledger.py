@@ -1,0 +1,767 @@
+"""The ledger of a store: its transactions in a chain of digests, as rows of SQLite, and the bodies that they name.
+
+A transaction: `take_turn` → `read` what other processes wrote → decide → `append` → `start_sync` commits → `leave_turn`. A commit is durable when it
+returns. Readers of other threads and processes see a transaction as a whole, and wait for nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, NoReturn
+from zlib import crc32
+
+import orjson
+
+from graphstore.core.journal.block_checksums import BLOCK
+from graphstore.core.journal.files import Moves
+from graphstore.core.journal.line import FORGOTTEN, GENESIS, digest_of, dumps
+from graphstore.core.journal.positions import NOWHERE, Line, Place, Position
+from graphstore.core.journal.seam import State, Ticket
+from graphstore.errors import DamageError, EngineError
+from graphstore.ledger.database import Database
+from graphstore.values.period import instant
+
+UNDERSTOOD: frozenset[str] = frozenset()
+"""The features that a head may require of its reader. A head names them in `requires`."""
+
+_KEPT, _LONG = 65_536, 4_096  # so many bodies are kept in memory, none of more bytes
+_UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
+"""Errors of a COMMIT that failed before the frame that marks it was whole: the WAL then ends before it for every reader, after a crash too."""
+
+_PAGE = 1_000  # rows of the chain that are fetched at once
+_ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
+_LAST = "SELECT number, digest, first_body + bodies FROM chain ORDER BY number DESC LIMIT 1"
+_PAGE_AFTER = "SELECT number, more, first_body, bodies, digest, head FROM chain WHERE number > ? ORDER BY number LIMIT ?"
+_COLUMNS = "SELECT tx, part FROM chain WHERE number > ? ORDER BY number LIMIT ?"
+_LENGTHS = "SELECT number, length(data) FROM body WHERE number BETWEEN ? AND ?"
+_BODIES = "SELECT number, data, checksum FROM body WHERE number BETWEEN ? AND ? ORDER BY number"
+_REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
+_REMOVALS = "SELECT value FROM property WHERE name = 'removals'"
+_BODY = "SELECT data, checksum FROM body WHERE number = ?"
+
+Lines = list[tuple[dict[str, Any], list[bytes]]]
+Verbatim = tuple[
+    bytes, str, list[bytes]
+]  # a head as bytes, its digest, and its bodies; a removed one is `null`
+
+
+class Ledger:
+    """The chain of one store, as far as this process has read it. One writer at a time appends; any thread reads bodies."""
+
+    torn = None  # a commit is whole or absent
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.path = database.file
+        self.named = str(database.file.parent)
+        self.appended = NOWHERE  # where the lines appended last are
+        self.failed: str | None = None  # why the transaction appended last was not committed
+        self.away: str | None = None
+        self._harmless = False  # whether nothing of that transaction can be found in the WAL after a crash
+        self.bytes_left = (
+            False  # whether bytes of what was removed are still in the files, when that was checked last
+        )
+        self._broken: str | None = None
+        self._blocks: dict[
+            int, bytes
+        ] = {}  # bodies read lately, by number: where the read kernel looks for them
+        self._uncommitted: dict[
+            int, bytes
+        ] = {}  # bodies by number: other threads of this process may read them already
+        self._state: State = (Position(0, 0), GENESIS, None, 0)
+        self._kept: State = self._state  # the last that is committed
+        self._next_body = 1
+        self._number: Ticket = 0
+        self._synced: Ticket = 0
+        self._cut: list[
+            tuple[Ticket, Ticket, str]
+        ] = []  # the numbers of transactions that were not kept, and why
+        self._follow: Callable[[], object] = lambda: None
+        self._turns = 0  # nested turns of the thread that writes
+        self._grouping = False
+        self._bytes: int | None = None  # of heads and bodies, once it was asked for
+        self._rewritten = self._property("rewritten")
+        self._dirty, self._stop = threading.Event(), threading.Event()
+        self._syncer: threading.Thread | None = None
+        if database.durability == "interval" and not database.read_only:
+            self._syncer = threading.Thread(target=self._sync_often, name="graphstore-sync", daemon=True)
+            self._syncer.start()
+
+    # ------------------------------------------------------------------ what is known here
+
+    @property
+    def state(self) -> State:
+        """The last state: its end and its digest, for `rewind`."""
+        return self._state
+
+    @property
+    def end(self) -> Position:
+        """How far this process has read or written: its offset is the number of the last row of the chain."""
+        return self._state[0]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last row, which identifies the state of the ledger."""
+        return self._state[1]
+
+    @property
+    def durable(self) -> Ticket:
+        """The transactions up to this number are committed."""
+        return self._synced
+
+    @property
+    def broken(self) -> str | None:
+        """Why nothing may be written any more before the store is opened again."""
+        return self._broken
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a thread of this process has the turn to write."""
+        return self._turns > 0
+
+    @property
+    def generation(self) -> int:
+        """How often the chain was rewritten without things that were evicted."""
+        return self._rewritten
+
+    def _property(self, name: str) -> int:
+        return int(self.database.rows("SELECT value FROM property WHERE name = ?", (name,))[0][0])
+
+    def size(self) -> int:
+        """Count the bytes of all heads and bodies; pages, indexes and free space are not counted."""
+        if self._bytes is None:
+            [(heads,)] = self.database.rows("SELECT coalesce(sum(length(head)), 0) FROM chain")
+            [(bodies,)] = self.database.rows("SELECT coalesce(sum(length(data)), 0) FROM body")
+            self._bytes = heads + bodies
+        return self._bytes
+
+    def changed(self) -> int:
+        """When the files were written last, in microseconds, by the clock of that time."""
+        found = self.path.stat().st_mtime_ns
+        with contextlib.suppress(FileNotFoundError):
+            wal = self.path.with_name(f"{self.path.name}-wal").stat()
+            if wal.st_size:  # else opening has made it
+                found = max(found, wal.st_mtime_ns)
+        return found // 1000
+
+    def has_more(self) -> bool:
+        """Whether another process has committed something that was not read here."""
+        database = self.database
+        if self._turns or (version := database.changed_version()) is None:
+            return False
+        last = database.rows(_LAST)
+        number, digest = last[0][:2] if last else (0, GENESIS)
+        if self._turns:
+            return False
+        end, known, *_ = self._state
+        if (number, digest) != (end.offset, known) or self.renewed():
+            return True
+        database.compared(version)
+        return False
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, progress: Callable[[int, int], None] | None = None) -> Iterator[list[Line]]:
+        """The transactions after what was read, each as its lines: heads verified, bodies not yet. Raises DamageError, EngineError for a newer format."""
+        group: list[Line] = []
+        at, digest = self.end.offset, self.digest
+        while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
+            lengths = self._lengths(rows[0][2], rows[-1][2] + rows[-1][3] - 1)
+            for number, _, first, count, stated, raw in rows:
+                if at and number != at + 1:  # a chain that was rewritten begins with a later number
+                    self._refuse(at + 1, "it is missing")
+                head = self._verified(number, raw, stated, digest)
+                at, digest = number, stated
+                places = _places(first, count, lengths)
+                group.append(Line(head, places, Place(number, 1)))
+                if self._bytes is not None:
+                    self._bytes += len(raw) + sum(size for _, size in places)
+                if not head.get("more"):
+                    self._state = self._kept = (Position(0, number), digest, None, self._number)
+                    self._next_body = first + count
+                    lines, group = group, []
+                    yield lines
+        if group:
+            self._refuse(
+                at + 1, "it is missing, and the row before it says that it belongs to the same transaction"
+            )
+
+    def _lengths(self, first: int, last: int) -> dict[int, int | None]:
+        return dict(self.database.rows(_LENGTHS, (first, last)))
+
+    def _verified(self, number: int, raw: bytes, stated: str, before: str | None) -> dict[str, Any]:
+        if digest_of(raw) != stated:
+            self._refuse(number, "its digest does not match")
+        try:
+            head: dict[str, Any] = orjson.loads(raw)
+            previous = head["prev"]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            self._refuse(number, "its head is no JSON object of a ledger")
+        if before is not None and previous != before:
+            self._refuse(number, "it does not follow the row before it (digest chain broken)")
+        if unknown := sorted(set(head.get("requires", ())) - UNDERSTOOD):
+            raise EngineError(
+                f"{self.path} line {number} requires {', '.join(unknown)}, which this graphstore does not know. Install a newer graphstore. Nothing was changed."
+            )
+        return head
+
+    def again(self, place: Place) -> Iterator[Line]:
+        """The lines at a place once more: so many adjacent rows of the chain from a number on. Raises DamageError.
+
+        A thread that asks for lines which another thread has appended and not committed waits for that commit.
+        """
+        at, stop = place.pos - 1, place.pos + place.length - 1
+        until = time.monotonic() + self.database.timeout
+        while at < stop:
+            rows = self.database.rows(_PAGE_AFTER, (at, min(_PAGE, stop - at)))
+            if not rows and self._turns and time.monotonic() < until:
+                time.sleep(0.001)
+                continue
+            if not rows:
+                self._refuse_rewritten()
+                self._refuse(at + 1, "it is missing")
+            lengths = self._lengths(rows[0][2], rows[-1][2] + rows[-1][3] - 1)
+            for number, _, first, count, stated, raw in rows:
+                yield Line(
+                    self._verified(number, raw, stated, None),
+                    _places(first, count, lengths),
+                    Place(number, 1),
+                )
+            at = rows[-1][0]
+
+    def raw(self, pos: int, length: int) -> bytes:
+        """The bytes of the body of that number. Raises DamageError when they are not those that were written, EngineError when another process has removed
+        them meanwhile."""
+        if not length:
+            return b""  # it was erased or evicted
+        number, kept = pos >> BLOCK, self._blocks
+        data = kept.get(number) or self._uncommitted.get(number)
+        if data is not None:
+            return data
+        rows = self.database.rows(_BODY, (number,))
+        if not rows:
+            self._refuse_rewritten()
+            self._refuse_body(number, "it is missing")
+        data, checksum = rows[0]
+        if data is None:
+            return self._tombstone()
+        if crc32(data) != checksum:
+            self._refuse_body(number, "its bytes do not match their checksum")
+        if length <= _LONG:
+            if len(kept) >= _KEPT:
+                kept.clear()
+            kept[number] = data
+        return bytes(data)
+
+    def _refuse_rewritten(self) -> None:
+        """Follow, and raise EngineError, when the chain was rewritten since it was read here: its numbers are others now. Most reads then read again."""
+        if self.renewed():
+            self._follow()
+            raise EngineError(
+                f"another process evicted something from {self.path} without a trace a moment ago. Ask again."
+            )
+
+    def _tombstone(self) -> bytes:
+        """What stands for a body that another process has removed in a transaction not read here yet."""
+        [(evicted,)] = self.database.rows(
+            "SELECT count(*) FROM chain WHERE number > ? AND instr(head, ?)", (self.end.offset, b'"evict"')
+        )
+        word = "evicted" if evicted else "erased"
+        return dumps({"content": {}, "description": f"[{word}]", "origin": word, "trigger": word})
+
+    def body(self, pos: int, length: int) -> dict[str, Any]:
+        """The body of that number, parsed afresh."""
+        return orjson.loads(self.raw(pos, length))  # type: ignore[no-any-return]
+
+    def has_body(self, pos: int) -> bool:
+        """Whether the body at a place is there and was not removed."""
+        return bool(
+            self.database.rows("SELECT 1 FROM body WHERE number = ? AND data IS NOT NULL", (pos >> BLOCK,))
+        )
+
+    def lines(self, upto: State) -> Iterator[bytes]:
+        """The lines up to a state as bytes, each with its newline: the form of dumps and of release 0.1."""
+        at = 0
+        while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
+            bodies = {
+                number: FORGOTTEN if data is None else data
+                for number, data, _ in self.database.rows(
+                    _BODIES, (rows[0][2], rows[-1][2] + rows[-1][3] - 1)
+                )
+            }
+            for number, _, first, count, digest, raw in rows:
+                if number > upto[0].offset:
+                    return
+                at = number
+                yield written_line(raw, digest, [bodies[body] for body in range(first, first + count)])
+
+    def last(self) -> tuple[int, str]:
+        """The number and the digest of the last row of the chain, whether it was read here or not; (0, GENESIS) where there is none."""
+        rows = self.database.rows(_LAST)
+        return (rows[0][0], rows[0][1]) if rows else (0, GENESIS)
+
+    def written(self, lines: list[Line]) -> list[bytes]:
+        """The bytes of some lines that were read here, without their newlines."""
+        found = []
+        for line in lines:
+            [(_, _, first, count, digest, raw)] = self.database.rows(_PAGE_AFTER, (line.at.pos - 1, 1))
+            bodies = self.database.rows(_BODIES, (first, first + count - 1))
+            found.append(
+                written_line(raw, digest, [FORGOTTEN if data is None else data for _, data, _ in bodies])[:-1]
+            )
+        return found
+
+    def count(self, upto: State) -> tuple[int, int]:
+        """How many rows and how many transactions there are up to a state."""
+        [(rows, more)] = self.database.rows(
+            "SELECT count(*), coalesce(sum(more), 0) FROM chain WHERE number <= ?", (upto[0].offset,)
+        )
+        return rows, rows - more
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """Everything that differs from what was written: the number of its row in the chain (0: the file itself) and what is wrong."""
+        try:
+            for (finding,) in self.database.rows("PRAGMA integrity_check"):
+                if finding != "ok":
+                    yield 0, finding
+        except DamageError as error:
+            yield 0, str(error)
+            return
+        at, digest, expected_body, expected_part = 0, GENESIS, 0, 0
+        while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
+            last = max(first + count - 1 for _, _, first, count, _, _ in rows)
+            bodies = {
+                number: (data, checksum)
+                for number, data, checksum in self.database.rows(_BODIES, (rows[0][2], last))
+            }
+            columns = self.database.rows(_COLUMNS, (at, _PAGE))
+            for (number, more, first, count, stated, raw), stamp in zip(rows, columns, strict=False):
+                try:
+                    if at and number != at + 1:
+                        self._refuse(at + 1, "it is missing")
+                    head = self._verified(number, raw, stated, digest)
+                except DamageError as error:
+                    yield at + 1 if at else number, str(error)
+                    return
+                at, digest, goes_on = number, stated, bool(head.get("more"))
+                if (*stamp, more) != (instant(head["tx"]), expected_part, goes_on):
+                    yield number, f"{self.path} line {number}: its tx, part or more is not that of its head."
+                expected_part = expected_part + 1 if goes_on else 0
+                if (expected_body and first != expected_body) or len(head["body"]) != count:
+                    yield number, f"{self.path} line {number}: it does not name its own bodies."
+                    return
+                expected_body = first + count
+                for body, expected in enumerate(head["body"], first):
+                    data, checksum = bodies.get(body, (b"", 0))
+                    if data is not None and (digest_of(data) != expected or crc32(data) != checksum):
+                        yield (
+                            number,
+                            f"{self.path} line {number}: the content of body {body} does not match its hash.",
+                        )
+
+    def _forget_bodies(self) -> None:
+        self._blocks.clear()
+        self._uncommitted = {}
+
+    def _refuse(self, number: int, why: str) -> NoReturn:
+        raise DamageError(
+            f"{self.path} line {number}: {why}. The ledger is damaged there; nothing was changed. Restore a dump or a backup."
+        )
+
+    def _refuse_body(self, pos: int, why: str) -> NoReturn:
+        rows = self.database.rows(
+            "SELECT number FROM chain WHERE first_body <= ? ORDER BY number DESC LIMIT 1", (pos,)
+        )
+        self._refuse(rows[0][0] if rows else 1, f"body {pos}: {why}")
+
+    # ------------------------------------------------------------------ the turn to write
+
+    def take_turn(self) -> bool:
+        """Become the one that may append, until `leave_turn`. Returns whether lines of others are to be read first.
+
+        Raises LockedError when another process writes for longer than the store's timeout.
+        """
+        if self._turns:
+            self._turns += 1
+            return False
+        if self.database.read_only:
+            return False
+        try:
+            self.database.begin()
+        except EngineError as error:
+            error.outcome = error.outcome or "not kept"
+            raise
+        self._turns = 1
+        last = self.database.rows(_LAST)
+        number, digest, following = last[0] if last else (0, GENESIS, 1)
+        end, known, *_ = self._state
+        if (number, digest) != (end.offset, known) or self._property("rewritten") != self._rewritten:
+            return True
+        self._next_body = following
+        return False
+
+    def leave_turn(self) -> None:
+        """Let others append. What was appended and not committed is taken back."""
+        if self._turns > 1:
+            self._turns -= 1
+        elif self._turns == 1:
+            try:
+                if self._state is not self._kept:  # appended, and not committed
+                    self._state, self._bytes = (*self._kept[:3], self._number), None
+                    self._forget_bodies()
+                self.database.end()
+            finally:
+                self._turns = 0
+
+    def append(self, lines: Lines) -> list[list[tuple[int, int]]]:
+        """Write one transaction: head and bodies of each line. Returns the places of the bodies. `start_sync` commits it.
+
+        Raises EngineError when the disk refuses; nothing of it is there then.
+        """
+        if self._broken or self.failed:
+            raise self._refused()
+        before, next_body = self._state, self._next_body
+        number, digest, placed = before[0].offset, before[1], []
+        try:
+            self.database.ensure_begun()
+            for part, (head, bodies) in enumerate(lines):
+                if part < len(lines) - 1:
+                    head["more"] = True
+                head["body"] = [blake2b(body, digest_size=16).hexdigest() for body in bodies]
+                head["prev"] = digest
+                raw = dumps(head)
+                digest = digest_of(raw)
+                number += 1
+                first = self._insert(number, instant(head["tx"]), part, raw, digest, bodies)
+                self._uncommitted.update(enumerate(bodies, first))
+                placed.append([((first + at) << BLOCK, len(body)) for at, body in enumerate(bodies)])
+        except sqlite3.Error as error:
+            self._next_body = next_body
+            if self.database.writer.in_transaction:
+                self._remove_after(before)
+            elif self._grouping:
+                self.failed = f"cannot write {self.path}: {error}."
+            raise self._not_written(error) from error
+        self._number += 1
+        self.appended = Place(before[0].offset + 1, len(lines))
+        self._state = (Position(0, number), digest, None, self._number)
+        return placed
+
+    def _not_written(self, error: sqlite3.Error) -> EngineError:
+        full = " Free some space and do it again." if "full" in str(error) else ""
+        return EngineError(
+            f"cannot write {self.path}: {error}. Nothing of this transaction was kept.{full}",
+            outcome="not kept",
+        )
+
+    def _insert(self, number: int, tx: int, part: int, raw: bytes, digest: str, bodies: list[bytes]) -> int:
+        writer, first = self.database.writer, self._next_body
+        if self._bytes is not None:
+            self._bytes += len(raw) + sum(map(len, bodies))
+        more = b'"more":true' in raw and bool(orjson.loads(raw).get("more"))
+        writer.execute(_ADD, (number, tx, part, more, first, len(bodies), digest, raw))
+        writer.executemany(
+            _ADD_BODY,
+            [
+                (at, None, 0) if body == FORGOTTEN else (at, bytes(body), crc32(body))
+                for at, body in enumerate(bodies, first)
+            ],
+        )
+        self._next_body = first + len(bodies)
+        return first
+
+    def append_verbatim(self, lines: Iterable[Verbatim]) -> int:
+        """Write lines as they were recorded elsewhere, after the last one, within `Database.transaction`. Returns how many. Their digests are the caller's to
+        check."""
+        last = self.database.rows(_LAST)
+        return self._add_after(*((last[0][0], last[0][2]) if last else (0, 1)), lines)
+
+    def _add_after(self, number: int, next_body: int, lines: Iterable[Verbatim]) -> int:
+        self._next_body = next_body
+        begun, count = None, 0
+        part = 0
+        for raw, digest, bodies in lines:
+            tx = instant(orjson.loads(raw)["tx"])
+            part = part + 1 if tx == begun else 0
+            begun = tx
+            number, count = number + 1, count + 1
+            self._insert(number, tx, part, raw, digest, bodies)
+        return count
+
+    def _remove_after(self, state: State) -> None:
+        self._bytes = None
+        self._forget_bodies()
+        writer = self.database.writer
+        writer.execute("DELETE FROM chain WHERE number > ?", (state[0].offset,))
+        last = writer.execute(_LAST).fetchone()
+        self._next_body = last[2] if last else 1
+        writer.execute("DELETE FROM body WHERE number >= ?", (self._next_body,))
+
+    def rewind(self, state: State) -> None:
+        """Take away what was appended last and never committed."""
+        self._remove_after(state)
+        self._state = (*state[:3], self._number)
+
+    # ------------------------------------------------------------------ committing
+
+    def ticket(self) -> Ticket:
+        """A ticket for `sync`: everything appended so far."""
+        return self._number
+
+    def begin_group(self) -> None:
+        """What is appended from here on is committed together at `end_group`, or not at all."""
+        self._grouping = True
+
+    def end_group(self) -> None:
+        """Commit the group."""
+        self._grouping = False
+        if self._number > self._synced and not self.failed:
+            self._commit()
+
+    def start_sync(self) -> None:
+        """Commit what was appended, unless a group is open."""
+        if not self._grouping:
+            self._commit()
+
+    def _commit(self) -> None:
+        try:
+            self.database.writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._bytes = None
+            self._forget_bodies()
+            self._harmless = getattr(error, "sqlite_errorname", "") in _UNWRITTEN
+            self.failed = f"cannot make {self.named} durable: {error}."
+            return
+        self._kept, self._synced = self._state, self._number
+        self._uncommitted = {}
+        self._dirty.set()
+
+    def sync(self, ticket: Ticket) -> bool:
+        """Whether what the ticket stands for is durable. False: it is not, and `cut_back` decides what became of it."""
+        return self._synced >= ticket and not self._was_cut(ticket)
+
+    def _was_cut(self, ticket: Ticket) -> str:
+        return next((why for after, last, why in self._cut if after < ticket <= last), "")
+
+    def cut_back(self) -> bool:
+        """After a failed commit: overwrite what of it may have reached the disk, so that no crash can bring it back. False: that is refused too."""
+        why, self.failed = self.failed or "", None
+        try:
+            if not self._harmless:
+                with self.database.transaction() as connection:
+                    connection.execute("UPDATE property SET value = value + 1 WHERE name = 'attempts'")
+        except EngineError as error:
+            self._broken = f"A failed commit could not be overwritten in {self.path} ({error})."
+            return False
+        self._cut.append((self._synced, self._number, why))
+        self._synced = self._number
+        self._state = self._kept = (*self._kept[:3], self._number)
+        return True
+
+    def check(self, ticket: Ticket, tx: datetime | None = None) -> None:
+        """Raise EngineError when what a ticket stands for was not kept, or when that is unknown: then it has the `tx` to ask by."""
+        if why := self._was_cut(ticket):
+            raise EngineError(
+                f"{why} Nothing of this transaction was kept. Free some space or mend the disk, and do it again.",
+                outcome="not kept",
+            )
+        if self._synced < ticket and self._broken:
+            asked = "" if tx is None else f": it was when changes() has its tx, {tx.isoformat()}"
+            raise EngineError(
+                f"{self._broken} Whether this transaction was kept is unknown. Close the store, open it again and look{asked}.",
+                outcome="unknown",
+                tx=tx,
+            )
+
+    def _refused(self) -> EngineError:
+        why = self.failed or f"{self._broken} Close the store and open it again."
+        return EngineError(f"{why} Nothing of this transaction was kept.", outcome="not kept")
+
+    def break_off(self, why: str) -> None:
+        """Refuse everything that would be written before the store is opened again."""
+        self._broken = why
+
+    def settle(self) -> None:
+        """Make everything durable now, whatever the durability setting. Raises EngineError when the disk refuses."""
+        if why := self._broken or self.failed:
+            raise EngineError(f"{why} Close the store and open it again.")
+        if self._syncer is not None:
+            self.database.checkpoint()
+
+    def _sync_often(self) -> None:
+        while not self._stop.is_set():
+            self._dirty.wait()
+            self._stop.wait(0.05)
+            self._dirty.clear()
+            try:
+                self.database.checkpoint()
+            except EngineError as error:
+                if not self._stop.is_set():
+                    self._broken = (
+                        f"{self.path} could not be made durable ({error}): whether what was written since the sync before is kept is unknown. "
+                        "changes() tells it once the store is opened again."
+                    )
+
+    # ------------------------------------------------------------------ reading anew
+
+    def seals(self, upto: Position) -> list[Any]:
+        """Nothing but the digest is needed: SQLite keeps the rows."""
+        return []
+
+    def is_as_sealed(self, upto: Position, digest: str, seals: Sequence[Any]) -> bool:
+        """Whether the chain has a row at this position, with this digest."""
+        return self.holds(upto, digest)
+
+    def ends_at(self, end: Any, digest: str) -> bool:
+        """Whether the row of the chain at a position has that digest."""
+        return isinstance(end, list) and self.holds(Position(*end), digest)
+
+    def holds(self, position: Position, digest: str) -> bool:
+        """Whether the chain has a row at this position, with this digest."""
+        if position.offset == 0:
+            return digest == GENESIS
+        rows = self.database.rows("SELECT digest FROM chain WHERE number = ?", (position.offset,))
+        return bool(rows) and rows[0][0] == digest
+
+    def start_at(self, position: Position, digest: str, seals: Sequence[Any] = ()) -> None:
+        """Continue from a position; what is before it is known."""
+        self._state = self._kept = (position, digest, None, self._number)
+
+    def unchanged(self) -> bool:
+        """Whether the last row that was read here is still there. Raises DamageError when it is not, though nobody has noted that rows were removed."""
+        if self.holds(self.end, self.digest):
+            return True
+        if not self.renewed():
+            self._refuse(self.end.offset, "it was read before, and is missing or another one now")
+        return False
+
+    def renewed(self) -> bool:
+        """Whether rows were removed from the chain since it was read here: then `reopen`, and read from the beginning."""
+        return self._property("rewritten") != self._rewritten
+
+    def removals(self) -> int:
+        """How often bodies were removed: a copy that was made before has them."""
+        return sum(value for (value,) in self.database.rows(_REMOVALS))
+
+    def reopen(self) -> None:
+        """Begin anew: the next `read` is from the first row. What was appended and not committed is taken back."""
+        if self._turns and self.database.writer.in_transaction:
+            self.database.writer.execute("ROLLBACK")  # rows of others that were not read here yet stay
+            self.database.ensure_begun()
+        self._rewritten, self._bytes = self._property("rewritten"), None
+        self._forget_bodies()
+        self.start_at(Position(0, 0), GENESIS)
+
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """A block in which the chain is read again."""
+        yield
+
+    def make_ready(self) -> None:
+        """Nothing is left of a commit that was not acknowledged."""
+
+    def followed(self) -> int:
+        """The number of the last row that was read here, for `done_elsewhere`."""
+        return self.end.offset
+
+    def done_elsewhere(self, request: str, since: int) -> bool:
+        """Whether another process has done a request, by its id, after the row of that number."""
+        pattern = b'"request":' + dumps(request)
+        rows = self.database.rows(
+            "SELECT 1 FROM chain WHERE number > ? AND instr(head, ?) LIMIT 1", (since, pattern)
+        )
+        return bool(rows)
+
+    def watch(self, follow: Callable[[], object]) -> None:
+        """Call `follow` when what is read here was rewritten. All else a reader finds out by itself (`has_more`)."""
+        self._follow = follow
+
+    # ------------------------------------------------------------------ removing
+
+    def blank(self, segment: int, places: list[Place]) -> Moves:
+        """Remove these bodies for good; their hashes stay. Raises EngineError when the disk refuses."""
+        with self.database.transaction() as connection:
+            connection.executemany(
+                "UPDATE body SET data = NULL, checksum = 0 WHERE number = ?",
+                [(place.pos >> BLOCK,) for place in places],
+            )
+            connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
+            connection.execute(_REMOVED)
+        self._bytes = None
+        self._forget_bodies()
+        self.finish_removal()
+        return Moves([], [0])
+
+    def finish_removal(self) -> bool:
+        """Remove the bytes of removed bodies from free pages and the WAL, where any may be left. Returns False while a reader prevents that."""
+        begun = self._property(
+            "unfinished"
+        )  # it rises: a removal that another process begins meanwhile is not finished by this one
+        self.bytes_left = begun > 0
+        if not begun:
+            return True
+        if not self.database.remove_freed_bytes():
+            return False
+        with self.database.transaction() as connection:
+            connection.execute(
+                "UPDATE property SET value = 0 WHERE name = 'unfinished' AND value = ?", (begun,)
+            )
+        self.bytes_left = False
+        return True
+
+    def replace(self, transactions: Iterable[Lines]) -> None:
+        """Replace the whole chain by these transactions, whose heads are complete. Raises EngineError when the disk refuses: it is then as it was.
+
+        No number is used again: a process that has read the old chain finds nothing by its numbers, and never something else.
+        """
+        with self.database.transaction() as connection:
+            number, _, next_body = connection.execute(_LAST).fetchone()
+            connection.execute("DELETE FROM chain")
+            connection.execute("DELETE FROM body")
+            connection.execute("UPDATE property SET value = value + 1 WHERE name = 'rewritten'")
+            connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
+            complete = ((dumps(head), bodies) for lines in transactions for head, bodies in lines)
+            self._add_after(number, next_body, ((raw, digest_of(raw), bodies) for raw, bodies in complete))
+        try:
+            self.finish_removal()
+        except EngineError as error:
+            raise EngineError(
+                f"{error} What was evicted is not in the ledger any more, but its bytes are still in the file. Open the store again: that finishes it.",
+                outcome="kept",
+            ) from error
+
+    def close(self) -> None:
+        """Make everything durable and close the connections. Raises EngineError when the background sync could not: the last writes may be lost."""
+        if self._turns and self.database.writes_here:
+            self._turns = 0
+            self.database.end()
+        if self._syncer is not None:
+            self._stop.set()
+            self._dirty.set()
+            self._syncer.join(timeout=2)
+            with contextlib.suppress(EngineError):
+                self.database.checkpoint()
+        self.database.close()
+        if self._syncer is not None and self._broken:
+            raise EngineError(self._broken, outcome="unknown")
+
+
+def _places(first: int, count: int, lengths: dict[int, int | None]) -> list[tuple[int, int]]:
+    """The places of the bodies of a line, which are numbered from `first` on. A place has the number in its upper bits, as the blocks of a journal have
+    theirs."""
+    return [  # a body that is missing, or has no bytes, is damage once it is read
+        NOWHERE if (size := lengths.get(body, 1)) is None else (body << BLOCK, size or 1)
+        for body in range(first, first + count)
+    ]
+
+
+def written_line(head: bytes, digest: str, bodies: list[bytes]) -> bytes:
+    """A line as release 0.1 wrote it, with its newline."""
+    return b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head)
