@@ -481,7 +481,8 @@ class Ledger:
         """Write lines as they were recorded elsewhere, after the last one, within `Database.transaction`. Returns how many. Their digests are the caller's to
         check."""
         last = self.database.rows(_LAST)
-        return self._add_after(*((last[0][0], last[0][2]) if last else (0, 1)), lines)
+        number, next_body = (last[0][0], last[0][2]) if last else (0, 1)
+        return self._add_after(number, next_body, lines)
 
     def _add_after(self, number: int, next_body: int, lines: Iterable[Verbatim]) -> int:
         self._next_body = next_body
