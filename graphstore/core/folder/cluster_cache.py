@@ -29,6 +29,7 @@ class ClusterPlace(Folder):
     """A store in PostgreSQL. Many processes have it open and write; each has a folder of its own, removed again unless the address names one."""
 
     shared = True
+    lags = True
     many_servers = True
 
     def __init__(self, url: str, *, read_only: bool, create: bool) -> None:

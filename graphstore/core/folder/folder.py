@@ -72,6 +72,7 @@ class Folder:
 
     tables_elsewhere = False  # whether another process has the graph tables of the folder open
     shared = False  # whether other processes write to the store while this one has it open
+    lags = False  # whether a reader may be behind what was committed: on a standby of PostgreSQL
     saves_in_turn = False  # whether copies are saved where other processes may remove contents from them
     many_servers = False  # whether several servers may have the store open at once
     timeout = 30.0  # seconds that a writer waits for the others

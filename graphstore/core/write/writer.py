@@ -402,7 +402,8 @@ class Writer(Reader):
             else:
                 at = instant(tx, "tx")
             asked = at
-            if at > now_tx and self._place.shared and at <= now_valid:
+            behind = self.read_only and self._place.lags
+            if at > now_tx and self._place.shared and at <= now_valid and not behind:
                 at = now_tx  # another process may be committing just before that
             elif at > now_tx:
                 self._refuse_ahead(at, now_tx)

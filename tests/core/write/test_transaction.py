@@ -45,7 +45,6 @@ def test_a_transaction_is_later_than_the_last_one_and_not_ahead_of_the_clock(
     assert [last, last + TICK, clock.now] == [change.tx for change in store.changes()]
 
 
-@pytest.mark.in_folder("asks a tx that no transaction has reached")
 def test_a_transaction_is_later_than_each_view_handed_out(store: GraphStore) -> None:
     seen = day("2026-01-20")
     view = store.as_of(tx=seen)
