@@ -9,6 +9,7 @@ import pytest
 import graphstore
 from graphstore.core.journal.line import GENESIS, check, encode
 from tests.conftest import Clock
+from tests.support.old_release import open_old
 
 pytestmark = pytest.mark.in_process("it writes the files of the journal itself")
 
@@ -26,12 +27,12 @@ def without_changes(path: Path) -> None:
         again, prev, _ = encode(head, bodies)
         written.append(again)
     file.write_bytes(b"".join(written))
-    (path / "index.bin").unlink()
+    (path / "index.bin").unlink(missing_ok=True)
 
 
 def test_it_is_read_from_the_contents(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "memory.gs"
-    with graphstore.open(path, clock=clock) as store:
+    with open_old(path, clock=clock) as store:
         for id in ("changed", "retagged", "looked-at"):
             store.add_node("fact", {"n": 1}, id=id, valid_from="2026-01-01")
             store.add_node("fact", {}, id=f"on-{id}", derived_from=id, valid_from="2026-01-01")
@@ -44,7 +45,7 @@ def test_it_is_read_from_the_contents(tmp_path: Path, clock: Clock) -> None:
         told = {node.id: node.standing for node in store.nodes()}
     without_changes(path)
 
-    for _ in range(2):  # from the journal, then from the saved index
+    for _ in range(2):  # from the ledger that is made of it, then from the saved index
         with graphstore.open(path, clock=clock) as store:
             assert told == {node.id: node.standing for node in store.nodes()}
             assert ["on-changed"] == [found.node.id for found in store.shaky()]
