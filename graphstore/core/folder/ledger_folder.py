@@ -13,6 +13,7 @@ memory.gs/
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,7 @@ from graphstore.values.models import Problem
 from graphstore.values.period import Instant
 
 _GRAPH_LOCK = "graph.lock"
+_COPIES = ("index", "words", "vectors-", "graph.json")  # how the names of copies begin
 
 
 class LedgerFolder(Folder):
@@ -61,9 +63,18 @@ class LedgerFolder(Folder):
         held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
         if try_lock(held):
             self._graph_lock = held
+            self._remove_unfinished()
         else:
             os.close(held)
             self.tables, self.tables_elsewhere = None, True
+
+    def _remove_unfinished(self) -> None:
+        """Remove copies that a killed process was writing: they may hold what was erased since. Nobody else has the graph tables, so nobody is writing one."""
+        assert self.path is not None
+        for file in self.path.glob("*.new"):
+            if file.name.startswith(_COPIES):
+                with contextlib.suppress(OSError):
+                    file.unlink()
 
     def open_journal(self, durability: str) -> Seam:
         """Open the ledger."""

@@ -147,7 +147,7 @@ def test_killed_while_it_forgets_what_only_branches_say(path, how):
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("function", ("replace", "rename", "unlink", "fsync", "fdatasync", "truncate"))
 def test_ended_at_any_call_the_next_opening_finishes(path, tmp_path, how, function):
-    for number in range(1, 12):
+    for number in range(1, 30):
         copy = tmp_path / f"copy-{number}.gs"
         shutil.copytree(path, copy)
         process = run(copy, how, 3, function, str(number))
