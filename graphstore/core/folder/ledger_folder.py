@@ -17,6 +17,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
 from graphstore.core.folder.folder import Folder
@@ -33,7 +34,9 @@ from graphstore.ledger.write_lock import try_lock
 from graphstore.values.models import Problem
 from graphstore.values.period import Instant
 
+T = TypeVar("T")
 _GRAPH_LOCK = "graph.lock"
+_TRIES = 20  # so often a chain is read that others rewrite
 _COPIES = ("index", "words", "vectors-", "graph.json")  # how the names of copies begin
 
 
@@ -112,11 +115,16 @@ class LedgerFolder(Folder):
         self._notify = notify
         for notice in self._waiting:
             notify(notice)
-        index = super().load(journal, notify)
+        index = _read_again(journal, lambda: super(LedgerFolder, self).load(journal, notify))
         if not self.read_only:
             journal.finish_removal()
             self._tell_of_bytes(journal)
         return index
+
+    def replay(self, journal: Seam, upto: int | None = None) -> tuple[Index, int]:
+        """Make the index from the ledger alone; from its first `upto` transactions only."""
+        assert isinstance(journal, Ledger)
+        return _read_again(journal, lambda: super(LedgerFolder, self).replay(journal, upto))
 
     def _tell_of_bytes(self, journal: Ledger) -> None:
         """Note that bytes of what was removed are still in the files."""
@@ -225,3 +233,15 @@ class LedgerFolder(Folder):
 
     def _mend(self) -> None:
         """SQLite mends its file when it is opened."""
+
+
+def _read_again(journal: Ledger, read: Callable[[], T]) -> T:
+    """Return what is read of a ledger from its beginning, and read again when another process rewrites the chain meanwhile."""
+    for left in reversed(range(_TRIES)):
+        try:
+            return read()
+        except DamageError:
+            if not left or not journal.renewed():
+                raise
+        journal.reopen()
+    raise AssertionError("unreachable")
