@@ -85,7 +85,7 @@ def test_bytes_that_were_to_be_erased_are_found(again):
         one.facts["gone"] for one in check.asked if "gone" in one.facts and one.word == "acknowledged"
     )
     token = next(one.facts["token"] for one in check.asked if one.facts.get("nodes") == [gone])
-    (again / "store/memory.gs/journal/00000001-torn-7.bin").write_text(token)
+    (again / "store/memory.gs/left.bin").write_text(token)
 
     assert any("are still in" in one for one in found(again))
 
