@@ -19,7 +19,8 @@ from graphstore import GraphStoreError
 from graphstore.core.folder.folder import differing
 from graphstore.core.index.index import Index
 from graphstore.core.index.rollback import cut_to, twin
-from graphstore.core.journal.journal import Journal
+from graphstore.core.journal.line import GENESIS
+from graphstore.core.journal.positions import Position
 from graphstore.values.period import instant
 from tests.change.oracle import START, Oracle
 from tests.change.oracle import SYMMETRIC as SYMMETRIC_KINDS
@@ -119,10 +120,11 @@ class Forking(Histories):
     def an_index_cut_back_is_the_one_read_up_to_there(self, t: int) -> None:
         _, txs = self.lines[0].oracle.instants()
         upto = instant(txs[t % len(txs)]) if txs else 0
-        with contextlib.closing(Journal(self.trunk._place.journal, writer=False)) as journal:
+        with contextlib.closing(self.trunk._place.fresh_journal()) as journal:
             fresh, _ = self.trunk._place.replay(journal)
             read = Index()
-            for line in (line for place in journal.whole() for line in journal.again(place)):
+            journal.start_at(Position(0, 0), GENESIS)
+            for line in (line for lines in journal.read() for line in lines):
                 if "branch" not in line.head and instant(line.head["tx"]) <= upto:
                     read.apply(*line)
         cut = twin(fresh)
