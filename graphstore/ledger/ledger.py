@@ -276,10 +276,6 @@ class Ledger:
         word = "evicted" if evicted else "erased"
         return dumps({"content": {}, "description": f"[{word}]", "origin": word, "trigger": word})
 
-    def body(self, pos: int, length: int) -> dict[str, Any]:
-        """The body of that number, parsed afresh."""
-        return orjson.loads(self.raw(pos, length))  # type: ignore[no-any-return]
-
     def has_body(self, pos: int) -> bool:
         """Whether the body at a place is there and was not removed."""
         return bool(
