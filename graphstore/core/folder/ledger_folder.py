@@ -64,15 +64,19 @@ class LedgerFolder(Folder):
         if self.tables is None:
             return
         held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
-        if try_lock(held):
-            self._graph_lock = held
-            self._remove_unfinished()
-        else:
-            os.close(held)
-            self.tables, self.tables_elsewhere = None, True
+        try:
+            if try_lock(held):
+                self._remove_unfinished()
+                self._graph_lock = held
+            else:
+                self.tables, self.tables_elsewhere = None, True
+        finally:
+            if self._graph_lock is None:
+                os.close(held)
 
     def _remove_unfinished(self) -> None:
-        """Remove copies that a killed process was writing: they may hold what was erased since. Nobody else has the graph tables, so nobody is writing one."""
+        """Remove copies that a killed process was writing: they may hold what was erased since. Nobody else has the graph tables, so nobody is
+        writing one. Raises OSError when the folder cannot be listed."""
         assert self.path is not None
         for file in self.path.glob("*.new"):
             if file.name.startswith(_COPIES):
