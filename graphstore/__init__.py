@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from graphstore.memory import embedders as embedders
     from graphstore.memory import lifecycle as lifecycle
     from graphstore.memory import recall as recall
-    from graphstore.opening import copy, open, restore, verify
+    from graphstore.opening import compact, copy, open, restore, verify
     from graphstore.sessions.segments import analysing as analysing
     from graphstore.sessions.transcripts import transcript as transcripts  # noqa: F401
     from graphstore.store import links as links
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "graphstore.opening": ("copy", "open", "restore", "verify"),
+    "graphstore.opening": ("compact", "copy", "open", "restore", "verify"),
     "graphstore.topics.consolidation": ("consolidate",),
     "graphstore.core.tables.engine": ("Result",),
     "graphstore.errors": (
@@ -121,7 +121,7 @@ __all__ = [
     "OPEN", "Branch", "BranchInfo", "Chain", "Change", "ConflictError", "Contradiction", "Coordinate", "DamageError", "EngineError", "Event", "FieldChange",
     "GraphStore", "GraphStoreError", "Inspection", "InvalidError", "Link", "LinkId", "LinkInspection", "LinkSupersession", "LockedError", "Merge", "MergeConflict", "Node", "NodeChange",
     "NotFoundError", "Problem", "QueryError", "Recorded", "Result", "Snapshot", "Step", "Supersession", "Verification", "Version", "View", "ViewDiff",
-    "WriteConflictError", "consolidate", "copy", "open", "restore", "verify",
+    "WriteConflictError", "compact", "consolidate", "copy", "open", "restore", "verify",
 ]  # fmt: skip
 
 

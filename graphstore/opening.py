@@ -1,4 +1,4 @@
-"""The ways into a store: open it, restore it from a dump, verify one that refuses to open."""
+"""The ways into a store: open it, restore it from a dump, verify one that refuses to open, compact its file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
+from graphstore.core.folder.compacting import compact
 from graphstore.core.folder.copying import copy
 from graphstore.core.folder.locating import locate, verify
 from graphstore.core.journal.cluster import is_cluster
@@ -24,7 +25,7 @@ from graphstore.values.period import TimeLike
 if TYPE_CHECKING:
     from graphstore.core.read.vector_search import Embedder
 
-__all__ = ["copy", "open", "restore", "verify"]
+__all__ = ["compact", "copy", "open", "restore", "verify"]
 
 _DRIVERS = ("kuzu", "ladybug")
 _DURABILITY = ("commit", "interval")

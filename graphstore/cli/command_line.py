@@ -30,6 +30,7 @@ BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
     "lake sql": (copy_commands.lake_sql, FILES),
     "project": (copy_commands.project, FILES),
     "verify": (file_commands.verify, FILES),
+    "compact": (file_commands.compact, FILES),
     "demo": (file_commands.demo, FILES),
     "serve": (serve_commands.serve, SERVE),
     "page": (serve_commands.page, SERVE),
