@@ -13,13 +13,16 @@ import shutil
 import sqlite3
 import tempfile
 import threading
+import time
 import weakref
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from graphstore.core.journal.files import check_plain, open_plain, sync_folder, way_out
-from graphstore.errors import DamageError, EngineError, InvalidError
+from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.mounts import refuse_network
 from graphstore.ledger.write_lock import WriteLock
 
@@ -31,6 +34,21 @@ _BUSY = 10.0  # seconds a statement waits for SQLite's own locks, which are held
 _MAPPED = 1 << 30
 _FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")
 _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
+WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
+_SLOW = 1.0  # seconds; who holds the write lock for longer is named in the log
+_LARGEST = (1 << 63) - 1
+_FILE = "SELECT value FROM property WHERE name IN ('device', 'inode') ORDER BY name"
+
+
+@dataclass(slots=True)
+class Writing:
+    """What writing took in this process since it opened the ledger."""
+
+    waits: list[int] = field(default_factory=lambda: [0] * (len(WAIT_BOUNDS) + 1))
+    """Turns by how long they were waited for, at most each of `WAIT_BOUNDS`, and longer."""
+    waited: float = 0.0  # seconds, of all turns
+    refused: int = 0  # waits that ended in a LockedError
+    checkpoints: int = 0  # seen here, by any process: those between two looks count as one
 
 
 class Connection(sqlite3.Connection):
@@ -56,12 +74,8 @@ class Database:
     ) -> None:
         """Open a ledger that is there; `create` makes one.
 
-        Raises InvalidError for a file that is no ledger, for a folder on a network and for an SQLite that is too old, EngineError for a newer ledger.
+        Raises InvalidError for a file that is no ledger, EngineError for a newer ledger. Makes and changes nothing then.
         """
-        if sqlite3.sqlite_version_info < OLDEST:
-            raise InvalidError(
-                f"this Python has SQLite {sqlite3.sqlite_version}; a store needs {'.'.join(map(str, OLDEST))} or newer. Install a newer Python."
-            )
         self.file = file
         self.read_only = read_only
         self.durability = durability
@@ -70,7 +84,7 @@ class Database:
         self._identity = _identity(self._real)
         if self._real in _unsafe:
             raise self._forked_in_use()
-        self._lock = None if read_only else WriteLock(file.with_name(LOCK))
+        self._lock: WriteLock | None = None
         self._still: tuple[object, ...] | None = (
             None  # what the files were when they were opened as ones that nobody writes
         )
@@ -79,14 +93,19 @@ class Database:
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._writer: Connection | None = None
         self._turn = 0  # the thread that has begun a transaction; 0: none
+        self._since = 0.0  # when this process got the lock, by the clock of `time.perf_counter`
+        self._written_at = 0  # when the file was written last, in nanoseconds: only checkpoints write it
+        self._writing = Writing()
         self.in_use = False  # whether connections stay open while this process forks
-        refuse_network(file.parent)
         try:
             self._check_plain()
             if read_only:
                 self._find_readable()
             with self._reading() as connection:
                 self._check(connection)
+            self._written_at = os.lstat(self._real).st_mtime_ns
+            if not read_only:
+                self._lock = WriteLock(file.with_name(LOCK))
         except BaseException:
             self.close()
             raise
@@ -96,9 +115,10 @@ class Database:
 
     @staticmethod
     def create(file: Path) -> None:
-        """Make an empty ledger, durably. Does nothing where there is one. Raises EngineError when the disk refuses."""
+        """Make an empty ledger, durably. Does nothing where there is one. Raises EngineError when the disk refuses, InvalidError as `refuse_unfit` does."""
         if file.exists():  # who opens a store does not wait for those that write it
             return
+        refuse_unfit(file.parent)
         lock = WriteLock(file.with_name(LOCK))
         lock.acquire(30.0)
         try:
@@ -114,6 +134,7 @@ class Database:
                 connection.execute("BEGIN")
                 for statement in schema_statements():
                     connection.execute(statement)
+                _record_file(connection, os.lstat(part))
                 connection.execute(f"PRAGMA application_id={APPLICATION}")
                 connection.execute(f"PRAGMA user_version={SCHEMA}")
                 connection.execute("COMMIT")
@@ -209,13 +230,9 @@ class Database:
         self._still = state
 
     def _stat(self) -> tuple[object, ...]:
-        """The size and time of the ledger, and the size of its WAL: it is 0 when there is none."""
+        """The size and time of the ledger, and the size of its WAL."""
         found = os.lstat(self._real)
-        try:
-            wal = os.lstat(f"{self._real}-wal").st_size
-        except OSError:
-            wal = 0
-        return found.st_ino, found.st_size, found.st_mtime_ns, wal
+        return found.st_ino, found.st_size, found.st_mtime_ns, self.wal_size()
 
     def _opened(self, query: str, file: str | None = None) -> Connection:
         connection = sqlite3.connect(
@@ -293,7 +310,10 @@ class Database:
             raise self.refusal(error) from error
 
     def changed_version(self) -> int | None:
-        """The version that SQLite gives the file now; None where this thread has compared that version with what is known."""
+        """The version that SQLite gives the file now; None where this thread has compared that version with what is known.
+
+        Raises EngineError when another release has upgraded the ledger meanwhile.
+        """
         reader = self.reader()
         if self._still is not None:
             self._look_again()
@@ -302,6 +322,8 @@ class Database:
                 if reader.connection is None:
                     reader.connection = self._connect(read_only=True)
                 version: int = reader.connection.execute("PRAGMA data_version").fetchone()[0]
+                if version != reader.version:
+                    self.check_schema(reader.connection)
         except sqlite3.Error as error:
             raise self.refusal(error) from error
         return None if version == reader.version else version
@@ -326,22 +348,17 @@ class Database:
 
     # ------------------------------------------------------------------ writing
 
-    def begin(self) -> Connection:
-        """Take the write lock and begin a transaction. Raises LockedError after `timeout` seconds, EngineError when the file is gone."""
+    def begin(self, timeout: float | None = None) -> Connection:
+        """Take the write lock and begin a transaction. Raises LockedError after `timeout` seconds, EngineError when the file is gone.
+
+        Args:
+            timeout: seconds to wait for other writers; None for those of the store.
+        """
         if self._real in _unsafe:
             raise self._forked_in_use()
+        self._take_lock(self.timeout if timeout is None else timeout)
         try:
-            self.lock.acquire(self.timeout)
-        except RuntimeError as error:  # of another store of this process
-            raise InvalidError(
-                f"this thread has a transaction open in another opening of {self.file.parent}. Leave that block first."
-            ) from error
-        try:
-            if _identity(self._real) != self._identity:
-                raise EngineError(
-                    f"{self.file} was moved, removed or replaced after this process had opened it. Nothing was written. Open the store again where it is now.",
-                    outcome="not kept",
-                )
+            self._check_place()
             if self._writer is None:
                 self._writer = self._connect(read_only=False)
                 self._writer.execute(
@@ -362,6 +379,37 @@ class Database:
             raise
         return self._writer
 
+    def _take_lock(self, timeout: float) -> None:
+        asked = time.perf_counter()
+        try:
+            self.lock.acquire(timeout)
+        except LockedError:
+            self._writing.refused += 1
+            raise
+        except RuntimeError as error:  # of another store of this process
+            raise InvalidError(
+                f"this thread has a transaction open in another opening of {self.file.parent}. Leave that block first."
+            ) from error
+        self._since = time.perf_counter()
+        waited = self._since - asked
+        self._writing.waits[bisect_left(WAIT_BOUNDS, waited)] += 1
+        self._writing.waited += waited
+
+    def _check_place(self) -> None:
+        """Raise EngineError when the name of the ledger leads to another file, or to none. Count a checkpoint when the file was written."""
+        try:
+            found = os.lstat(self._real)
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._identity:
+            raise EngineError(
+                f"{self.file} was moved, removed or replaced after this process had opened it. Nothing was written. Open the store again where it is now.",
+                outcome="not kept",
+            )
+        if found.st_mtime_ns != self._written_at:
+            self._written_at = found.st_mtime_ns
+            self._writing.checkpoints += 1
+
     @property
     def lock(self) -> WriteLock:
         """The turn to write. Raises InvalidError where the ledger is only read."""
@@ -380,21 +428,64 @@ class Database:
         assert self._writer is not None
         return self._writer
 
-    def end(self) -> None:
-        """Take back what was not committed, and let the next writer begin."""
+    def end(self, transaction: Callable[[], str] | None = None) -> None:
+        """Take back what was not committed, and let the next writer begin.
+
+        Args:
+            transaction: names what was done, for the log, when it took long; None for the store's own upkeep.
+        """
         try:
             if self._writer is not None and self._writer.in_transaction:
                 with contextlib.suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
         finally:
+            held = time.perf_counter() - self._since
             self._turn = 0
             self.lock.release()
+        if held > _SLOW:
+            self._log_slow(held, "the upkeep of the ledger" if transaction is None else transaction())
+
+    def _log_slow(self, seconds: float, what: str) -> None:
+        import logging  # most processes never need it
+
+        logger = logging.getLogger("graphstore")
+        if not logger.handlers:
+            logger.addHandler(
+                logging.NullHandler()
+            )  # a library does not print what nobody wants to be logged
+        logger.warning("%s held the write lock of %s for %.1f seconds", what, self.file, seconds)
+
+    def writing(self) -> Writing:
+        """Return what writing took in this process."""
+        with contextlib.suppress(EngineError):
+            self._check_place()
+        return self._writing
+
+    def wal_size(self) -> int:
+        """Return the size of the WAL's file in bytes; 0 where there is none."""
+        try:
+            return os.lstat(f"{self._real}-wal").st_size
+        except OSError:
+            return 0
+
+    def is_recorded_file(self) -> bool:
+        """Return True if the ledger is in the file in which it was made or checked last; False for a copy and for a restored backup."""
+        return [value for (value,) in self.rows(_FILE)] == list(_file_numbers(os.lstat(self._real)))
+
+    def record_file(self) -> None:
+        """Record in the ledger which file it is in. Does nothing while another process writes: the next opening does it then."""
+        with contextlib.suppress(LockedError), self.transaction(timeout=0) as connection:
+            _record_file(connection, os.lstat(self._real))
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """A block that is committed at its end, or leaves nothing; within the turn of this thread too. Raises EngineError when the disk refuses."""
+    def transaction(self, timeout: float | None = None) -> Iterator[Connection]:
+        """A block that is committed at its end, or leaves nothing; within the turn of this thread too. Raises EngineError when the disk refuses.
+
+        Args:
+            timeout: seconds to wait for other writers; None for those of the store.
+        """
         inside = self._turn == threading.get_ident()
-        connection = self.writer if inside else self.begin()
+        connection = self.writer if inside else self.begin(timeout)
         try:
             self.ensure_begun()
             yield connection
@@ -515,6 +606,28 @@ def _identity(file: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def refuse_unfit(folder: Path) -> None:
+    """Raise InvalidError where no ledger can be used: with an SQLite that is too old, and on a network file system. Touches nothing."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise InvalidError(
+            f"this Python has SQLite {sqlite3.sqlite_version}; a store needs {'.'.join(map(str, OLDEST))} or newer. "
+            "Install a newer Python. Nothing was changed."
+        )
+    refuse_network(folder)
+
+
+def _file_numbers(found: os.stat_result) -> tuple[int, int]:
+    """The device and the inode of a file, as SQLite can keep them: Windows has larger ones."""
+    return found.st_dev & _LARGEST, found.st_ino & _LARGEST
+
+
+def _record_file(connection: sqlite3.Connection, found: os.stat_result) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO property VALUES (?, ?)",
+        zip(("device", "inode"), _file_numbers(found), strict=True),
+    )
 
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()

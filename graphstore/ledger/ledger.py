@@ -25,7 +25,7 @@ from graphstore.core.journal.positions import NOWHERE, Line, Place, Position
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError
 from graphstore.ledger.database import Database
-from graphstore.values.period import instant
+from graphstore.values.period import instant, iso
 
 UNDERSTOOD: frozenset[str] = frozenset()
 """The features that a head may require of its reader. A head names them in `requires`."""
@@ -45,6 +45,9 @@ _BODIES = "SELECT number, data, checksum FROM body WHERE number BETWEEN ? AND ? 
 _REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
 _REMOVALS = "SELECT value FROM property WHERE name = 'removals'"
 _BODY = "SELECT data, checksum FROM body WHERE number = ?"
+_LINE_OF = (
+    "SELECT number, first_body, head FROM chain WHERE first_body <= ? ORDER BY number DESC LIMIT 1"  # a body
+)
 
 Lines = list[tuple[dict[str, Any], list[bytes]]]
 Verbatim = tuple[
@@ -85,6 +88,7 @@ class Ledger:
         ] = []  # the numbers of transactions that were not kept, and why
         self._follow: Callable[[], object] = lambda: None
         self._turns = 0  # nested turns of the thread that writes
+        self._heads: list[dict[str, Any]] = []  # of what was appended in this turn
         self._grouping = False
         self._bytes: int | None = None  # of heads and bodies, once it was asked for
         self._rewritten = self._property("rewritten")
@@ -321,8 +325,28 @@ class Ledger:
         )
         return rows, rows - more
 
-    def faults(self) -> Iterator[tuple[int, str]]:
-        """Everything that differs from what was written: the number of its row in the chain (0: the file itself) and what is wrong."""
+    def check_copy(self) -> bool:
+        """Check the integrity of the file and the chain when the ledger is in another file than before: in a copy, or a restored backup.
+
+        Returns whether that was so; `Database.record_file` then makes it the last time. Raises DamageError with the first fault. Contents are checked when
+        they are read.
+        """
+        if self.database.is_recorded_file():
+            return False
+        for number, why in self.faults(contents=False):
+            raise DamageError(
+                why
+                if number
+                else f"{self.path} line 1: the file is damaged ({why}). Nothing was changed. Restore a dump or a backup."
+            )
+        return True
+
+    def faults(self, *, contents: bool = True) -> Iterator[tuple[int, str]]:
+        """Everything that differs from what was written: the number of its row in the chain (0: the file itself) and what is wrong.
+
+        Args:
+            contents: whether bodies are compared with their hashes too.
+        """
         try:
             for (finding,) in self.database.rows("PRAGMA integrity_check"):
                 if finding != "ok":
@@ -333,10 +357,8 @@ class Ledger:
         at, digest, expected_body, expected_part = 0, GENESIS, 0, 0
         while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
             last = max(first + count - 1 for _, _, first, count, _, _ in rows)
-            bodies = {
-                number: (data, checksum)
-                for number, data, checksum in self.database.rows(_BODIES, (rows[0][2], last))
-            }
+            found = self.database.rows(_BODIES, (rows[0][2], last)) if contents else ()
+            bodies = {number: (data, checksum) for number, data, checksum in found}
             columns = self.database.rows(_COLUMNS, (at, _PAGE))
             for (number, more, first, count, stated, raw), stamp in zip(rows, columns, strict=False):
                 try:
@@ -354,7 +376,7 @@ class Ledger:
                     yield number, f"{self.path} line {number}: it does not name its own bodies."
                     return
                 expected_body = first + count
-                for body, expected in enumerate(head["body"], first):
+                for body, expected in enumerate(head["body"] if contents else (), first):
                     data, checksum = bodies.get(body, (b"", 0))
                     if data is not None and (digest_of(data) != expected or crc32(data) != checksum):
                         yield (
@@ -372,10 +394,9 @@ class Ledger:
         )
 
     def _refuse_body(self, pos: int, why: str) -> NoReturn:
-        rows = self.database.rows(
-            "SELECT number FROM chain WHERE first_body <= ? ORDER BY number DESC LIMIT 1", (pos,)
-        )
-        self._refuse(rows[0][0] if rows else 1, f"body {pos}: {why}")
+        rows = self.database.rows(_LINE_OF, (pos,))
+        number, first, raw = rows[0] if rows else (1, 1, b"")
+        self._refuse(number, f"body {pos}: {why}{_named_by(raw, pos - first)}")
 
     # ------------------------------------------------------------------ the turn to write
 
@@ -412,9 +433,17 @@ class Ledger:
                 if self._state is not self._kept:  # appended, and not committed
                     self._state, self._bytes = (*self._kept[:3], self._number), None
                     self._forget_bodies()
-                self.database.end()
+                self.database.end(self._transaction)
             finally:
-                self._turns = 0
+                self._turns, self._heads = 0, []
+
+    def _transaction(self) -> str:
+        """Name the transactions of this turn, without ids and contents: they go into the log."""
+        if not self._heads:
+            return "a transaction that wrote nothing"
+        verbs = [op[0] for head in self._heads for op in head.get("ops", ())]
+        tx = iso(instant(self._heads[-1]["tx"]))
+        return f"the transaction {tx} ({len(verbs)} × {', '.join(sorted(set(verbs)))})"
 
     def append(self, lines: Lines) -> list[list[tuple[int, int]]]:
         """Write one transaction: head and bodies of each line. Returns the places of the bodies. `start_sync` commits it.
@@ -446,6 +475,7 @@ class Ledger:
                 self.failed = f"cannot write {self.path}: {error}."
             raise self._not_written(error) from error
         self._number += 1
+        self._heads += [head for head, _ in lines]
         self.appended = Place(before[0].offset + 1, len(lines))
         self._state = (Position(0, number), digest, None, self._number)
         return placed
@@ -757,6 +787,19 @@ def _places(first: int, count: int, lengths: dict[int, int | None]) -> list[tupl
         NOWHERE if (size := lengths.get(body, 1)) is None else (body << BLOCK, size or 1)
         for body in range(first, first + count)
     ]
+
+
+def _named_by(raw: bytes, body: int) -> str:
+    """Words for the thing that a head names for one of its bodies: `, version 2 of 'fact-a'`; empty where the head is damaged or does not tell."""
+    with contextlib.suppress(orjson.JSONDecodeError, AttributeError, TypeError, IndexError):
+        head = orjson.loads(raw)
+        for id, version, at in head.get("versions", ()):
+            if at == body:
+                return f", version {version} of {id!r}"
+        for verb, id, *more in head["ops"]:
+            if more and more[0] == body:
+                return f", what was noted when {verb} wrote {id!r}"
+    return ""
 
 
 def written_line(head: bytes, digest: str, bodies: list[bytes]) -> bytes:

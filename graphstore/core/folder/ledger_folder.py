@@ -55,13 +55,17 @@ class LedgerFolder(Folder):
         self._notify: Callable[[str], None] = self._waiting.append
 
     def hold(self) -> None:
-        """Make the ledger where there is none, of the journal of release 0.1 where that is there, and take the graph tables of the folder unless another process has them."""
+        """Make the ledger where there is none, of the journal of release 0.1 where that is there."""
         assert self.path is not None
         if self.read_only:
             return
         self._waiting += upgrade_folder(self.path, self.timeout)
         Database.create(self.file)
-        if self.tables is None:
+
+    def _take_tables(self) -> None:
+        """Take the graph tables of the folder unless another process has them."""
+        assert self.path is not None
+        if self.read_only or self.tables is None or self._graph_lock is not None:
             return
         held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
         try:
@@ -84,15 +88,14 @@ class LedgerFolder(Folder):
                     file.unlink()
 
     def open_journal(self, durability: str) -> Seam:
-        """Open the ledger."""
-        return Ledger(
-            Database(
-                self.file,
-                read_only=self.read_only,
-                durability=durability,
-                timeout=self.timeout,
-            )
-        )
+        """Open the ledger, and take the graph tables once it is known to be one."""
+        database = Database(self.file, read_only=self.read_only, durability=durability, timeout=self.timeout)
+        try:
+            self._take_tables()
+            return Ledger(database)
+        except BaseException:
+            database.close()
+            raise
 
     def fresh_journal(self) -> Ledger:
         """Open the ledger once more, only to be read."""
@@ -114,12 +117,15 @@ class LedgerFolder(Folder):
             self._graph_lock = None
 
     def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
-        """Load the index, and finish what a killed process left of a removal."""
+        """Load the index of a ledger, which is checked first where it is a copy, and finish what a killed process left of a removal."""
         assert isinstance(journal, Ledger)
         self._notify = notify
         for notice in self._waiting:
             notify(notice)
+        copied = not self.read_only and journal.check_copy()
         index = _read_again(journal, lambda: super(LedgerFolder, self).load(journal, notify))
+        if copied:
+            journal.database.record_file()
         if not self.read_only:
             journal.finish_removal()
             self._tell_of_bytes(journal)

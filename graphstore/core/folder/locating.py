@@ -23,6 +23,7 @@ from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.folder.server_file import LOCK, LOG, MEMORY, SERVED, own_bytes
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.ledger.database import NAME as LEDGER
+from graphstore.ledger.database import refuse_unfit
 from graphstore.ledger.upgrade import needs_upgrade
 from graphstore.values.models import Problem, Verification
 
@@ -33,8 +34,8 @@ _TRIES = 100
 def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: bool = False) -> Folder:
     """The folder of a store. `old`: one of release 0.1 is read as it is.
 
-    Raises InvalidError for a path that is something else, NotFoundError when there is none and it is not to be made, EngineError for a store of release
-    0.1 that is only to be read.
+    Raises InvalidError for a path that is something else and for a system that no ledger can be used on, NotFoundError when there is none and it is not to
+    be made, EngineError for a store of release 0.1 that is only to be read. Nothing is made or changed then.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
@@ -69,19 +70,10 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
             raise InvalidError(
                 f"{place} has the ledger {LEDGER} and a journal of release 0.1 too. One of them is another store's, or a backup: move it elsewhere."
             )
+        refuse_unfit(place)
         return LedgerFolder(place, read_only=read_only)
     if not needs_upgrade(place):
-        if _holds_other_things(place):
-            raise InvalidError(
-                f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
-            )
-        if read_only or not create:
-            raise NotFoundError(f"no store at {place}. Make one with graphstore.open({str(place)!r}).")
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise EngineError(f"cannot make {place}: {error.strerror}.") from error
-        return LedgerFolder(place, read_only=read_only)
+        return _new(place, read_only=read_only, create=create)
     if old and _has_journal(place):
         return Folder(place, read_only=True)
     if read_only:
@@ -89,6 +81,23 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
             f"{place} is a store of release 0.1, and read_only=True changes nothing. Open it once for writing, which upgrades it: "
             f"graphstore.open({str(place)!r}).close()"
         )
+    refuse_unfit(place)
+    return LedgerFolder(place, read_only=read_only)
+
+
+def _new(place: Path, *, read_only: bool, create: bool) -> Folder:
+    """The folder of a store that is to be made. Raises as `locate` does."""
+    if _holds_other_things(place):
+        raise InvalidError(
+            f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
+        )
+    if read_only or not create:
+        raise NotFoundError(f"no store at {place}. Make one with graphstore.open({str(place)!r}).")
+    refuse_unfit(place)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EngineError(f"cannot make {place}: {error.strerror}.") from error
     return LedgerFolder(place, read_only=read_only)
 
 
