@@ -450,7 +450,8 @@ class Door:
             **gauges_of(stats),
             **calling.memory(),
         }
-        return Response(200, self.metrics.text(calling.serving.groups, gauges), (), METRICS)
+        text = self.metrics.text(calling.serving.groups, gauges, self._store._writing())
+        return Response(200, text, (), METRICS)
 
     async def _deployed(
         self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send

@@ -12,6 +12,7 @@ from time import time
 from typing import Any
 
 from graphstore.core.tables.workers import resident
+from graphstore.ledger.database import WAIT_BOUNDS, Writing
 from graphstore.server.group_commit import Groups
 
 KIND = b"text/plain; version=0.0.4; charset=utf-8"
@@ -32,6 +33,10 @@ _HELP = {
     "connections_without_token": "Open connections that have shown no token yet.",
     "streams": "Open streams of changes.",
     "exports": "Dumps under way.",
+    "write_lock_seconds": "How long transactions waited for the write lock of the store, among threads and processes.",
+    "write_lock_refused_total": "Transactions that were refused because the write lock did not come in time.",
+    "checkpoints_total": "Times at which this server saw that the WAL had been written into the ledger, by any process.",
+    "wal_bytes": "Size of the WAL, the file ledger.db-wal.",
     "transaction_open": "Whether a transaction is open.",
     "tables_thrown_away": "Graph tables that were thrown away because the engine failed in them.",
     "store_nodes": "Nodes of the store.",
@@ -68,8 +73,8 @@ class Metrics:
         """One more of something, such as a tick that failed."""
         self._counts[what, of] += 1
 
-    def text(self, groups: Groups, gauges: Mapping[str, float]) -> bytes:
-        """All of it, with the gauges of the moment by name."""
+    def text(self, groups: Groups, gauges: Mapping[str, float], writing: tuple[Writing, int] | None) -> bytes:
+        """All of it, with the gauges of the moment by name, and what writing took with the size of the WAL, where there is one."""
         lines = _head("requests_total", "counter")
         for (call, status), count in sorted(self._requests.items()):
             lines.append(f'graphstore_requests_total{{call="{call}",status="{status}"}} {count}')
@@ -82,6 +87,8 @@ class Metrics:
         lines += _histogram("graphstore_group_writes", "", sizes, groups.sizes, groups.turns)
         lines += _one("group_seconds_total", "counter", groups.seconds)
         lines += _one("groups_failed_total", "counter", groups.failed)
+        if writing is not None:
+            lines += _ledger(*writing)
         typed: set[str] = set()
         for (what, of), count in sorted(self._counts.items()):
             name = f"graphstore_{what}_total"
@@ -101,6 +108,14 @@ def _head(name: str, kind: str) -> list[str]:
 def _one(name: str, kind: str, value: float) -> list[str]:
     shown = f"{value:g}" if isinstance(value, float) else str(value)
     return [*_head(name, kind), f"graphstore_{name} {shown}"]
+
+
+def _ledger(writing: Writing, wal: int) -> Iterable[str]:
+    yield from _head("write_lock_seconds", "histogram")
+    yield from _histogram("graphstore_write_lock_seconds", "", WAIT_BOUNDS, writing.waits, writing.waited)
+    yield from _one("write_lock_refused_total", "counter", writing.refused)
+    yield from _one("checkpoints_total", "counter", writing.checkpoints)
+    yield from _one("wal_bytes", "gauge", wal)
 
 
 def _process() -> Iterable[str]:

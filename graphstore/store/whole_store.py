@@ -20,6 +20,8 @@ from graphstore.core.write.deciding import decides
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import DamageError, InvalidError
+from graphstore.ledger.database import Writing
+from graphstore.ledger.ledger import Ledger
 from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
@@ -269,6 +271,13 @@ class WholeStore(Writer):
     def _tables_thrown_away(self) -> int:
         """How often the graph tables in use held something else than was written, and were made anew."""
         return self._core.graphs.thrown_away
+
+    def _writing(self) -> tuple[Writing, int] | None:
+        """What writing took in this process, and the size of the WAL in bytes; None for a store whose truth is not a file of SQLite."""
+        journal = self._core.journal
+        return (
+            (journal.database.writing(), journal.database.wal_size()) if isinstance(journal, Ledger) else None
+        )
 
     def verify(self) -> Verification:
         """Read the whole journal again, compare the index with it, and every value of the graph tables with both. Changes nothing."""
