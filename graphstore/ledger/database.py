@@ -37,6 +37,9 @@ _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of t
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
 _SLOW = 1.0  # seconds; who holds the write lock for longer is named in the log
 _LARGEST = (1 << 63) - 1
+_LOOKS = 20  # so often a file is read beside its WAL
+_LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
+_DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
 _FILE = "SELECT value FROM property WHERE name IN ('device', 'inode') ORDER BY name"
 
 
@@ -103,6 +106,7 @@ class Database:
                 self._find_readable()
             with self._reading() as connection:
                 self._check(connection)
+                self._check_wal(connection)
             self._written_at = os.lstat(self._real).st_mtime_ns
             if not read_only:
                 self._lock = WriteLock(file.with_name(LOCK))
@@ -191,6 +195,39 @@ class Database:
                 f"{self.file} is an SQLite database, but not the ledger of a store. Nothing was changed. Give the folder of a store."
             )
         self.check_schema(connection)
+
+    def _check_wal(self, connection: Connection) -> None:
+        """Raise DamageError when the WAL is that of another ledger or of an earlier day. SQLite takes any WAL for that of the file beside it.
+
+        A WAL that belongs to the file has all rows of the chain that the file has without it.
+        """
+        if not self.wal_size():
+            return
+        file = Path(self._real) if self._copy is None else Path(self._copy.name) / NAME
+        for left in reversed(range(_LOOKS)):
+            last = self._last_without_wal(file)
+            if last is None:
+                return
+            digest, first = connection.execute(_DIGEST_AND_FIRST, last[:1]).fetchone()
+            if digest == last[1] or (
+                digest is None and first is not None and first > last[0]
+            ):  # it was rewritten
+                return
+            if left:
+                time.sleep(0.01)  # another process may be writing the WAL into the file
+        raise DamageError(
+            f"{self.file}-wal line 1: it is not the WAL of this ledger, but that of another one or of an earlier day: row {last[0]} of the chain is not in "
+            f"it. Nothing was changed. Move it and {self.file.name}-shm elsewhere to open the ledger without it, or restore a dump or a backup."
+        )
+
+    def _last_without_wal(self, file: Path) -> tuple[int, str] | None:
+        """The number and the digest of the last row of the chain in the file alone; None where it has none, or is being written."""
+        try:
+            with contextlib.closing(self._opened("mode=ro&immutable=1", str(file))) as connection:
+                found: tuple[int, str] | None = connection.execute(_LAST).fetchone()
+                return found
+        except sqlite3.Error:
+            return None
 
     def check_schema(self, connection: Connection) -> None:
         """Raise EngineError when another release has upgraded the ledger."""
