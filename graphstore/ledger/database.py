@@ -223,7 +223,8 @@ class Database:
     def _last_without_wal(self, file: Path) -> tuple[int, str] | None:
         """The number and the digest of the last row of the chain in the file alone; None where it has none, or is being written."""
         try:
-            with contextlib.closing(self._opened("mode=ro&immutable=1", str(file))) as connection:
+            # not mapped: a process that meanwhile cuts the file off would end this one
+            with contextlib.closing(self._opened("mode=ro&immutable=1", str(file), mapped=0)) as connection:
                 found: tuple[int, str] | None = connection.execute(_LAST).fetchone()
                 return found
         except sqlite3.Error:
@@ -271,13 +272,13 @@ class Database:
         found = os.lstat(self._real)
         return found.st_ino, found.st_size, found.st_mtime_ns, self.wal_size()
 
-    def _opened(self, query: str, file: str | None = None) -> Connection:
+    def _opened(self, query: str, file: str | None = None, mapped: int = _MAPPED) -> Connection:
         connection = sqlite3.connect(
             f"{Path(file or self._real).as_uri()}?{query}", uri=True, isolation_level=None, check_same_thread=False,
             cached_statements=128, timeout=_BUSY, factory=Connection,
         )  # fmt: skip
         connection.execute("PRAGMA trusted_schema=OFF")
-        connection.execute(f"PRAGMA mmap_size={_MAPPED}")
+        connection.execute(f"PRAGMA mmap_size={mapped}")
         return connection
 
     def _connect(self, *, read_only: bool) -> Connection:

@@ -504,6 +504,7 @@ store.evict(ids=["the-deploy"])
 store.evict(ids=["bulk"], keep_audit=False)
 store.rebuild()
 store.verify()
+graphstore.compact(path)
 with graphstore.restore(out + "/dump", out + "/again.gs") as again:
     again.nodes()
 store.close()
@@ -546,6 +547,22 @@ def test_a_ledger_that_is_upgraded_while_it_is_open_refuses_to_be_written(path):
     with graphstore.open(path) as store:
         assert "after" in ids(store)
         assert store.verify().ok
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_store_stops_reading_when_another_release_upgrades_its_ledger(path, read_only):
+    filled(path)
+    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version=3')"
+    with graphstore.open(path, read_only=read_only) as store:
+        view = store.as_of()
+        assert 12 == len(store.nodes())
+        run(script, path / "ledger.db")
+        for read in (store.nodes, store.as_of, lambda: store.node("fact-01"), store.changes, store.stats):
+            for _ in range(2):
+                with pytest.raises(EngineError, match=r"schema 3.*Install a newer graphstore"):
+                    read()
+        assert 12 == len(view.nodes())  # what was read before is not changed by that
+        run(script.replace("=3", "=2"), path / "ledger.db")
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 100, b"SQLite format 3\0" + bytes(5000)])
@@ -651,7 +668,8 @@ def test_a_read_of_a_flipped_body_is_damage_and_the_rest_is_read(path):
             )
             break
     with graphstore.open(path) as store:
-        with pytest.raises(DamageError, match=f"body {number}: its bytes do not match") as found:
+        wrong = f"body {number}: its bytes do not match their checksum, version 1 of 'fact-07'"
+        with pytest.raises(DamageError, match=wrong) as found:
             store.node("fact-07")
         assert str(path / "ledger.db") in str(found.value)
         assert {"n": 8, "text": "the text of fact 8"} == store.node("fact-08").content
