@@ -23,6 +23,7 @@ from graphstore.server.http_app import Limits, Patience
 from graphstore.server.requests import Gate, Refused, apart
 from graphstore.values.period import instant
 from tests.conftest import after, day
+from tests.support.disk import edit
 from tests.support.served import TOKENS, Wire, fact, serve_in_thread
 
 pytestmark = pytest.mark.in_process("has a server of its own")
@@ -777,6 +778,25 @@ def test_streams_end_when_the_server_stops(disk_store):
 
 
 # ---------------------------------------------------------------- what it says of itself
+
+
+def test_metrics_show_the_write_lock_checkpoints_and_the_wal(disk_store, wire):
+    def shown(name):
+        return next(
+            float(line.split()[1])
+            for line in wire.get("/metrics").decode().splitlines()
+            if line.startswith(f"graphstore_{name} ")
+        )
+
+    wire.post("/add_node", fact("n1"))
+    before = shown("write_lock_seconds_count"), shown("checkpoints_total"), shown("wal_bytes")
+    wire.post("/add_node", fact("n2"))
+    edit(disk_store.path, "PRAGMA wal_checkpoint")
+
+    assert (before[0] + 1, before[1] + 1) == (shown("write_lock_seconds_count"), shown("checkpoints_total"))
+    assert shown("wal_bytes") == (disk_store.path / "ledger.db-wal").stat().st_size > before[2] > 0
+    assert 0 < shown("write_lock_seconds_sum") and 0 == shown("write_lock_refused_total")
+    assert shown('write_lock_seconds_bucket{le="+Inf"}') == shown("write_lock_seconds_count")
 
 
 def test_metrics_count_requests_and_groups(disk_store, wire):

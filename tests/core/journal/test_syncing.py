@@ -21,21 +21,53 @@ with graphstore.open(sys.argv[1], durability=sys.argv[2]) as store:
 """
 
 
-def calls(tmp_path: Path, durability: str) -> list[str]:
-    """What a writer does until its last acknowledgement: `sync` of the WAL and `done`, in order."""
+QUIET = """
+import os, sys, time, graphstore
+store = graphstore.open(sys.argv[1], durability="interval")
+store.add_node("fact", {"n": 1})
+os.write(1, b"done\\n")
+time.sleep(float(sys.argv[2]))
+os.write(1, b"rested\\n")
+os._exit(0)
+"""
+
+
+def traced(tmp_path: Path, script: str, *arguments: str) -> list[str]:
+    """What a process does: `sync` of the WAL or of the ledger, `done`, and `rested`, in order."""
     trace = tmp_path / "trace"
     subprocess.run(
-        ["strace", "-f", "-y", "-o", str(trace), "-e", "trace=fdatasync,fsync,write", sys.executable, "-c", WRITER,
-         str(tmp_path / "memory.gs"), durability],
+        ["strace", "-f", "-y", "-o", str(trace), "-e", "trace=fdatasync,fsync,write", sys.executable, "-c", script,
+         str(tmp_path / "memory.gs"), *arguments],
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip
+    words = {
+        '"done': "done",
+        '"rested': "rested",
+        "ledger.db-wal>": "sync",
+        "ledger.db>": "sync of the ledger",
+    }
     found = []
     for line in trace.read_text().splitlines():
-        if '"done' in line:
-            found.append("done")
-        elif "sync(" in line and "ledger.db-wal" in line:
-            assert "= 0" in line or "unfinished" in line
-            found.append("sync")
+        word = next((word for part, word in words.items() if part in line), None)
+        if word is not None and ("sync(" in line or "write(1" in line):
+            assert "sync" not in word or "= 0" in line or "unfinished" in line
+            found.append(word)
+    return found
+
+
+def test_a_quiet_store_is_synced_in_the_interval_after_its_last_commit(tmp_path: Path) -> None:
+    """SQLite with `synchronous=NORMAL` would sync at the next checkpoint: after 1,000 pages, or never."""
+    if which("strace") is None:
+        pytest.skip("no strace here")
+    found = traced(tmp_path, QUIET, "1.5")
+
+    between = found[found.index("done") : found.index("rested")]
+    assert "sync" in between, found
+
+
+def calls(tmp_path: Path, durability: str) -> list[str]:
+    """What a writer does until its last acknowledgement: `sync` of the WAL and `done`, in order."""
+    found = [word for word in traced(tmp_path, WRITER, durability) if word in ("sync", "done")]
     return found[: len(found) - found[::-1].index("done")]
 
 
