@@ -27,7 +27,7 @@ CREATE TABLE body (
 
 -- What the store notes about this file itself.
 --   rewritten   how often rows were removed from the chain (evictions without a trace): who has read it reads it again
---   attempts    rises when a failed commit is overwritten
+--   attempts    rises when a failed commit is overwritten, and when a commit is made only to sync the WAL
 --   unfinished  above 0 while bytes of removed bodies may still be in free pages of this file or in its WAL
 --   device, inode  the file in which this ledger was made or checked last: in another one it is a copy, and is checked once when it is opened
 CREATE TABLE property (

@@ -542,12 +542,12 @@ class Database:
             self.writer.execute("BEGIN IMMEDIATE")
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[Connection]:
-        """A block in which no other process writes, outside of transactions."""
+    def _alone(self, timeout: float | None = None) -> Iterator[Connection]:
+        """A block in which no other process writes, outside of transactions. `timeout`: as of `begin`."""
         if self._turn == threading.get_ident():
             yield self.writer
             return
-        self.begin().execute("ROLLBACK")
+        self.begin(timeout).execute("ROLLBACK")
         try:
             yield self.writer
         finally:
@@ -563,13 +563,40 @@ class Database:
         except sqlite3.Error as error:
             raise self.refusal(error) from error
 
-    def checkpoint(self) -> None:
-        """Make durable what was committed without a sync. Raises EngineError when the disk refuses."""
+    def empty_wal(self) -> bool:
+        """Empty the WAL, unless somebody reads an old snapshot of it. Waits for nobody. Returns whether it was emptied.
+
+        Raises LockedError while another process writes, EngineError when the disk refuses.
+        """
         try:
-            with contextlib.closing(self._connect(read_only=False)) as connection:
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            with self._alone(timeout=0) as writer:
+                writer.execute("PRAGMA busy_timeout=0")
+                try:
+                    busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                finally:
+                    writer.execute(f"PRAGMA busy_timeout={int(_BUSY * 1000)}")
+            return not busy
         except sqlite3.Error as error:
             raise self.refusal(error) from error
+
+    def checkpoint(self) -> None:
+        """Make durable what was committed without a sync. Raises EngineError when the disk refuses, LockedError when the write lock did not come in time."""
+        try:
+            with contextlib.closing(self._connect(read_only=False)) as connection:
+                _, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                if copied < frames:
+                    self._sync_wal(connection)
+        except sqlite3.Error as error:
+            raise self.refusal(error) from error
+
+    def _sync_wal(self, connection: Connection) -> None:
+        """Commit on a connection that syncs the WAL at each commit. A checkpoint may not have: a reader of an old snapshot keeps it from doing anything."""
+        if self._turn == threading.get_ident() and self.writer.in_transaction:
+            raise EngineError(
+                f"{self.file} cannot be made durable within a transaction while another process reads an old snapshot."
+            )
+        with self._alone():
+            connection.execute("UPDATE property SET value = value + 1 WHERE name = 'attempts'")
 
     # ------------------------------------------------------------------ closing
 

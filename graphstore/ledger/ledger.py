@@ -23,7 +23,7 @@ from graphstore.core.journal.files import Moves
 from graphstore.core.journal.line import FORGOTTEN, GENESIS, digest_of, dumps
 from graphstore.core.journal.positions import NOWHERE, Line, Place, Position
 from graphstore.core.journal.seam import State, Ticket
-from graphstore.errors import DamageError, EngineError
+from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.database import Database
 from graphstore.values.period import instant, iso
 
@@ -34,6 +34,7 @@ _KEPT, _LONG = 65_536, 4_096  # so many bodies are kept in memory, none of more 
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """Errors of a COMMIT that failed before the frame that marks it was whole: the WAL then ends before it for every reader, after a crash too."""
 
+_FINISH_EVERY = 1.0  # seconds between two attempts to finish a removal
 _PAGE = 1_000  # rows of the chain that are fetched at once
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
@@ -43,6 +44,7 @@ _COLUMNS = "SELECT tx, part FROM chain WHERE number > ? ORDER BY number LIMIT ?"
 _LENGTHS = "SELECT number, length(data) FROM body WHERE number BETWEEN ? AND ?"
 _BODIES = "SELECT number, data, checksum FROM body WHERE number BETWEEN ? AND ? ORDER BY number"
 _REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
+_NOTES = "SELECT value FROM property WHERE name IN ('rewritten', 'unfinished') ORDER BY name"
 _REMOVALS = "SELECT value FROM property WHERE name = 'removals'"
 _BODY = "SELECT data, checksum FROM body WHERE number = ?"
 _LINE_OF = (
@@ -89,6 +91,8 @@ class Ledger:
         self._follow: Callable[[], object] = lambda: None
         self._turns = 0  # nested turns of the thread that writes
         self._heads: list[dict[str, Any]] = []  # of what was appended in this turn
+        self._unfinished = 0  # above 0 when bytes of removed bodies were left in the files as this turn began
+        self._finish_after = 0.0  # by the clock of `time.monotonic`
         self._grouping = False
         self._bytes: int | None = None  # of heads and bodies, once it was asked for
         self._rewritten = self._property("rewritten")
@@ -419,7 +423,8 @@ class Ledger:
         last = self.database.rows(_LAST)
         number, digest, following = last[0] if last else (0, GENESIS, 1)
         end, known, *_ = self._state
-        if (number, digest) != (end.offset, known) or self._property("rewritten") != self._rewritten:
+        rewritten, self._unfinished = (value for (value,) in self.database.rows(_NOTES))
+        if (number, digest) != (end.offset, known) or rewritten != self._rewritten:
             return True
         self._next_body = following
         return False
@@ -436,6 +441,15 @@ class Ledger:
                 self.database.end(self._transaction)
             finally:
                 self._turns, self._heads = 0, []
+            if self._unfinished and time.monotonic() >= self._finish_after:
+                self._finish_for_another()
+
+    def _finish_for_another(self) -> None:
+        """Finish a removal that was left unfinished, by this process or another one, unless a reader still prevents that."""
+        self._finish_after = time.monotonic() + _FINISH_EVERY
+        with contextlib.suppress(EngineError):  # what was written is kept; the next writer tries again
+            if self.database.empty_wal():
+                self.finish_removal()
 
     def _transaction(self) -> str:
         """Name the transactions of this turn, without ids and contents: they go into the log."""
@@ -620,7 +634,12 @@ class Ledger:
         if why := self._broken or self.failed:
             raise EngineError(f"{why} Close the store and open it again.")
         if self._syncer is not None:
-            self.database.checkpoint()
+            database = self.database
+            if database.writes_here and database.writer.in_transaction and self._state is self._kept:
+                database.writer.execute(
+                    "ROLLBACK"
+                )  # nothing was written in it, and the WAL can be synced then
+            database.checkpoint()
 
     def _sync_often(self) -> None:
         while not self._stop.is_set():
@@ -629,6 +648,8 @@ class Ledger:
             self._dirty.clear()
             try:
                 self.database.checkpoint()
+            except LockedError:  # another process writes for long
+                self._dirty.set()
             except EngineError as error:
                 if not self._stop.is_set():
                     self._broken = (

@@ -116,6 +116,23 @@ def test_what_is_read_by_halves_does_not_let_the_wal_grow(path, read_only):
     assert size < 12_000_000, size  # written were more than 16 MB; SQLite begins again from 4 MB on
 
 
+@pytest.mark.rest
+def test_a_store_synced_in_intervals_closes_beside_a_long_reader_with_all_it_knows(path):
+    with graphstore.open(path, durability="interval") as store:
+        store.add_node("fact", {}, id="before")
+        store.query_tables("MATCH (n:Node) RETURN count(*)")
+        reader = python(READS_ON, path / "ledger.db")
+        assert reader.stdout is not None and "reading\n" == reader.stdout.readline()
+        store.add_node("fact", {}, id="after")
+    saved = (path / "index.bin").stat().st_mtime_ns
+    reader.communicate("\n")
+    with graphstore.open(path) as store:
+        assert [] == store.notices
+        assert ["after", "before"] == sorted(node.id for node in store.nodes())
+        assert 2 == store.query_tables("MATCH (n:Node) RETURN count(*) AS n").single()["n"]
+    assert saved == (path / "index.bin").stat().st_mtime_ns  # it had both
+
+
 READS = """
 import os, sys, graphstore
 stores = [graphstore.open(sys.argv[1], read_only=True) for _ in range(2)]

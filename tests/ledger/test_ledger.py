@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
 import zlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -762,6 +763,25 @@ def test_an_erasure_beside_a_long_reader_is_told_and_finished_later(path, monkey
         assert [] == having(path, SECRET)
         assert store.verify().ok
     assert [] == having(path, SECRET)
+
+
+@pytest.mark.parametrize("by", ["who erased", "another store"])
+def test_an_erasure_beside_a_long_reader_is_finished_by_who_writes_next(path, monkeypatch, by):
+    monkeypatch.setattr("graphstore.ledger.database._BUSY", 0.5)
+    with graphstore.open(path) as one, graphstore.open(path) as two:
+        one.add_node("fact", {"text": SECRET}, id="secret")
+        reader = begun(READS_ON, path / "ledger.db")
+        one.erase("secret", reason="asked for")
+        writer = one if by == "who erased" else two
+        start = time.monotonic()
+        writer.add_node("fact", {}, id="beside-the-reader")
+        assert time.monotonic() - start < 5  # it waits for no reader
+        assert having(path, SECRET)
+        ended(reader)
+        time.sleep(1.1)
+        writer.add_node("fact", {}, id="after-the-reader")
+        assert [] == having(path, SECRET)
+        assert one.verify().ok and two.verify().ok
 
 
 ERASES = """

@@ -141,7 +141,7 @@ class LedgerFolder(Folder):
         if journal.bytes_left:
             self._notify(
                 f"bytes of what was erased or evicted are still in {self.file}: another process reads an old snapshot. They are removed "
-                "when the store is opened next."
+                "when the store is next opened for writing, or written."
             )
 
     def forget(self, index: Index, journal: Seam) -> None:

@@ -22,9 +22,17 @@ with graphstore.open(sys.argv[1], durability=sys.argv[2]) as store:
 
 
 QUIET = """
-import os, sys, time, graphstore
+import os, sqlite3, sys, time, graphstore
 store = graphstore.open(sys.argv[1], durability="interval")
-store.add_node("fact", {"n": 1})
+if sys.argv[3:]:
+    store.add_node("fact", {"n": 0})
+    time.sleep(0.5)
+    reader = sqlite3.connect(sys.argv[1] + "/ledger.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM body").fetchall()
+    store.add_node("fact", {"n": 1})
+    time.sleep(0.5)
+store.add_node("fact", {"n": 2})
 os.write(1, b"done\\n")
 time.sleep(float(sys.argv[2]))
 os.write(1, b"rested\\n")
@@ -55,11 +63,14 @@ def traced(tmp_path: Path, script: str, *arguments: str) -> list[str]:
     return found
 
 
-def test_a_quiet_store_is_synced_in_the_interval_after_its_last_commit(tmp_path: Path) -> None:
-    """SQLite with `synchronous=NORMAL` would sync at the next checkpoint: after 1,000 pages, or never."""
+@pytest.mark.parametrize("reader", [[], ["reader"]], ids=["alone", "beside a reader of an old snapshot"])
+def test_a_quiet_store_is_synced_in_the_interval_after_its_last_commit(
+    tmp_path: Path, reader: list[str]
+) -> None:
+    """SQLite with `synchronous=NORMAL` would sync at the next checkpoint: after 1,000 pages, or never, and a reader keeps it from that."""
     if which("strace") is None:
         pytest.skip("no strace here")
-    found = traced(tmp_path, QUIET, "1.5")
+    found = traced(tmp_path, QUIET, "1.5", *reader)
 
     between = found[found.index("done") : found.index("rested")]
     assert "sync" in between, found
