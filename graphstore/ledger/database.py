@@ -135,6 +135,7 @@ class Database:
             connection = sqlite3.connect(part, isolation_level=None)
             try:
                 connection.execute("PRAGMA synchronous=FULL")
+                connection.execute("PRAGMA fullfsync=ON")
                 connection.execute("BEGIN")
                 for statement in schema_statements():
                     connection.execute(statement)
@@ -213,12 +214,13 @@ class Database:
                 digest is None and first is not None and first > last[0]
             ):  # it was rewritten
                 return
-            if left:
-                time.sleep(0.01)  # another process may be writing the WAL into the file
-        raise DamageError(
-            f"{self.file}-wal line 1: it is not the WAL of this ledger, but that of another one or of an earlier day: row {last[0]} of the chain is not in "
-            f"it. Nothing was changed. Move it and {self.file.name}-shm elsewhere to open the ledger without it, or restore a dump or a backup."
-        )
+            if not left:
+                raise DamageError(
+                    f"{self.file}-wal line 1: it is not the WAL of this ledger, but that of another one or of an earlier day: row {last[0]} of the chain "
+                    f"is not in it. Nothing was changed. Move it and {self.file.name}-shm elsewhere to open the ledger without it, or restore a dump or a "
+                    "backup."
+                )
+            time.sleep(0.01)  # another process may be writing the WAL into the file
 
     def _last_without_wal(self, file: Path) -> tuple[int, str] | None:
         """The number and the digest of the last row of the chain in the file alone; None where it has none, or is being written."""
@@ -289,7 +291,9 @@ class Database:
                 return self._opened("mode=rw", str(Path(self._copy.name) / NAME))
             if self._still is not None:
                 return self._opened("mode=ro&immutable=1")
-            return self._opened(f"mode={'ro' if read_only else 'rw'}")
+            connection = self._opened(f"mode={'ro' if read_only else 'rw'}")
+            connection.execute("PRAGMA fullfsync=ON")  # else a sync on macOS ends before the disk has it
+            return connection
         except sqlite3.Error as error:
             raise self._not_opened(error) from error
 
@@ -402,7 +406,6 @@ class Database:
                 self._writer.execute(
                     f"PRAGMA synchronous={'FULL' if self.durability == 'commit' else 'NORMAL'}"
                 )
-                self._writer.execute("PRAGMA fullfsync=ON")
                 self._writer.execute("PRAGMA secure_delete=ON")
             self._writer.execute("BEGIN IMMEDIATE")
             self._turn = threading.get_ident()

@@ -19,6 +19,7 @@ from graphstore import EngineError, LockedError
 from graphstore.ledger.database import WAIT_BOUNDS
 from tests.support.disk import edit
 from tests.support.ledger_rows import rows
+from tests.support.old_release import open_old
 
 pytestmark = pytest.mark.in_process("looks at the files of the store")
 
@@ -333,6 +334,14 @@ def test_compact_beside_a_long_reader_says_that_it_is_not_whole(loose, monkeypat
 def test_compact_refuses_what_is_not_a_folder(path):
     with pytest.raises(graphstore.InvalidError):
         graphstore.compact(path)
+
+
+def test_compact_of_a_store_of_release_0_1_tells_how_to_upgrade_it(path):
+    with open_old(path) as store:
+        store.add_node("fact", {}, id="fact-a")
+    with pytest.raises(EngineError, match=r"release 0\.1.*Open it once for writing"):
+        graphstore.compact(path)
+    assert not (path / "ledger.db").exists()
 
 
 def test_compact_makes_no_store(path):

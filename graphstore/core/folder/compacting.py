@@ -9,7 +9,6 @@ from typing import NamedTuple
 from graphstore.core.folder.folder import opening
 from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.folder.locating import locate
-from graphstore.errors import InvalidError
 from graphstore.ledger.database import Database
 
 
@@ -27,16 +26,12 @@ class Compacted(NamedTuple):
 def compact(path: str | os.PathLike[str]) -> Compacted:
     """Write the file of a store without its free pages. Other processes may have the store open; they write again afterwards.
 
-    Raises NotFoundError where there is no store, InvalidError for a store that is not a folder, EngineError when the disk refuses: it needs twice the room
-    of the file for a moment.
+    Raises NotFoundError where there is no store, InvalidError for a store that is not a folder, EngineError for a store of release 0.1 and when the disk
+    refuses: it needs twice the room of the file for a moment.
     """
     with opening(path):
-        place = locate(path, read_only=False, create=False)
-        if not isinstance(place, LedgerFolder):
-            raise InvalidError(
-                f"{os.fspath(path)!r} is not a folder. Give the folder of a store, such as 'memory.gs'."
-            )
-        place.hold()
+        place = locate(path, read_only=True, create=False)
+        assert isinstance(place, LedgerFolder)  # what else there is was refused
         with closing(Database(place.file, timeout=place.timeout)) as database:
             before = place.file.stat().st_size
             whole = database.remove_freed_bytes()
