@@ -561,7 +561,12 @@ class Database:
         try:
             with self._alone() as writer:
                 writer.execute("VACUUM")
-                busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                until = time.monotonic() + _BUSY
+                # SQLite waits for readers, but not for the checkpoint of another connection
+                while busy := writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    if time.monotonic() >= until:
+                        break
+                    time.sleep(0.005)
             return not busy
         except sqlite3.Error as error:
             raise self.refusal(error) from error

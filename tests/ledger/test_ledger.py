@@ -736,6 +736,44 @@ def test_no_file_of_the_folder_has_what_was_erased(path):
     assert [] == having(path, SECRET, "staple")
 
 
+def test_an_erasure_leaves_nothing_in_gaps_of_pages_and_in_free_pages(path):
+    """`secure_delete` clears what is deleted, but not what was left elsewhere in the file before."""
+    with graphstore.open(path) as store:
+        for number in range(40):
+            store.add_node("fact", {"pad": "p" * 200}, id=f"fact-{number:02}")
+    connection = sqlite3.connect(path / "ledger.db", isolation_level=None)
+    connection.execute("PRAGMA secure_delete=OFF")
+    connection.execute("UPDATE body SET data = CAST(? || data AS BLOB) WHERE number = 20", (SECRET * 3,))
+    connection.execute("UPDATE body SET data = substr(data, ?) WHERE number = 20", (len(SECRET * 3) + 1,))
+    connection.execute("CREATE TABLE loose (pad)")
+    connection.execute("INSERT INTO loose SELECT ? FROM body", (f"staple {'x' * 900}",))
+    connection.execute("DROP TABLE loose")
+    connection.close()
+    assert ["ledger.db"] == having(path, SECRET) == having(path, "staple xxx")
+    before = (path / "ledger.db").stat().st_size
+
+    with graphstore.open(path) as store:
+        store.erase("fact-07", reason="asked for")
+        assert [] == having(path, SECRET, "staple xxx")
+        assert 39 == len(store.nodes())
+        assert store.verify().ok
+    assert (path / "ledger.db").stat().st_size < before
+    assert [(0,)] == edited(path, "PRAGMA freelist_count")
+
+
+@pytest.mark.rest
+def test_an_erasure_does_not_take_a_sync_in_the_interval_for_a_reader(path):
+    """SQLite refuses a checkpoint at once while another connection makes one."""
+    with graphstore.open(path, durability="interval") as store:
+        for number in range(30):
+            store.bulk_load(
+                versions=[{"node_id": f"n{number}-{n}", "content": {"pad": "p" * 900}} for n in range(60)]
+            )
+            time.sleep(0.045)
+            store.evict(ids=[f"n{number}-1"])
+        assert [] == store.notices
+
+
 READS_ON = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
