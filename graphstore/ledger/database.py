@@ -216,9 +216,9 @@ class Database:
                 return
             if not left:
                 raise DamageError(
-                    f"{self.file}-wal line 1: it is not the WAL of this ledger, but that of another one or of an earlier day: row {last[0]} of the chain "
-                    f"is not in it. Nothing was changed. Move it and {self.file.name}-shm elsewhere to open the ledger without it, or restore a dump or a "
-                    "backup."
+                    f"{self.file}-wal line 1: it is not the WAL of this ledger, but that of another one or of an earlier day, or it was edited: "
+                    f"row {last[0]} of the chain is not in it. Nothing was changed. Move it and {self.file.name}-shm elsewhere to open the ledger "
+                    "without it, or restore a dump or a backup."
                 )
             time.sleep(0.01)  # another process may be writing the WAL into the file
 

@@ -230,16 +230,14 @@ class LedgerFolder(Folder):
 
     def problems(self, journal: Seam) -> list[Problem]:
         """Name what of the ledger differs from what was written."""
-        ledger = self.fresh_journal()
         try:
-            return [
-                Problem(file=str(self.file), line=number or None, message=why)
-                for number, why in ledger.faults()
-            ]
-        except (DamageError, EngineError) as error:
+            with contextlib.closing(self.fresh_journal()) as ledger:
+                return [
+                    Problem(file=str(self.file), line=number or None, message=why)
+                    for number, why in ledger.faults()
+                ]
+        except EngineError as error:
             return [Problem(file=str(self.file), line=None, message=str(error))]
-        finally:
-            ledger.close()
 
     def _mend(self) -> None:
         """SQLite mends its file when it is opened."""
