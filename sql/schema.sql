@@ -5,6 +5,7 @@
 -- The version of this schema is in PRAGMA user_version.
 
 -- One row for each line of a transaction. Most transactions have one line; a large one has several, which share their tx.
+-- In a head, "ops" lists the operations, "args" what the caller gave beside what effects show, and "requires" the features that a reader must understand.
 CREATE TABLE chain (
   number     INTEGER PRIMARY KEY,  -- 1, 2, 3 …, without gaps; a chain that was rewritten goes on counting
   tx         INTEGER NOT NULL,     -- the instant of the transaction

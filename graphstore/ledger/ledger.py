@@ -20,15 +20,12 @@ import orjson
 
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.files import Moves
-from graphstore.core.journal.line import FORGOTTEN, GENESIS, digest_of, dumps
+from graphstore.core.journal.line import FORGOTTEN, GENESIS, digest_of, dumps, refuse_unknown
 from graphstore.core.journal.positions import NOWHERE, Line, Place, Position
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.database import Database
-from graphstore.values.period import instant, iso
-
-UNDERSTOOD: frozenset[str] = frozenset()
-"""The features that a head may require of its reader. A head names them in `requires`."""
+from graphstore.values.period import Instant, instant, iso
 
 _KEPT, _LONG = 65_536, 4_096  # so many bodies are kept in memory, none of more bytes
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
@@ -43,6 +40,7 @@ _PAGE_AFTER = "SELECT number, more, first_body, bodies, digest, head FROM chain 
 _COLUMNS = "SELECT tx, part FROM chain WHERE number > ? ORDER BY number LIMIT ?"
 _LENGTHS = "SELECT number, length(data) FROM body WHERE number BETWEEN ? AND ?"
 _BODIES = "SELECT number, data, checksum FROM body WHERE number BETWEEN ? AND ? ORDER BY number"
+_HEADS_SINCE = "SELECT head FROM chain WHERE tx IN (SELECT tx FROM chain WHERE tx > ? AND instr(head, ?)) ORDER BY number"
 _REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
 _NOTES = "SELECT value FROM property WHERE name IN ('rewritten', 'unfinished') ORDER BY name"
 _REMOVALS = "SELECT value FROM property WHERE name = 'removals'"
@@ -214,10 +212,7 @@ class Ledger:
             self._refuse(number, "its head is no JSON object of a ledger")
         if before is not None and previous != before:
             self._refuse(number, "it does not follow the row before it (digest chain broken)")
-        if unknown := sorted(set(head.get("requires", ())) - UNDERSTOOD):
-            raise EngineError(
-                f"{self.path} line {number} requires {', '.join(unknown)}, which this graphstore does not know. Install a newer graphstore. Nothing was changed."
-            )
+        refuse_unknown(head, f"{self.path} line {number}")
         return head
 
     def again(self, place: Place) -> Iterator[Line]:
@@ -243,6 +238,10 @@ class Ledger:
                     Place(number, 1),
                 )
             at = rows[-1][0]
+
+    def heads_since(self, tx: Instant) -> list[dict[str, Any]]:
+        """The heads of the transactions after an instant that record arguments."""
+        return [orjson.loads(head) for (head,) in self.database.rows(_HEADS_SINCE, (tx, b'"args":'))]
 
     def raw(self, pos: int, length: int) -> bytes:
         """The bytes of the body of that number. Raises DamageError when they are not those that were written, EngineError when another process has removed

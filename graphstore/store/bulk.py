@@ -16,6 +16,7 @@ from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.write import verbs
 from graphstore.core.write.act import Act
+from graphstore.core.write.given_arguments import bounds, known_ids
 from graphstore.core.write.new_links import Attributes, NewLinks
 from graphstore.core.write.recording import Recording, Report, may_repeat
 from graphstore.core.write.slots import Filling, Slot
@@ -30,7 +31,17 @@ from graphstore.values.event_fields import ENDED_AT, EVENT_TEXTS
 from graphstore.values.inputs import description, event_of, ids, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json
-from graphstore.values.period import BEGINNING, OPEN, Instant, Period, moment, period, without_all
+from graphstore.values.period import (
+    BEGINNING,
+    OPEN,
+    Instant,
+    Period,
+    end_moment,
+    instant,
+    moment,
+    period,
+    without_all,
+)
 from graphstore.values.vocabulary import refuse_creator
 
 DEFAULT_KIND = "fact"
@@ -75,6 +86,7 @@ def load(
         before = store._core.index.mark()
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(at, None, None) as work, store._core.lock:
+                work.starts = {}
                 loader = _Loader(Act(store._core, work), memory)
                 for step in steps if progress is None else _in_thousands(steps, count):
                     loader.do(step)
@@ -215,6 +227,20 @@ class _Loader:
         """The row that is being written."""
         return self.memory.tables[name].row(self.number)
 
+    def _state(self, first: int, starts: Sequence[Instant], stops: Sequence[Instant | None]) -> None:
+        """Record the periods that rows of versions give, with their operations, from number `first` on."""
+        for op, start, stop in zip(range(first, first + len(starts)), starts, stops, strict=False):
+            if self.work.starts is not None:
+                self.work.starts[op] = start
+            if stop is not None:
+                self.work.record(op, {"valid_to": end_moment(stop)})
+
+    def _record(self, first: int, entry: Json) -> None:
+        """Record what a row gives with its operations, from number `first` on, where it has any."""
+        if len(self.index.o_tx) > first:
+            self.work.record(first, entry)
+            self.work.record_call(first)
+
     def body(self, ver: int) -> Json:
         """What is known of the body of a version, its content at least."""
         content = self.memory.contents.get(ver)
@@ -285,6 +311,7 @@ class _Loader:
                 % (written, salt, rest, first if verb == "add_node" else later)
             )
             at = len(run.said)
+            self._state(len(self.index.o_tx) + at, (start,), (stop,))
             run.said.append(
                 (verb, name, why, why_length, ent, number, start, end, -len(bodies), len(bodies[-1]))
             )
@@ -308,12 +335,14 @@ class _Loader:
         del ents[len(bodies) :]
         if not ents:
             return 0
+        given_stops = stops
         starts = [work.tx if start is None else start for start in starts[: len(ents)]]
         stops = [OPEN if stop is None else stop for stop in stops[: len(ents)]]
         found = numbered(ents, starts, stops, self._tail, run.first_row, work.mark.rows)
         if found is None:
             return 0
         count, first = len(found.numbers), run.first_row
+        self._state(len(index.o_tx), starts[:count], given_stops)
         del bodies[count:]
         verbs = ["revise"] * count
         for at, birth in born:
@@ -478,6 +507,7 @@ class _Loader:
         if self.ranked:
             self.act.trust(row.get("source")).guard(ent, [during])
         op = work.op("revise", name, given("reason"))
+        self._state(op, during[:1], (stop,))
         self.act.turn(ent, [during], body["content"], op, self.body)
         last = work.describe(ent, [during], body, op)
         ver = index.r_ver[last]
@@ -502,6 +532,7 @@ class _Loader:
             filling.refuse_untrusted()
             during = filling.during
         op = work.op("add_node", self.act.free_id(name), reason)
+        self._state(op, during[:1], (stop,))
         ent = index.add_entity(name, False, kind, slot, scope, work.tx)
         work.describe(ent, [during], body, op)
         if filling is not None:
@@ -514,7 +545,9 @@ class _Loader:
         row = self.row("versions")
         reason = text_of("reason", row.get("reason") or "no longer in the source")
         start, stop = map(moment, during)
+        first = len(self.index.o_tx)
         verbs.retract(self.act, row["node_id"], start, stop, reason)
+        self._record(first, bounds(*during))
 
     # ------------------------------------------------------------------ events and links
 
@@ -538,7 +571,10 @@ class _Loader:
         report = Report(kind, body, id, at, abouts)
         if abouts or may_repeat(report) or (id is not None and not self._is_new(id)):
             self.bear()
+            first = len(self.index.o_tx)
             self.recording.write(report)
+            entry: Json = {} if id is None else {"id": True}
+            self._record(first, entry | known_ids(self.act, {"related_to": abouts}, "related_to"))
             return
         at = self.work.tx if at is None else at
         run, work = self.run, self.work
@@ -546,6 +582,7 @@ class _Loader:
             run.begin()
         if id is not None:
             name = self.act.free_id(id)
+            work.record(len(self.index.o_tx) + len(run.said), {"id": True})
         else:
             while (name := self.recording.new_id(at)) in run.fresh:
                 pass
@@ -612,7 +649,9 @@ class _Loader:
         if "metadata" in fields:
             fields["metadata"] = object_of(fields["metadata"])
         fields["exactly_over"] = start, OPEN if stop is None else stop
+        first = len(index.o_tx)
         number = verbs.link_row(self.act, row["source"], row["kind"], row["target"], **fields)
+        self._record(first, bounds(start, None if stop is None or stop >= OPEN else stop))
         return index.l_name[index.k_link[number]], index.k_from[number]
 
     def unlink(self) -> None:
@@ -620,7 +659,9 @@ class _Loader:
         self.bear()
         stop = self.row("links").get("valid_to")
         link, begun = self.memory.opened.pop(self.number)
+        first = len(self.index.o_tx)
         verbs.unlink(self.act, link, begun, None if stop is None else moment(stop), None)
+        self._record(first, bounds(instant(begun), stop))
 
 
 def _is_plain(reason: Any) -> bool:

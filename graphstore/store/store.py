@@ -266,7 +266,9 @@ class Store(WholeStore):
             act.expect(ent, if_number)
             now = index.find(ent, work.tx, work.tx)
             row = now if now >= 0 else index.now_of[ent][-1]
-            confirm(act, row, reason, optional_text("source", source))
+            confirm(
+                act, row, reason, {} if source is None else {"source": text_of("source", source, empty=True)}
+            )
 
     @decides
     def undo(

@@ -36,7 +36,7 @@ from graphstore.core.index.saved_parts import (
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.files import open_new, open_plain, write_all
 from graphstore.core.journal.journal import Seal
-from graphstore.core.journal.line import SCHEMA
+from graphstore.core.journal.line import SCHEMA, UNDERSTOOD
 from graphstore.core.journal.positions import Position
 
 _MAGIC = b"graphstore index 14\n"
@@ -72,7 +72,7 @@ def write(
 ) -> None:
     """Write the copy, atomically."""
     header: dict[str, Any] = {
-        "schema": SCHEMA, "byteorder": sys.byteorder, "position": list(position), "digest": digest, "seals": [(seal.size, seal.written, len(seal.checksums)) for seal in seals],
+        "schema": SCHEMA, "byteorder": sys.byteorder, "understood": sorted(UNDERSTOOD), "position": list(position), "digest": digest, "seals": [(seal.size, seal.written, len(seal.checksums)) for seal in seals],
         **{name: getattr(index, name) for name in _PLAIN},
         "strands": index.branch_records.saved(), "aliases": [[*alias, ver] for alias, ver in index.aliases.items()],
         "undone_by": list(index.undone_by.items()),
@@ -243,6 +243,8 @@ def _checked(data: memoryview, magic: bytes) -> tuple[dict[str, Any], memoryview
         return None
     if header["schema"] != SCHEMA or header["byteorder"] != sys.byteorder:
         return None
+    if not UNDERSTOOD.issuperset(header.get("understood", ())):
+        return None  # a later program saved it: what it read may require what this one does not know
     return header, data[start + size :]
 
 

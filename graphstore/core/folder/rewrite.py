@@ -143,12 +143,13 @@ class Compacting:
             for entry in head.get(name, ())
         }
         numbers = self._operations(heads, firsts, used)
+        self._arguments(heads, firsts, numbers)
         self._renumber(heads, firsts, numbers)
         left = [
             head
             for head in heads
             if head.get("turns")
-            or set(head) - {"tx", "author", "why", "body", "prev", "more", "branch", "turns"}
+            or set(head) - {"tx", "requires", "author", "why", "body", "prev", "more", "branch", "turns"}
         ]
         return [(head, _bodies(head)) for head in left]
 
@@ -190,6 +191,28 @@ class Compacting:
             if not any(subject and not more for _, subject, *more in kept):
                 head.pop("why", None)
         return numbers
+
+    def _arguments(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:
+        """Keep the arguments of the operations on what remains, without the ids of what does not."""
+        begun = 0
+        for head, first in zip(heads, firsts, strict=True):
+            ops, entries = head.get("ops", ()), head.pop("args", {})
+            kept = {"*": entries["*"]} if ops and "*" in entries else {}
+            for name, entry in entries.items():
+                op = -1 if name == "*" else first + int(name)
+                if op not in numbers or not ops[numbers[op] - begun][1]:  # its subject is left out
+                    continue
+                rest = {field: self._without_gone(value) for field, value in entry.items() if field != "ops"}
+                count = sum(each in numbers for each in range(op, op + entry.get("ops", 1)))
+                rest |= {"ops": count} if count > 1 else {}
+                if rest := {field: value for field, value in rest.items() if value != []}:
+                    kept[str(numbers[op] - begun)] = rest
+            if kept:
+                head["args"] = kept
+            begun += len(ops)
+
+    def _without_gone(self, value: Any) -> Any:
+        return [id for id in value if id not in self.gone] if isinstance(value, list) else value
 
     def _is_gone(self, verb: str, subject: str) -> bool:
         return verb not in OF_THE_STORE and subject in (self.links if verb in OF_LINKS else self.gone)

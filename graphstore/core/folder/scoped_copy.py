@@ -15,7 +15,7 @@ from graphstore.core.journal.positions import Line
 from graphstore.core.journal.seam import Seam
 from graphstore.values.period import Instant, instant
 
-_NOT_OF_THINGS = ("branches", "aliases")
+_NOT_COPIED = ("branches", "aliases", "args")  # arguments may name what is outside
 _OF_WORDS = "languages"
 """The one setting that is copied: in which languages texts are found."""
 
@@ -95,7 +95,7 @@ class ScopedCopy:
     def _look(self, line: Line) -> None:
         """Note what a line has that is inside, and what is outside."""
         outside, head = self._leaving_out, line.head
-        for name in _NOT_OF_THINGS:
+        for name in _NOT_COPIED:
             head.pop(name, None)
         if spoken := [{_OF_WORDS: one[_OF_WORDS]} for one in head.pop("settings", ()) if _OF_WORDS in one]:
             head["settings"] = spoken

@@ -66,6 +66,7 @@ from graphstore.core.journal.positions import (
 )
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError
+from graphstore.values.period import Instant, instant
 
 SEGMENT_BYTES = 64 << 20
 _BLOCKS = 8_192  # so many blocks of the journal are kept in memory, 64 MiB
@@ -319,6 +320,24 @@ class Journal:
                 self._refuse(segment, self._line_number(segment, at & OFFSET), str(error))
             yield placed(head, spans, at, len(raw) + 1)
             at += len(raw) + 1
+
+    def heads_since(self, tx: Instant) -> list[dict[str, Any]]:
+        """The heads of the transactions after an instant."""
+        found: list[dict[str, Any]] = []
+        for head in self._heads_backwards():
+            if instant(head["tx"]) <= tx:
+                break
+            found.append(head)
+        return found[::-1]
+
+    def _heads_backwards(self) -> Iterator[dict[str, Any]]:
+        """The heads of all lines read or written so far, the last first."""
+        if self.path is None:
+            yield from (head for head, _, _ in reversed(self._memory_lines))
+            return
+        for place in reversed(list(self.whole())):
+            data = self._bytes(segment_of(place), place.pos & OFFSET, place.length)
+            yield from (orjson.loads(line)["head"] for line in reversed(data.splitlines()))
 
     def written(self, lines: list[Line]) -> list[bytes]:
         """Lines of segments as bytes, without their ends."""

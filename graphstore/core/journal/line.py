@@ -12,9 +12,15 @@ from typing import Any
 
 import orjson
 
-from graphstore.errors import InvalidError
+from graphstore.errors import EngineError, InvalidError
 
 SCHEMA = 1
+REQUIRES: tuple[str, ...] = ()
+"""The features that a reader of what is written from now on must understand. Each new head has them under `requires`; those of release 0.1 have none."""
+
+UNDERSTOOD: frozenset[str] = frozenset(REQUIRES)
+"""The features that this program understands."""
+
 GENESIS = "0" * 32
 FORGOTTEN = b"null"
 BODY = b'{"body":['  # how a line begins
@@ -46,6 +52,16 @@ def dumps(value: Any) -> bytes:
 def digest_of(data: bytes) -> str:
     """The hash of a body, or of a head."""
     return blake2b(data, digest_size=16).hexdigest()
+
+
+def refuse_unknown(head: dict[str, Any], where: str = "") -> None:
+    """Raise EngineError when a head requires a feature of its reader that this program does not know. `where`: the place of its line."""
+    required = head.get("requires")
+    if required and (unknown := sorted(set(required) - UNDERSTOOD)):
+        where = where or f"the transaction of {head.get('tx')}"
+        raise EngineError(
+            f"{where} requires {', '.join(unknown)}, which this graphstore does not know. Install a newer graphstore. Nothing was changed."
+        )
 
 
 def header(segment: int, generation: int = 0) -> bytes:
@@ -123,6 +139,7 @@ def following(line: bytes, prev: str) -> tuple[dict[str, Any], str, list[tuple[i
         at = line.rfind(_END) + len(_END)
         head = orjson.loads(line[at + len(GENESIS) + len(_HEAD) : -1])
         if head["prev"] == prev:
+            refuse_unknown(head)
             return head, line[at : at + len(GENESIS)].decode(), _spans(bodies)
     return check(line, prev)
 
@@ -155,7 +172,7 @@ def _spans(bodies: list[bytes]) -> list[tuple[int, int]]:
 def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, list[tuple[int, int]]]:
     """The head, digest and body spans of one line; a forgotten body has the span (0, 0). `prev`: the digest before it, where that is known.
 
-    Raises ValueError saying what is wrong with it.
+    Raises ValueError saying what is wrong with it, EngineError when it requires a feature of its reader that is not known.
     """
     try:
         record = orjson.loads(line)
@@ -180,4 +197,5 @@ def check(line: bytes, prev: str | None = None) -> tuple[dict[str, Any], str, li
         spans = [(0, 0) if body == FORGOTTEN else span for span, body in zip(spans, raw, strict=True)]
     if line != b'{"body":[%b],"digest":"%b","head":%b}' % (b",".join(raw), digest.encode(), head_bytes):
         raise ValueError("it is not in canonical form")
+    refuse_unknown(head)
     return head, digest, spans

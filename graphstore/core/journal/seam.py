@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from graphstore.core.journal.files import Moves, Torn
 from graphstore.core.journal.positions import Line, Place, Position
+from graphstore.values.period import Instant
 
 Ticket = int  # the number of the transaction appended last, counted since the journal was opened
 State = tuple[
@@ -159,6 +160,9 @@ class Seam(Protocol):
 
     def again(self, place: Place) -> Iterator[Line]:
         """The lines at a place once more, each checked by itself. Raises DamageError."""
+
+    def heads_since(self, tx: Instant) -> list[dict[str, Any]]:
+        """The heads of the transactions after an instant, at least of those that record arguments."""
 
     def renewed(self) -> bool:
         """Whether something else has taken the place of what was read: then `reopen`, and read from the beginning."""

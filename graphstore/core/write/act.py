@@ -44,7 +44,10 @@ class Act:
 
     def time(self, value: TimeLike, what: str) -> Instant:
         """The instant a caller gave; "now" is the transaction's instant."""
-        return resolve(value, what, self.work.tx, partial(snapshots.known, self.index, self.work.tx))
+        at = resolve(value, what, self.work.tx, partial(snapshots.known, self.index, self.work.tx))
+        if self.work.call is not None:
+            self.work.call.times[what] = at
+        return at
 
     def transaction(self, value: TimeLike) -> Instant:
         """The instant of the transaction a caller means: exactly that, or the only one within the second that a time without a fraction names."""

@@ -6,7 +6,8 @@ The result is that of doing them on the trunk, all in one transaction: how opera
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 
 from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Core
@@ -24,11 +25,20 @@ Act = tuple[Callable[[int], None], int]  # what to do, with which row of the bra
 class Carrying:
     """The operations on some things and links of a branch, written on the trunk."""
 
-    def __init__(self, trunk: Core, branch: Core, work: Transaction, base: Instant, carried: Carried) -> None:
+    def __init__(
+        self,
+        trunk: Core,
+        branch: Core,
+        work: Transaction,
+        base: Instant,
+        carried: Carried,
+        entries: Mapping[int, Json],
+    ) -> None:
         self.trunk, self.branch, self.work, self.base = trunk, branch, work, base
         self.mine, self.theirs = trunk.index, branch.index
         self.ents, self.links, self.looks = carried.ents, carried.links, carried.looks
         self.linking = Linking(trunk, work)
+        self.entries = entries  # what the branch recorded of the arguments of its operations
         self.ent: dict[int, int] = {}  # of the branch -> of the trunk
         self.ver: dict[int, int] = {}
         self.link: dict[int, int] = {}
@@ -51,6 +61,7 @@ class Carrying:
             self._changes(ent)
         for link in self.links:
             self._taken(link)
+        self._arguments()
         self.work.carried = True
         self.mine._said.clear()
 
@@ -246,6 +257,13 @@ class Carrying:
         return found
 
     # ------------------------------------------------------------------ what the rows do not show
+
+    def _arguments(self) -> None:
+        """Record the arguments of the operations that came over. Of a call with several operations some may be left out."""
+        for op, ours in sorted(self.ops.items(), key=itemgetter(1)):
+            entry = dict(self.entries.get(op, {}))
+            count = sum(each in self.ops for each in range(op, op + entry.pop("ops", 1)))
+            self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
 
     def _changes(self, ent: int) -> None:
         theirs, ours = self.theirs, self.ent[ent]

@@ -8,10 +8,12 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
+from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
+from graphstore.core.write.given_arguments import RECORDED, called
 from graphstore.errors import WriteConflictError
 
 P = ParamSpec("P")
@@ -47,14 +49,30 @@ def decided_again(work: Callable[[], T], tries: int = TRIES) -> T:
 
 
 def decides(verb: Callable[P, T]) -> Callable[P, T]:
-    """A verb that is one transaction, or a part of one: it is decided again where another process wrote first."""
+    """A verb that is one transaction, or a part of one: it is decided again where another process wrote first, and records the arguments given."""
+
+    recorded = verb.__name__ in RECORDED
+    names = [
+        each.name
+        for each in signature(verb).parameters.values()
+        if each.kind is Parameter.POSITIONAL_OR_KEYWORD
+    ]
 
     @wraps(verb)
     def decided(*args: P.args, **kwargs: P.kwargs) -> T:
+        read: Any = [_readable(each) for each in args]
+        named: Any = {name: _readable(each) for name, each in kwargs.items()}
+        given = (verb.__name__, dict(zip(names, read, strict=False)) | named) if recorded else None
+
+        def work() -> T:
+            token = called.set(given)
+            try:
+                return verb(*read, **named)
+            finally:
+                called.reset(token)
+
         store: Any = args[0]
-        if not store._place.shared:
-            return verb(*args, **kwargs)
-        return again(verb, args, kwargs)
+        return decided_again(work) if store._place.shared else work()
 
     return decided
 
@@ -67,4 +85,4 @@ def again(function: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def _readable(value: Any) -> Any:
-    return list(value) if isinstance(value, Iterator) else value
+    return list(value) if hasattr(value, "__next__") else value

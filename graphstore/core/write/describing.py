@@ -106,6 +106,7 @@ def amend(
         return describing.left_alone(over)
     trust.guard(ent, [piece for changed in pieces.values() for piece in changed])
     op = work.op("amend", name, reason)
+    work.hold(op, {"patch": fields})
     for ver, body in amended.items():
         act.turn(ent, pieces[ver], body["content"], op, describing.body)
     written = {work.describe(ent, pieces[ver], body, op): body for ver, body in amended.items()}

@@ -11,6 +11,7 @@ from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.write.act import Act
 from graphstore.core.write.carrying import Carrying, shared_version, writer_of
+from graphstore.core.write.given_arguments import recorded_since
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed, triple_of
 from graphstore.core.write.transaction import Transaction
@@ -38,6 +39,7 @@ class MergeWriter:
         self.trunk, self.branch, self.work, self.plan, self.base = trunk, branch, work, plan, base
         self.mine, self.theirs = trunk.index, branch.index
         self.name = self.theirs.branch or self.mine.branch or ""
+        self.entries = recorded_since(branch, base)
         self._lost: dict[int, list[Period]] = defaultdict(list)  # the periods that things of the trunk lost
         self._versions: dict[
             int, int
@@ -100,18 +102,22 @@ class MergeWriter:
                 self.ended.append(name)
         for link in links:
             plan.links.pop(triple_of(self.branch, link), None)
-        carrying = Carrying(self.trunk, self.branch, self.work, self.base, plan.carried)
+        carrying = Carrying(self.trunk, self.branch, self.work, self.base, plan.carried, self.entries)
         carrying.write()
         self.links += [self.mine.l_name[carrying.link[link]] for link in links]
 
     def _op(self, verb: str, subject: str, source_op: int = -1) -> int:
-        """Record an operation, with the author and the reason of the branch's operation that it repeats."""
+        """Record an operation, with author, reason and arguments of the branch's operation that it repeats."""
         if source_op < 0:
             return self.work.op(verb, subject)
         theirs = self.theirs
         reason = self.branch.body(theirs.o_pos[source_op], theirs.o_len[source_op]).get("reason")
         place = self.work.reason(reason)
-        return self.mine.add_op(self.work.tx, verb, subject, theirs.o_author[source_op], *place)
+        op = self.mine.add_op(self.work.tx, verb, subject, theirs.o_author[source_op], *place)
+        if verb == theirs.o_verb[source_op]:
+            entry = self.entries.get(source_op, {})
+            self.work.record(op, {name: value for name, value in entry.items() if name != "ops"})
+        return op
 
     def _writer(self, source_op: int) -> Trust:
         return writer_of(self.trunk, self.branch, source_op)

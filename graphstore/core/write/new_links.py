@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from graphstore.core.index.births import grow
 from graphstore.core.read.sight import Core, in_time
+from graphstore.core.write.given_arguments import bounds
 from graphstore.core.write.linking import Ends, Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.values.period import OPEN, Instant
@@ -30,8 +31,10 @@ class NewLinks:
     def __init__(self, core: Core, work: Transaction) -> None:
         self.index, self.work = core.index, work
         self._linking = Linking(core, work)
-        # id, source, kind, target, strength, inferred, by, place and length of the body, when it holds
-        self._waiting: list[tuple[str, int, str, int, int, int, str, int, int, Instant, Instant]] = []
+        # id, source, kind, target, strength, inferred, by, place and length of the body, when it holds, and from when it was said to
+        self._waiting: list[
+            tuple[str, int, str, int, int, int, str, int, int, Instant, Instant, Instant | None]
+        ] = []
         self._names: set[str] = set()
         self._said: set[tuple[int, str, int]] = set()
         self._led_to: set[int] = set()  # targets of kinds that may close no cycle
@@ -69,7 +72,7 @@ class NewLinks:
             bodies.append(body)
             place = -len(bodies)
         self._waiting.append(
-            (id, source, name, target, strength, inferred, by, place, len(body), start, until)
+            (id, source, name, target, strength, inferred, by, place, len(body), start, until, since)
         )
         self._names.add(id)
         self._said.add((source, name, target))
@@ -106,13 +109,16 @@ class NewLinks:
         if not self._waiting:
             return
         index, work, count = self.index, self.work, len(self._waiting)
-        names, sources, kinds, targets, strengths, inferred, makers, places, lengths, starts, stops = zip(
-            *self._waiting, strict=True
+        names, sources, kinds, targets, strengths, inferred, makers, places, lengths, starts, stops, given = (
+            zip(*self._waiting, strict=True)
         )
         links, claims, rows, ops = (
             range(len(column), len(column) + count)
             for column in (index.l_name, index.c_link, index.k_link, index.o_tx)
         )
+        for op, since, stop in zip(ops, given, stops, strict=True):
+            if since is not None or stop < OPEN:
+                work.record(op, bounds(since, stop if stop < OPEN else None))
         why, why_length = work.why
         texts: tuple[tuple[list[Any], Any], ...] = (
             (index.o_verb, ["link"] * count), (index.o_subject, names), (index.o_author, [work.author] * count),

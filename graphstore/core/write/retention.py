@@ -11,7 +11,7 @@ import orjson
 
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Raw
-from graphstore.core.journal.line import GENESIS, compose, dumps
+from graphstore.core.journal.line import GENESIS, REQUIRES, compose, dumps
 from graphstore.values import spans
 from graphstore.values.models import Json
 from graphstore.values.period import BEGINNING, OPEN, Instant, moment
@@ -191,7 +191,7 @@ def without_trace(
             for day, types in sums.items()
         )
         text += f". By day: {'; '.join(days)}"
-    head: dict[str, Any] = {"ops": [["evict", "", 0]], "tx": moment(tx)}
+    head: dict[str, Any] = {"ops": [["evict", "", 0]], "requires": REQUIRES, "tx": moment(tx)}
     if author is not None:
         head["author"] = author
     told = {} if sums is None else {_SUMS: sums}

@@ -140,14 +140,17 @@ def _same_text(held: Json, body: Json) -> bool:
     return sameness.same(one, other)
 
 
-def confirm(act: Act, row: int, reason: str | None, source: str | None) -> None:
-    """Record a confirmation of a row; one from another source is an event that supports the thing."""
+def confirm(act: Act, row: int, reason: str | None, said: Json) -> None:
+    """Record a confirmation of a row; one from another source is an event that supports the thing. `said`: the `source`, and of a value that is said again
+    all that describes it."""
     index, work = act.index, act.work
     ent, ver = index.r_ent[row], index.r_ver[row]
     name = index.names[ent]
     op = work.op("confirm", name, reason)
-    own = act.core.body(index.v_pos[ver], index.v_len[ver]).get("source")
-    if source is None or source == own:
+    held = act.core.body(index.v_pos[ver], index.v_len[ver])
+    work.hold(op, {name: value for name, value in said.items() if value != held.get(name)})
+    source = said.get("source")
+    if source is None or source == held.get("source"):
         return
     text = f"{source} says so too"  # the reason stays with the operation, so that erasing the thing takes it along
     type, body = event_of(

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import ref
 
 from orjson import loads
@@ -19,7 +19,7 @@ from orjson import loads
 from graphstore.core.index.columns import DESCRIBING, Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import FIRST, OWN
-from graphstore.core.journal.line import dumps
+from graphstore.core.journal.line import REQUIRES, dumps
 from graphstore.errors import ConflictError
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value
@@ -68,6 +68,18 @@ class Born(NamedTuple):
     scope: str | None
 
 
+class Call(Protocol):
+    """A call of a verb, which knows the arguments given."""
+
+    times: dict[str, Instant]
+
+    def opened(self, op: int, verb: str) -> None:
+        """Note an operation that was opened in the call."""
+
+    def end(self) -> None:
+        """Note that the call has opened all its operations."""
+
+
 class _Point(NamedTuple):
     """The state when a verb began, restored when it fails."""
 
@@ -109,6 +121,12 @@ class Transaction:
         self._log: list[tuple[int, list[Taken] | None]] = []
         # the periods actually removed: entity, period, operation
         self.removals: list[tuple[int, Period, int]] = []
+        self.call: Call | None = None  # the verb that opens operations now
+        # operation -> what its effects do not show of the arguments given, see `given_arguments`; in the order of operations
+        self.args: dict[int, Json] = {}
+        self.starts: dict[int, Instant] | None = (
+            None  # of a bulk load: when what an operation describes begins
+        )
         self._kinds = len(index.kinds)
         self._promoted = len(index.promoted)
         self._settings = len(index.settings)
@@ -129,9 +147,12 @@ class Transaction:
         return [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
 
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
-        """Record one operation. Returns its number, which the rows it opens and closes carry."""
+        """Record one operation, with the arguments of the verb that is called. Returns its number, which the rows it opens and closes carry."""
         pos, length = self.why if reason is None else self.reason(reason)
-        return self.index.add_op(self.tx, verb, subject, self.author, pos, length)
+        op = self.index.add_op(self.tx, verb, subject, self.author, pos, length)
+        if self.call is not None:
+            self.call.opened(op, verb)
+        return op
 
     def op_of(self, verb: str, subject: str, author: str | None, body: Json) -> int:
         """Record an operation that another author did elsewhere, with its own reason or none."""
@@ -142,11 +163,27 @@ class Transaction:
         """The place of an operation's reason, which defaults to that of the transaction."""
         return self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
 
+    def record(self, op: int, entry: Json) -> None:
+        """Record with an operation what its effects do not show of the arguments given."""
+        if entry:
+            self.args[op] = entry
+
+    def record_call(self, first: int) -> None:
+        """Record that one call opened all operations from number `first` on, where those are several."""
+        count = len(self.index.o_tx) - first
+        if count > 1:
+            self.args.setdefault(first, {})["ops"] = count
+
     def leave(self, op: int, said: Json) -> None:
         """Record with an operation of this transaction what it says beside its reason, as the place in its trace of an event that is evicted."""
         index = self.index
         why = loads(self.bodies[-index.o_pos[op] - 1]) if index.o_len[op] else {}
         index.o_pos[op], index.o_len[op] = self.body({**why, **said})
+
+    def hold(self, op: int, said: Json) -> None:
+        """Keep with an operation what the caller gave of texts and contents that no other body has."""
+        if said:
+            self.leave(op, {"args": said})
 
     def answer(self, kind: type[V], make: Callable[[], V], id: str | None = None) -> V:
         """What a verb returns. In a block of many it is made when somebody looks at more of it than its `id`, or at the next step if it is still held
@@ -184,6 +221,8 @@ class Transaction:
         del self.bodies[point.bodies :]
         del self.removals[point.removals :]
         del self.aliases[point.aliases :]
+        while self.args and next(reversed(self.args)) >= point.mark.ops:
+            self.args.popitem()
         del self.index.kinds[point.kinds :]
         del self.index.promoted[point.promoted :]
         self.index.cut_settings(point.settings)
@@ -600,6 +639,7 @@ class Composer:
             ):
                 self.work.stored = left["rows"], left["versions"]
             lists.update(left)
+            self._record_starts(left["rows"])
         wanted = [(name, lists[name]) for name in _LISTS if lists.get(name)]
         if len(lists.get("ops", ())) + len(lists.get("rows", ())) + len(lists.get("links", ())) <= AT_ONCE:
             lines = [self._fill(wanted)]
@@ -666,7 +706,7 @@ class Composer:
         }
 
     def _fill(self, lists: list[tuple[str, Numbers]]) -> Line:
-        head: dict[str, Any] = {"tx": moment(self.work.tx)}
+        head: dict[str, Any] = {"requires": REQUIRES, "tx": moment(self.work.tx)}
         self.line = Line(head, self.first_op)
         self.order = self.line.order
         if self.index.branch is not None:
@@ -675,8 +715,30 @@ class Composer:
             head["author"] = self.work.author
         for name, numbers in lists:
             head[name] = _LISTS[name](self, numbers)
+            if name == "ops":
+                self._write_args(head, numbers)
         self.first_op += len(head.get("ops", ()))
         return self.line
+
+    def _write_args(self, head: dict[str, Any], ops: Numbers) -> None:
+        """Record what the effects of operations do not show of the arguments given."""
+        work, first = self.work, self.first_op
+        args = {str(op - first): work.args[op] for op in ops if op in work.args} if work.args else {}
+        if work.starts is not None:
+            args["*"] = {"verb": "bulk_load"}
+        if args:
+            head["args"] = args
+
+    def _record_starts(self, rows: Numbers) -> None:
+        """Record when what an operation of a bulk load describes begins, where the rows that are left of it begin otherwise, or none is left."""
+        index, work = self.index, self.work
+        shown: dict[int, Instant] = {}
+        for row in rows:
+            op, start = index.v_op[index.r_ver[row]], index.r_from[row]
+            shown[op] = min(start, shown.get(op, start))
+        for op, start in (work.starts or {}).items():
+            if shown.get(op) != start:
+                work.args.setdefault(op, {})["valid_from"] = moment(start)
 
     def _write_gaps(self, head: dict[str, Any], entities: set[int]) -> None:
         """Record which operation removed which period of a thing: the rows that show it are not written."""

@@ -18,6 +18,7 @@ from graphstore.values.models import Link, Node
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, exactly, overlap
 from graphstore.values.vocabulary import maker_of, refuse_creator, strength_of
 
+_DESCRIBING = ("content", "text", "tags", "trigger", "source")  # the fields of a version's body
 _NONE: tuple[str, ...] = ()  # what names nothing: the default of `add_node`
 
 
@@ -54,7 +55,7 @@ def add_node(
         there = -1 if id is not None else filling.restated(body)
         if there >= 0:
             ent = index.r_ent[there]
-            confirm(act, there, reason, source)
+            confirm(act, there, reason, dict.fromkeys(_DESCRIBING) | body)
             others = {kind: [id for id in named[kind] if id != ent] for kind in named}
             link_named(act, ent, others, during[0], reason, source=source)
             sight = act.sight()

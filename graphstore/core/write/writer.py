@@ -34,6 +34,7 @@ from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import deciding, retention
 from graphstore.core.write.drawn_ids import given, noted
 from graphstore.core.write.durability import Waiting
+from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError, WriteConflictError
 from graphstore.values import coordinates
@@ -1080,7 +1081,7 @@ def _touch(core: Core, work: Transaction) -> dict[str, int]:
 class _Verb:
     """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
 
-    __slots__ = ("_alone", "_early", "_point", "_store", "_work")
+    __slots__ = ("_alone", "_around", "_early", "_point", "_store", "_work")
 
     def __init__(self, store: Writer, early: bool = False) -> None:
         self._store = store
@@ -1095,17 +1096,25 @@ class _Verb:
             work = self._alone.__enter__()
             store._core.lock.acquire()
             work.depth = 2
-            return work
-        work.complete()
-        store._core.lock.acquire()
-        work.depth += 1
-        self._work, self._point = work, work.point()
+        else:
+            work.complete()
+            store._core.lock.acquire()
+            work.depth += 1
+            self._point = work.point()
+        self._work, self._around = work, work.call
+        work.call = None
+        if (asked := called.get()) is not None:
+            called.set(None)  # once: what this verb does with another is not what the caller asked
+            work.call = Call(store._core, work, *asked)
         return work
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         store = self._store
+        if error is None and self._work.call is not None:
+            self._work.call.end()
+        self._work.call = self._around
         if self._alone is not None:
             store._core.lock.release()
             self._alone.__exit__(kind, error, trace)
