@@ -58,8 +58,8 @@ mutants: $(VENV)/mutants  ## changes that no test notices of MODULE=graphstore/v
 bench: $(VENV)/benchmarks  ## what it costs, beside SQLite, DuckDB, tgms, tiramemsu and the bare disk; ARGS=--write puts it into benchmarks/README.md
 	$(BIN)/python -m benchmarks $(ARGS)
 
-bench-large: $(VENV)/benchmarks  ## the same at a million versions and at five
-	$(BIN)/python -m benchmarks --size 1m,5m $(ARGS)
+bench-large: $(VENV)/benchmarks  ## the same at a million versions and at ten
+	$(BIN)/python -m benchmarks --size 1m,10m $(ARGS)
 
 lint: $(VENV)/dev  ## ruff, mypy and deptry
 	$(BIN)/ruff check .

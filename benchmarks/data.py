@@ -3,6 +3,7 @@
 A size is a number of versions: 100k is 10,000 nodes of 10 versions each, 30,000 links and 7,500 events, 137,500 rows in all. One version in five corrects
 the description of the period before it, so both axes of time matter. A third of the nodes rest on others, in chains of `derived_from` and `supports`; one in
 twenty of what they rest on falls: it ends, or is taken back. Coordinates are drawn evenly over all that is told, before and after the falls.
+`shape` makes three others: things that rest on things, in a web, in a notebook and in a chain.
 `Oracle` answers from the plain rows: no store is timed before it gave the same answers.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -32,6 +33,10 @@ LINK_KINDS = ("supersedes", "caused_by", "reference", "derived_from", "supports"
 CHAIN, DEPTH = 5, 10
 RESTING, FALLEN = 1 / 3, 1 / 20
 RESTS_ON, GROUNDED = 2, 0.4
+SHAPES = {"history": 0, "web": 20_000, "notebook": 50_000, "chain": 10_000}
+"""How many things each shape has in a run of 100,000 versions or more. `history` depends on the run."""
+TOPIC, DEEPEST = 12, 6
+"""How many facts of a notebook are about one topic, and how deep their foundations go."""
 Coordinate = tuple[str, "int | None", "int | None"]
 """An id, a valid time and a transaction time; None is now."""
 WHEN = ("now", "a past day", "any coordinate")
@@ -56,6 +61,9 @@ class Data:
         OPEN,
         OPEN,
     )  # the first valid time at which one ends, the first tx at which one is taken back
+    verbs: tuple[
+        tuple[Any, ...], ...
+    ] = ()  # how ours records it, where that is not by bulk_load: tx, verb, what it takes
 
     @property
     def rows(self) -> int:
@@ -151,14 +159,129 @@ def long_chain(steps: int = 10_000) -> Data:
     return _at_once(ids, ids, np.ones(steps + 1, int), begins, np.append(begins[1:], OPEN), link, ["s0"])
 
 
-def one_node(versions: int = 10_000) -> Data:
-    """One node, described anew so many times, each from its day on, told at once."""
-    ids, begins = pa.array(["deep", "other"]), _steps(versions)
-    of = ids.take(pa.array(np.append(np.zeros(versions, int), 1)))
-    number, starts = np.append(np.arange(versions) + 1, 1), np.append(begins, START)
-    ends = {"valid_from": np.array([START]), "valid_to": np.array([OPEN])}
-    link = {"kind": np.array([2]), "source": np.array([1]), "target": np.array([0]), **ends}
-    return _at_once(ids, of, number, starts, np.concatenate([begins[1:], [OPEN, OPEN]]), link, ["deep"])
+def shape(name: str, count: int, *, superseded: float = 0.05) -> Data:
+    """Make things that rest on others. `web`: each rests on three earlier ones. `notebook`: by topic, recorded by single verbs. `chain`: each rests on the one before.
+
+    Each thing has one description. Some things supersede others, in chains of `CHAIN`. One in ten has a cause.
+    """
+    chance = np.random.default_rng(SEED)
+    rests, rests_on = np.array(_foundations(name, count)).T
+    begins = _whole(START + np.sort(chance.random(count)) * 0.3 * SPAN)
+    told = _whole(START + (np.arange(count) + 1) * (0.5 * SPAN / count))
+    late = np.arange(
+        count - max(count // 50, 5), count
+    )  # little rests on these: the writes beside the reads change them
+    chains = max(int(superseded * count) // CHAIN, 1) if superseded else 0
+    chained = chance.permutation(late[0])[: chains * (CHAIN + 1)].reshape(-1, CHAIN + 1)
+    olds, news = chained[:, :-1].ravel(), chained[:, 1:].ravel()
+    since = _whole(START + (350 + 600 * chance.random(chains)[:, None] + 3 * np.arange(CHAIN)) * DAY).ravel()
+    closing = _whole(START + (0.55 + 0.3 * np.arange(olds.size) / max(olds.size, 1)) * SPAN)
+    effects = np.arange(10, count, 10)
+    caused = _whole(START + (0.9 + 0.05 * np.arange(effects.size) / effects.size) * SPAN)
+
+    by_verbs = name == "notebook"  # what is superseded is cut then; elsewhere it is recorded with its end
+    again = olds if by_verbs else olds[:0]
+    closed, ends = np.full(count, OPEN), np.full(count, OPEN)
+    (closed if by_verbs else ends)[olds] = closing if by_verbs else since
+    periods = {
+        "valid_from": np.append(begins, begins[again]),
+        "valid_to": np.append(ends, since[: again.size]),
+        "tx_from": np.append(told, closing[: again.size]),
+        "tx_to": np.append(closed, np.full(again.size, OPEN)),
+    }
+    parts = (
+        ("derived_from", rests, rests_on, begins[rests], told[rests]),
+        ("supersedes", news, olds, since, closing),
+        ("caused_by", effects, effects - 10, begins[effects], caused),
+    )
+    links = {
+        "kind": np.repeat([LINK_KINDS.index(part[0]) for part in parts], [part[1].size for part in parts]),
+        **{
+            column: np.concatenate([part[place] for part in parts])
+            for place, column in enumerate(("source", "target", "valid_from", "tx_from"), 1)
+        },
+    }
+    cause = np.full(count, -1)
+    cause[effects] = effects - 10
+    ids = pc.binary_join_element_wise(name[0], _digits(np.arange(count), 6), "")
+    data = _made(ids, np.arange(count), np.ones(count, int), periods, links, again)
+    data = replace(
+        data,
+        events=_events(max(count // 100, 1), told),
+        heads=ids.take(pa.array(chained[:, 0])).to_pylist(),
+        effects=ids.take(pa.array(_behind(cause, CAUSES))).to_pylist(),
+        written=ids.take(pa.array(late)).to_pylist(),
+        falls=(int(since.min(initial=OPEN)), int(closing.min(initial=OPEN))),
+    )
+    return replace(data, verbs=_verbs(data)) if by_verbs else data
+
+
+def _foundations(name: str, count: int) -> list[tuple[int, int]]:
+    """Return pairs of things: the first rests on the second."""
+    chance = random.Random(SEED)
+    if name == "chain":
+        return [(thing, thing - 1) for thing in range(1, count)]
+    if name == "web":
+        return [(thing, on) for thing in range(1, count) for on in chance.sample(range(thing), min(3, thing))]
+    depths, pairs = [0] * count, []
+    for thing in range(count):
+        above = [other for other in range(thing - thing % TOPIC, thing) if depths[other] < DEEPEST]
+        for on in chance.sample(above, min(chance.choice((1, 1, 2)), len(above))):
+            pairs.append((thing, on))
+            depths[thing] = max(depths[thing], depths[on] + 1)
+    return pairs
+
+
+def _verbs(data: Data) -> tuple[tuple[Any, ...], ...]:
+    """Return the verbs that record this data, in the order of their tx."""
+    links, rests_on = data.links.to_pylist(), {}
+    for link in links:
+        if link["kind"] == "derived_from":
+            rests_on.setdefault(link["source"], []).append(link["target"])
+    adds = [
+        (row["tx_from"], "add", row["node_id"], row["content"], row["valid_from"], rests_on.get(row["node_id"], []))
+        for row in data.versions.to_pylist()[: data.nodes.num_rows]
+    ]  # fmt: skip
+    supersedes = [
+        (link["tx_from"], "supersede", link["target"], link["source"], link["valid_from"])
+        for link in links
+        if link["kind"] == "supersedes"
+    ]
+    causes = [
+        (link["tx_from"], "cause", link["source"], link["target"], link["valid_from"])
+        for link in links
+        if link["kind"] == "caused_by"
+    ]
+    return (*adds, *supersedes, *causes)
+
+
+def deep(versions: int, how: str) -> Data:
+    """Make a node with a deep past and one with ten versions; and a node with many past links and one with ten. Three links hold at a time.
+
+    Each version has its own tx. `appended`: it begins after the one before. `repeated`: it describes the whole valid time again.
+    """
+    ids = pa.array(["deep", "shallow", "many", "few", *(f"leaf{number}" for number in range(versions))])
+    tells = np.concatenate([_steps(versions), _steps(10)])
+    number = np.concatenate([np.arange(versions), np.arange(10)]) + 1
+    last = number == np.where(np.arange(number.size) < versions, versions, 10)
+    after = np.where(last, OPEN, np.roll(tells, -1))
+    others = np.arange(2, len(ids))  # of these nothing changes
+    of = np.concatenate([np.repeat([0, 1], [versions, 10]), others])
+    lasting = np.full(others.size, START)
+    begins = np.append(tells if how == "appended" else np.full(tells.size, START), lasting)
+    cut = np.flatnonzero(~last) if how == "appended" else np.array([], int)
+    periods = {
+        "valid_from": np.append(begins, begins[cut]),
+        "valid_to": np.append(np.full(of.size, OPEN), after[cut]),
+        "tx_from": np.concatenate([tells, lasting, after[cut]]),
+        "tx_to": np.concatenate([after, np.full(others.size + cut.size, OPEN)]),
+    }
+    ends = np.where(
+        number + 3 > np.where(np.arange(number.size) < versions, versions, 10), OPEN, np.roll(tells, -3)
+    )
+    link = {"kind": np.full(tells.size, LINK_KINDS.index("reference")), "source": of[: tells.size] + 2}
+    link |= {"target": number + 3, "valid_from": tells, "valid_to": ends, "tx_from": tells}
+    return _made(ids, of, np.append(number, np.ones(others.size, int)), periods, link, cut)
 
 
 def hub(links: int = 10_000) -> Data:
@@ -179,26 +302,46 @@ def _at_once(
     ids: Any, of: Any, number: Any, begins: Any, ends: Any, link: dict[str, Any], heads: list[str]
 ) -> Data:
     """Versions and links that one transaction told, at the end of the span."""
-    content, text = _contents(np.random.default_rng(SEED), of, number)
-    told, closed = np.full(len(of), START + SPAN), np.full(len(of), OPEN)
-    named = {"node_id": of, "content": content, "text": text, "valid_from": begins, "valid_to": ends}
-    named |= {"tx_from": told, "tx_to": closed}
-    versions = pa.table({"row": np.arange(1, len(of) + 1), **named})
-    size = len(link["source"])
-    link = {**link, "tx_from": np.full(size, START + SPAN), "tx_to": np.full(size, OPEN)}
+    told = {"tx_from": np.full(len(of), START + SPAN), "tx_to": np.full(len(of), OPEN)}
+    places = pc.index_in(of, ids).to_numpy()
+    link = {**link, "tx_from": np.full(len(link["source"]), START + SPAN)}
+    periods = {"valid_from": begins, "valid_to": ends, **told}
+    return replace(_made(ids, places, number, periods, link, places[:0]), heads=heads)
+
+
+def _made(ids: Any, of: Any, number: Any, periods: dict[str, Any], link: dict[str, Any], again: Any) -> Data:
+    """Make the tables. `again` lists versions that have a second row, which the store makes itself. Links are open-ended by default."""
+    content, text = _contents(np.random.default_rng(SEED), ids.take(pa.array(of)), number)
+    rows = pa.array(np.append(np.arange(of.size), again))
+    named = {
+        "node_id": ids.take(pa.array(of)).take(rows),
+        "content": content.take(rows),
+        "text": text.take(rows),
+    }
+    table = pa.table({**named, **periods})
+    numbered = pa.table(
+        {
+            "row": np.arange(1, len(rows) + 1),
+            "node_id": named["node_id"],
+            "number": pa.array(number).take(rows),
+        }
+    )
+    for column in table.column_names[1:]:
+        numbered = numbered.append_column(column, table[column])
+    ends = {column: np.full(link["kind"].size, OPEN) for column in ("valid_to", "tx_to")}
     return Data(
         nodes=pa.table({"id": ids, "kind": ["fact"] * len(ids)}),
-        versions=versions.add_column(2, "number", pa.array(number)),
-        told=pa.table(named),
-        links=_table_of_links(ids, link),
+        versions=numbered,
+        told=table.slice(0, of.size).set_column(6, "tx_to", pa.array(np.full(of.size, OPEN))),
+        links=_table_of_links(ids, {**ends, **link}),
         events=_events(1, np.array([START + SPAN])),
-        heads=heads,
+        heads=[],
         effects=[],
         written=[],
     )
 
 
-def web(links: int = 100_000) -> tuple[list[dict[str, str]], list[dict[str, str | int]]]:
+def linked(links: int = 100_000) -> tuple[list[dict[str, str]], list[dict[str, str | int]]]:
     """Nodes, five links for each, and the links, of strengths 1 to 5: a few nodes are hubs of hundreds. Every 2,000th node says `seed`."""
     chance, count = random.Random(SEED + 2), links // 5
     nodes = [

@@ -20,6 +20,7 @@ import orjson
 
 import graphstore
 from benchmarks.arena import Arena, Row
+from benchmarks.promises import EVENTS as PROMISED
 from benchmarks.timing import apart, once, race
 from graphstore import events
 
@@ -99,7 +100,7 @@ def event_log(arena: Arena) -> Iterator[Row]:
     size = f"{EVENTS // 1_000}k events"
 
     def row(work: str, took: dict[str, float], budget: float, floor_is: str, unit: str = "s") -> Row:
-        made = arena.row(work, took, budget, floor_is, unit)
+        made = arena.row(work, took, budget, floor_is, unit, promise=PROMISED)
         made.size = size
         return made
 

@@ -8,11 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from statistics import median
 
 import graphstore
-from benchmarks.arena import Arena, Row
-from benchmarks.timing import spread
+from benchmarks.arena import Arena, Limit, Row
 
 VERSIONS = 20_000
 LOADS = 20
@@ -53,10 +51,11 @@ def lake(arena: Arena) -> Iterator[Row]:
         finally:
             follower.terminate()
             follower.wait(20)
-    late = spread([after - before for before, after in zip(ended, told, strict=True)])
+    late = [after - before for before, after in zip(ended, told, strict=True)]
+    loads_took = [b - a for a, b in zip([start, *ended], ended, strict=False)]
     work = f"`lake follow`: a bulk load is in the tables, {loads * rows / (ended[-1] - start):,.0f} rows a second"
-    took = {"ours": late.median, "floor": median(b - a for a, b in zip([start, *ended], ended, strict=False))}
-    yield Row(work, arena.size, took, LATE, "the load", spreads={"ours": late}, tail=LATE)
+    row = arena.row(work, {}, (Limit(LATE), Limit(LATE, tail=True)), "the load")
+    yield arena.spread(row, {"ours": late, "floor": loads_took}, set())
 
 
 def _load(store: graphstore.GraphStore, number: int) -> None:

@@ -30,11 +30,11 @@ class Language:
 
     model, dimension, batch = "benchmark", DIMENSION, 1_000
 
-    def __init__(self) -> None:
+    def __init__(self, chunks: int) -> None:
         chance = Random(7)
         pool = [f"w{number}" for number in range(20_000)]
         often = [1 / (number + 1) for number in range(len(pool))]
-        self.texts = [" ".join(chance.choices(pool, often, k=WORDS)) for _ in range(CHUNKS)]
+        self.texts = [" ".join(chance.choices(pool, often, k=WORDS)) for _ in range(chunks)]
         # as somebody asks: some words of what was said, the most common ones among them
         self.asked = [" ".join(chance.sample(chance.choice(self.texts).split(), 6)) for _ in range(200)]
 
@@ -44,13 +44,14 @@ class Language:
 
 
 def memory(arena: Arena) -> Iterator[Row]:
-    said = Language()
+    chunks = max(arena.scaled(CHUNKS), 1_000)
+    said = Language(chunks)
     store = graphstore.open(arena.folder / "memory")
     plain, meant = Memory(store), Memory(store, said)
 
     def row(work: str, took: dict[str, float], budget: float | None, floor_is: str) -> Row:
         made = arena.row(work, took, budget, floor_is)
-        made.size = f"{CHUNKS // 1_000}k"
+        made.size = f"{chunks // 1_000}k"
         return made
 
     told = [
@@ -59,9 +60,9 @@ def memory(arena: Arena) -> Iterator[Row]:
     ]
     took = [
         once(lambda lo=lo: plain.remember_many(told[lo : lo + 1_000]))[0] / 1_000  # type: ignore[misc]
-        for lo in range(0, CHUNKS, 1_000)
+        for lo in range(0, chunks, 1_000)
     ]
-    assert CHUNKS == plain.stats().chunks
+    assert chunks == plain.stats().chunks
     yield row("remember, a thousand in one transaction, each", {"ours": median(took)}, MILLI, "")
     yield row("recall by words, the first", {"ours": once(lambda: plain.recall("w5"))[0]}, None, "")
     yield row("the vectors that are missing, each without embedding", _embedding(meant, said), None, "")
@@ -136,7 +137,7 @@ def _told(store: graphstore.GraphStore, text: str, memory: Memory | None) -> con
 
 def _embedding(meant: Memory, said: Language) -> dict[str, float]:
     alone = once(lambda: said(said.texts))[0]
-    return {"ours": max(0.0, once(meant.reembed)[0] - alone) / CHUNKS}
+    return {"ours": max(0.0, once(meant.reembed)[0] - alone) / len(said.texts)}
 
 
 def _nearest(matrix: Any, asked: Any) -> Any:

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 import graphstore
 from benchmarks.shared import EPOCH, OPEN
-from graphstore import recall as recalling
-from graphstore.core.read import kernel as reading
-from graphstore.memory.recall import Recalled
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from benchmarks.data import Data
+    from graphstore.memory.recall import Recalled
 
 QUESTION = "MATCH (a:Node)-[:CAUSED_BY]->(b:Node) WHERE a.state = 'open' RETURN b.kind AS kind, count(*) AS n ORDER BY kind"
 Loads = dict[str, "pa.Table"]
 Time = datetime | None
-NAMES = (
-    graphstore.open,
-    graphstore.GraphStore,
-    graphstore.Node,
-    graphstore.Supersession,
-    graphstore.Chain,
-)  # named here so that no import falls into a timed call
-
-
-NOTHING_STANDS = graphstore.NotFoundError
 
 
 def at(instant: int | None) -> datetime | None:
@@ -48,11 +39,6 @@ def create(folder: Path) -> graphstore.GraphStore:
 
 
 open = create
-
-
-def kernel() -> bool:
-    """Whether the kernel in C answers point reads, not the Python way."""
-    return reading.node is not None
 
 
 def close(store: graphstore.GraphStore) -> None:
@@ -81,13 +67,17 @@ def bulk_load(store: graphstore.GraphStore, loads: Loads) -> int:
     store.bulk_load(**loads)
     if loads["versions"].num_rows > 2_000_000:
         return loads["versions"].num_rows
+    return count_in_tables(store)
+
+
+def count_in_tables(store: graphstore.GraphStore) -> int:
     return store.query_tables("MATCH (v:Version) RETURN count(v) AS n").single()["n"]
 
 
 def node_as_of(store: graphstore.GraphStore, id: str, valid: Time, tx: Time) -> graphstore.Node | None:
     try:
         return _view(store, valid, tx).node(id)
-    except NOTHING_STANDS:
+    except graphstore.NotFoundError:
         return None
 
 
@@ -112,6 +102,39 @@ def walk(store: graphstore.GraphStore, id: str, valid: Time, tx: Time) -> Any:
     return chain.nodes
 
 
+def record(folder: Path, data: Data) -> Data:
+    """Record the data by single verbs, each at its tx. Return the data with the link ids that the store generated."""
+    import pyarrow as pa
+
+    instant = EPOCH
+    with graphstore.open(folder / "memory.gs", clock=lambda: instant) as store:
+        for tx, verb, *given in data.verbs:
+            instant = at(tx)
+            VERBS[verb](store, *given)
+    with graphstore.open(folder / "memory.gs") as store:
+        ids = {
+            (link.source, link.kind, link.target): link.id
+            for id in data.nodes["id"].to_pylist()
+            for link in store.links_from(id)
+        }
+    named = [data.links[name].to_pylist() for name in ("source", "kind", "target")]
+    known = pa.array([ids[link] for link in zip(*named, strict=True)])
+    return replace(data, links=data.links.set_column(0, "id", known))
+
+
+def _add(store: graphstore.GraphStore, id: str, content: str, begins: int, foundations: list[str]) -> None:
+    store.add_node("fact", orjson.loads(content), id=id, valid_from=at(begins), derived_from=foundations)
+
+
+VERBS: dict[str, Callable[..., Any]] = {
+    "add": _add,
+    "supersede": lambda store, old, new, begins: store.supersede(old, by=new, valid_from=at(begins)),
+    "cause": lambda store, source, target, begins: store.link(
+        source, "caused_by", target, valid_from=at(begins)
+    ),
+}
+
+
 def load_web(nodes: list[dict[str, Any]], links: list[dict[str, Any]]) -> graphstore.GraphStore:
     store = graphstore.open(":memory:")
     store.bulk_load(
@@ -122,12 +145,19 @@ def load_web(nodes: list[dict[str, Any]], links: list[dict[str, Any]]) -> graphs
     return store
 
 
+def search(store: graphstore.GraphStore, text: str, when: Time = None) -> list[str]:
+    """Return the ids of the ten best by words alone."""
+    view: Any = store if when is None else store.as_of(valid=when, tx=when)
+    with view.reading() as sight:
+        return [sight.id(ent) for ent, _ in sight.found(text, 10).matches]
+
+
 def recall(store: graphstore.GraphStore, text: str, valid: datetime, tx: datetime, hops: int = 2) -> Recalled:
-    return recalling.recall(store.as_of(valid=valid, tx=tx), text, hops=hops)
+    return graphstore.recall.recall(store.as_of(valid=valid, tx=tx), text, hops=hops)
 
 
 def recall_now(store: graphstore.GraphStore, text: str) -> Recalled:
-    return recalling.recall(store, text)
+    return graphstore.recall.recall(store, text)
 
 
 def view_to_arrow(store: graphstore.GraphStore, when: datetime) -> pa.Table:
@@ -169,15 +199,6 @@ def catch_up(store: graphstore.GraphStore) -> int:
 
 def journal_bytes(store: graphstore.GraphStore) -> int:
     return store.stats()["journal_bytes"]
-
-
-def forget_saved_index(folder: Path) -> None:
-    """Leave the ledger alone in the store's folder."""
-    for entry in (folder / "memory.gs").iterdir():
-        if entry.is_dir():
-            shutil.rmtree(entry)
-        elif "index" in entry.name or "kuzu" in entry.name:
-            entry.unlink()
 
 
 def plain(value: Any) -> Any:

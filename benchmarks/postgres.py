@@ -1,5 +1,5 @@
-"""What an append costs over PostgreSQL: one writer beside a bare `INSERT … RETURNING` of as many bytes, sixteen threads beside one, how far behind a
-follower in another process is, and what the same store answers from a folder.
+"""What an append costs over PostgreSQL: one writer beside a bare `INSERT … RETURNING` of as many bytes, sixteen threads beside one, eight processes beside
+eight that insert under one lock, how far behind a follower in another process is, and what the same store answers from a folder.
 
 A primary and the synchronous standby that it waits for, both on loopback, from Debian's packages.
 `python -m benchmarks.postgres URL RATE SECONDS` appends so many times a second, from sixteen threads, and prints what was acknowledged when.
@@ -15,19 +15,22 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from statistics import median
+from typing import Any
 
 import graphstore
-from benchmarks.arena import Arena, Row
-from benchmarks.timing import apart, spread
+from benchmarks import fresh
+from benchmarks.arena import Arena, Limit, Row
+from benchmarks.promises import POSTGRES
+from benchmarks.timing import apart
 
 BARE, GROUPED = 1.5, 5
 """An append is to take at most so many times the bare insert; sixteen threads are to append at least so many times as much as one."""
 THREADS = 16
 RATE, BEHIND = 1_000, 0.05
 """At so many appends a second a follower is to show what was acknowledged within so many seconds, in 99 of 100."""
-READS = 1.25
-"""A read is to take at most so many times that of a folder with the same lines: it is the same code over a copy of them."""
+PROCESSES = 8
 _TABLE = "create table bare (seq bigserial primary key, bytes bytea not null)"
+_SELECT = "select bytes from bare where seq = 7"
 _INSERT = "insert into bare (bytes) values (%b) returning seq"
 _SIZE = "select max(octet_length(head) + octet_length(bytes)) from graphstore.journal join graphstore.body using (store, seq)"
 
@@ -56,30 +59,67 @@ def postgres(arena: Arena) -> Iterator[Row]:
             times["floor"] += apart(lambda: bare.execute(_INSERT, (data,)).fetchone(), [()] * 40)
         took = {name: median(each) for name, each in times.items()}
         assert 20 + 40 * arena.turns == store.stats()["nodes"]
-        yield Row("PostgreSQL: a durable add", arena.size, took, BARE * took["floor"], "`INSERT … RETURNING`")
+        limits = (Limit(BARE, "floor"),)
+        yield arena.row("PostgreSQL: a durable add", took, limits, "`INSERT … RETURNING`", promise=POSTGRES)
 
         grouped = median(_at_once(store, turn, arena.quick) for turn in range(min(arena.rounds, 3)))
         work = f"PostgreSQL: a durable add, {THREADS} threads"
-        yield Row(work, arena.size, {"ours": grouped}, took["ours"] / GROUPED, "")
+        yield arena.row(work, {"ours": grouped}, took["ours"] / GROUPED)
 
-        yield from _reads(arena, pair.url("team", pair.primary), store)
+        yield from _reads(
+            arena, pair.url("team", pair.primary), store, lambda: bare.execute(_SELECT).fetchone()
+        )
+        yield _processes(arena, pair.url("processes", pair.primary), pair.primary.conninfo)
 
         rate, behind = _followed(pair.url("followed", pair.primary), 0.5 if arena.quick else 5.0)
-        found = spread(behind)
         work = f"PostgreSQL: seen by a follower once acknowledged, {rate:,.0f} appends a second"
-        yield Row(
-            work,
-            arena.size,
-            {"ours": found.median},
-            BEHIND,
-            "",
-            spreads={"ours": found},
-            tail=BEHIND if rate >= 0.95 * RATE else None,
-        )
+        limits = (Limit(BEHIND), *([Limit(BEHIND, tail=True)] if rate >= 0.95 * RATE else []))
+        yield arena.spread(arena.row(work, {}, limits), {"ours": behind}, set())
 
 
-def _reads(arena: Arena, url: str, store: graphstore.GraphStore) -> Iterator[Row]:
-    """Reads of the store, and of a folder with the same lines, in turns."""
+def _processes(arena: Arena, url: str, conninfo: str) -> Row:
+    """Measure the seconds an add of all processes together. The floor inserts 500 bytes in transactions that take one lock."""
+    graphstore.open(url).close()
+    took = {}
+    for name, place in (("ours", url), ("floor", conninfo)):
+        seconds = 0.5 if arena.quick else 4.0
+        counts = fresh.together(sys.modules[__name__], place, PROCESSES, seconds)
+        took[name] = seconds / sum(counts)
+        if name == "ours":
+            with graphstore.open(url, read_only=True) as store:
+                assert sum(counts) == store.stats()["nodes"], "an add that was acknowledged is not there"
+    work = f"PostgreSQL: a durable add, {PROCESSES} processes"
+    return arena.row(
+        work, took, (Limit(1 / 0.8, "floor"),), "INSERT under one advisory lock", promise=POSTGRES
+    )
+
+
+def place(given: str) -> str:
+    """Return where a process writes: the address of a store, or the connection string of the floor's table."""
+    return given
+
+
+def open(place: str) -> Any:
+    import psycopg
+
+    return graphstore.open(place) if "://" in place else psycopg.connect(place, autocommit=True)
+
+
+def close(store: Any) -> None:
+    store.close()
+
+
+def add_node(store: Any, id: str, content: dict[str, Any]) -> None:
+    if isinstance(store, graphstore.GraphStore):
+        _add(store, id, content["n"])
+        return
+    with store.transaction():
+        store.execute("select pg_advisory_xact_lock(1)")
+        store.execute(_INSERT, (bytes(500),))
+
+
+def _reads(arena: Arena, url: str, store: graphstore.GraphStore, bare: Callable[[], object]) -> Iterator[Row]:
+    """Time reads of the store and of a folder with the same lines, in turns. The read of a node has a bare statement as a second floor."""
     ids = [node.id for node in store.nodes()]
     for id in ids[:200]:
         store.revise(id, {"says": f"{id} again"})
@@ -95,7 +135,11 @@ def _reads(arena: Arena, url: str, store: graphstore.GraphStore) -> Iterator[Row
                     assert read(each, some[0]) == read(copied, some[0])
                     times[name] += apart(read, [(each, id) for id in some])
             took = {name: median(each) for name, each in times.items()}
-            yield Row(f"PostgreSQL: {work}", arena.size, took, READS * took["floor"], "a folder")
+            yield arena.row(f"PostgreSQL: {work}", took, None, "a folder")
+            if work.startswith("a node now"):
+                took = {"ours": took["ours"], "floor": median(apart(bare, [()] * 200))}
+                limits, floor_is = (Limit(1.5, "floor"),), "`SELECT` of one row by its key"
+                yield arena.row("PostgreSQL: a node now", took, limits, floor_is, promise=POSTGRES)
 
 
 _READS: dict[str, Callable[[graphstore.GraphStore, str], object]] = {

@@ -17,7 +17,6 @@ from benchmarks import data as history
 from benchmarks import ours
 from benchmarks.arena import Arena, Row
 from benchmarks.data import SEED
-from benchmarks.shared import DAY, LATEST, START
 from benchmarks.timing import once, race, together
 from graphstore.core.search.search import text_of_event, text_of_node
 from graphstore.core.search.words import Analyzer
@@ -25,26 +24,13 @@ from graphstore.memory.recall import recall
 from graphstore.values.decay import Decay
 
 MILLI = 1e-3
-FACTS = 50_000
+EVERY = 100_000
+"""More than there are facts, so that no hit is left out."""
 
 
 def recalled(arena: Arena) -> Iterator[Row]:
-    """By text alone at any coordinate, and by links over a web of its own."""
-    store, chance = arena.stores["ours"], random.Random(history.SEED)
-    now = (ours.at(LATEST), ours.at(LATEST))
-    text = "queue settled 17"
-    seconds, _ = once(partial(ours.recall, store, text, *now))
-    yield arena.row("the first recall after a bulk load, which notes every word", {"ours": seconds}, None, "")
-    by_text = [hit.node.id for hit in ours.recall(store, text, *now, hops=0)]
-    assert by_text == ranked(store.as_of(valid=now[0], tx=now[1]), text), by_text
-    calls = [(f"{chance.choice(history.WORDS)} {chance.randrange(100)}", *now) for _ in range(20)]
-    took = race({"ours": lambda: together(partial(ours.recall, store), calls)}, arena.turns)
-    yield arena.row("recall, a common word and a number", took, 2 * MILLI, "")
-    when = [ours.at(START + days * DAY) for days in range(500, 500 + arena.rounds)]
-    seconds = median(once(partial(ours.recall, store, text, at, at))[0] for at in when)
-    yield arena.row("recall at a coordinate never seen", {"ours": seconds}, 5 * MILLI, "")
-
-    nodes, links = history.web()
+    """Measure recall by links, over a graph of its own. The group `search` measures text alone."""
+    nodes, links = history.linked(arena.scaled(100_000))
     store = ours.load_web(nodes, links)
     standing = store.as_of()
     ours.recall_now(standing, "nothing")  # the words are noted; no link was looked at yet
@@ -67,7 +53,7 @@ def recalled(arena: Arena) -> Iterator[Row]:
 
 def decayed(arena: Arena) -> Iterator[Row]:
     """Beside the same recall without decay, over facts of all ages; and what telling the accesses costs."""
-    store = graphstore.open(":memory:")
+    store, facts = graphstore.open(":memory:"), max(arena.scaled(50_000), 1_000)
     chance, vocabulary = random.Random(SEED), [f"word{number}" for number in range(2_000)]
     now = store.at.valid
     store.bulk_load(
@@ -77,7 +63,7 @@ def decayed(arena: Arena) -> Iterator[Row]:
                 "content": {"says": " ".join(chance.sample(vocabulary, 8)) + (" common" if number % 10 == 0 else "")},
                 "valid_from": now - timedelta(days=chance.randrange(2_000)),
             }
-            for number in range(FACTS)
+            for number in range(facts)
         ]
     )  # fmt: skip
     view = store.as_of()
@@ -89,7 +75,7 @@ def decayed(arena: Arena) -> Iterator[Row]:
             "floor": lambda text=text: once(partial(recall, view, text))[0],
         }
         yield arena.row(
-            f"recall with decay, {what}, {FACTS:,} facts", race(lanes, arena.turns), None, "recall without"
+            f"recall with decay, {what}, {facts:,} facts", race(lanes, arena.turns), None, "recall without"
         )
     took = []
     store.flush_accesses()
@@ -104,8 +90,8 @@ def decayed(arena: Arena) -> Iterator[Row]:
 
 def _weighed(view: Any, text: str) -> list[str]:
     """The ten best of all matches, each score multiplied by the weight."""
-    plain = {hit.node.id: hit.text_score for hit in recall(view, text, FACTS, hops=0)}
-    weights = {hit.node.id: hit.weight for hit in recall(view, text, FACTS, hops=0, decay=Decay())}
+    plain = {hit.node.id: hit.text_score for hit in recall(view, text, EVERY, hops=0)}
+    weights = {hit.node.id: hit.weight for hit in recall(view, text, EVERY, hops=0, decay=Decay())}
     return sorted(plain, key=lambda id: (-plain[id] * weights[id], id))[:10]
 
 

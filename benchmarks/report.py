@@ -1,4 +1,4 @@
-"""The page that a run makes: what it ran on, one table with ratios first, and in words where the store loses."""
+"""Format a run: the promises in one small table, the machine, every row as ratios, and what is wrong or missing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sqlite3
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks import ours
-from benchmarks.arena import Row
+from benchmarks.arena import Limit, Row
 from benchmarks.data import Draws
+from benchmarks.promises import ORDER, REASONS
 
 RIVALS = {
     "sqlite": "SQLite",
@@ -29,11 +29,10 @@ def machine() -> list[str]:
     packages = ", ".join(
         f"{name} {_version(name)}" for name in ("kuzu", "pyarrow", "duckdb", "tgms", "tiramemsu")
     )
-    kernel = "with the kernel in C" if ours.kernel() else "without the kernel in C"
     load = " ".join(f"{one:.2f}" for one in os.getloadavg())
     return [
         f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}.",
-        f"Python {platform.python_version()}, graphstore {version('graphstore')} {kernel}, SQLite {sqlite3.sqlite_version}, {packages}.",
+        f"Python {platform.python_version()}, graphstore {version('graphstore')}, SQLite {sqlite3.sqlite_version}, {packages}.",
         f"Load average at the start: {load}.",
     ]
 
@@ -48,11 +47,31 @@ def coordinates(draws: Draws, standings: dict[str, int]) -> str:
     )
 
 
+def promised(rows: list[Row]) -> list[str]:
+    """Return the small table: each promise once, with the worst figure of each of its limits, and *met* or *missed* with the reason."""
+    lines = [["work", "at worst, of what is allowed", "verdict"]]
+    for promise in ORDER:
+        worst: dict[Limit, tuple[float, float, Row]] = {}
+        for row in rows:
+            for limit in row.limits if row.promise == promise else ():
+                found = row.measured(limit)
+                if found is not None and found / limit.most >= worst.get(limit, (0.0,))[0]:
+                    worst[limit] = (found / limit.most, found, row)
+        wrong = [row for row in rows if row.promise == promise and "ours" not in row.took]
+        if not worst and not wrong:
+            continue
+        cells = [_of(limit, found, row) for limit, (_, found, row) in worst.items()]
+        share, _, row = max(worst.values(), key=lambda one: one[0]) if worst else (math.inf, 0.0, wrong[0])
+        reason = REASONS.get(promise) or f"most by *{row.work}*"
+        lines.append([promise, "; ".join(cells), f"**missed**: {reason}" if wrong or share > 1 else "met"])
+    return _laid_out(lines)
+
+
 def table(rows: list[Row]) -> list[str]:
-    """Ours beside its budget, the floor and the others: a ratio below 1 is in our favour."""
+    """Return every row: ours beside its limits, the floor and the others. A ratio below 1 is in our favour."""
     rivals = {name: title for name, title in RIVALS.items() if any(name in row.took for row in rows)}
-    titles = ["work", "versions", "ours", "÷ budget", "p99", "at most", "÷ floor"]
-    titles += [f"÷ {title}" for title in rivals.values()] + ["budget", "the floor is"]
+    titles = ["work", "versions", "ours", "p99", "at most", "÷ limit", "÷ floor"]
+    titles += [f"÷ {title}" for title in rivals.values()] + ["the floor is"]
     lines = [titles]
     for row in rows:
         mine, spread = row.took.get("ours"), row.spreads.get("ours")
@@ -61,11 +80,10 @@ def table(rows: list[Row]) -> list[str]:
                 row.work,
                 row.size,
                 amount(mine, row.unit) if mine is not None else "**wrong**",
-                _verdict(mine, row.budget),
-                _tail(row),
+                amount(spread.p99 if spread else None, row.unit),
                 amount(spread.most if spread else None, row.unit),
+                ", ".join(_judged(row)) or "–",
                 *(_beside(row, name) for name in ("floor", *rivals)),
-                amount(row.budget, row.unit),
                 row.floor_is or "–",
             ]
         )
@@ -73,44 +91,27 @@ def table(rows: list[Row]) -> list[str]:
 
 
 def losses(rows: list[Row], missing: dict[str, str]) -> list[str]:
-    """Every budget missed and by what factor, every rival that is faster, every wrong answer, every rival that is not there."""
+    """Return every wrong answer, every rival that is faster, and every rival that is not there."""
     out = []
-    judged = [row for row in rows if row.budget is not None and "ours" in row.took]
-    missed = sorted(
-        ((row.took["ours"] / row.budget, row) for row in judged if row.budget), key=lambda one: -one[0]
-    )
-    missed = [(factor, row) for factor, row in missed if factor > 1]
-    tails = [(row.spreads["ours"].p99 / row.tail, row) for row in rows if row.tail and "ours" in row.spreads]
-    late = sorted(((factor, row) for factor, row in tails if factor > 1), key=lambda one: -one[0])
-    out.append(
-        f"{len(missed)} of {len(judged)} budgets missed, and {len(late)} of {len(tails)} budgets of the slowest in a hundred."
-    )
-    out += [f"- {row.work} ({row.size}): {ratio(factor)} times its budget" for factor, row in missed]
-    out += [
-        f"- {row.work} ({row.size}): its p99 is {ratio(factor)} times what it may be" for factor, row in late
-    ]
     for name, title in RIVALS.items():
-        slower = [
-            (row.took["ours"] / row.took[name], row)
-            for row in rows
-            if name in row.took and "ours" in row.took
-        ]
+        both = [row for row in rows if name in row.took and "ours" in row.took]
+        slower = [(row.took["ours"] / row.took[name], row) for row in both]
         behind = sorted(((factor, row) for factor, row in slower if factor > 1), key=lambda one: -one[0])
         if slower:
-            named = "; ".join(f"{row.work} ({row.size}) × {ratio(factor)}" for factor, row in behind)
+            named = "; ".join(f"{row.work} × {ratio(factor)}" for factor, row in behind[:5])
             out.append(
-                f"- slower than {title} in {len(behind)} of {len(slower)} rows{': ' + named if named else ''}"
+                f"- slower than {title} in {len(behind)} of {len(slower)} rows{': most by ' + named if named else ''}"
             )
     out += [f"- wrong, so not timed: {row.work} ({row.size}): {one}" for row in rows for one in row.wrong]
     out += [f"- {RIVALS.get(name, name)} is not installed: {why}" for name, why in missing.items()]
     return out
 
 
-def write(figures: dict[str, list[str]], page: Path = PAGE) -> None:
-    """Puts the figures of each size between its marks; sizes that did not run keep theirs."""
+def write(parts: dict[str, list[str]], page: Path = PAGE) -> None:
+    """Replace the text between the marks of each part, such as `figures 100k`. Other parts keep their text."""
     text = page.read_text(encoding="utf-8")
-    for size, lines in figures.items():
-        start, end = f"<!-- figures {size} -->", f"<!-- end {size} -->"
+    for part, lines in parts.items():
+        start, end = f"<!-- {part} -->", f"<!-- end {part} -->"
         before, found, rest = text.partition(start)
         after = rest.partition(end)[2]
         if not found:
@@ -138,18 +139,27 @@ def amount(value: float | None, unit: str = "s") -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
-def _verdict(mine: float | None, limit: float | None) -> str:
-    if mine is None or limit is None or math.isnan(limit):
-        return "–"
-    return f"{ratio(mine / limit)} {'met' if mine <= limit else '**missed**'}"
+def _of(limit: Limit, found: float, row: Row) -> str:
+    """Return a figure beside its limit, such as `1.42 of 1.6 × SQLite`."""
+    share = found / limit.most
+    other = RIVALS.get(limit.over, row.floor_is)
+    if limit.over and not limit.above:
+        figures, after = [ratio(found), f"{limit.most:g}"], f" × {other}"
+    else:
+        figures = [amount(found, row.unit), amount(limit.most, row.unit)]
+        after = f" above {other}" if limit.above else ""
+    mine = f"**{figures[0]}**" if share > 1 else figures[0]
+    return f"{'p99 ' if limit.tail else ''}{mine} of {figures[1]}{after}"
 
 
-def _tail(row: Row) -> str:
-    spread = row.spreads.get("ours")
-    if spread is None:
-        return "–"
-    told = amount(spread.p99, row.unit)
-    return told if row.tail is None else f"{told}, {_verdict(spread.p99, row.tail)}"
+def _judged(row: Row) -> list[str]:
+    """Return how much of each limit is used."""
+    shares = [(limit, row.measured(limit)) for limit in row.limits]
+    return [
+        f"{'p99 ' if limit.tail else ''}{ratio(found / limit.most)}"
+        for limit, found in shares
+        if found is not None
+    ]
 
 
 def _beside(row: Row, name: str) -> str:

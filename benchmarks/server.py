@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -28,32 +27,34 @@ import graphstore
 from benchmarks import ours
 from benchmarks.arena import Arena, Row
 from benchmarks.data import history
-from benchmarks.timing import spread
-from graphstore.core.folder import server_file
 
 WRITERS, BATCH, CLIENTS_OF_BATCHES = 8, 1_000, 4
-SINGLE, IN_BATCHES = 1 / 6_000, 1 / 30_000  # seconds a write, all clients together
 _INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}},
 }  # fmt: skip
-POINT, BESIDE = 0.5e-3, 5.0
-"""Seconds of a point read; and how many times the median alone 99 of 100 may take beside others."""
+BARE_SERVER = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("bare")
+@server.tool()
+def ask(text: str) -> str:
+    return text
+server.run("stdio")
+"""
 
 
 def server(arena: Arena) -> Iterator[Row]:
     """Writes a second over HTTP, said as seconds a write; and the time of a point read, alone and beside others."""
     seconds = 0.2 if arena.quick else 2.0
     folder = arena.folder / "served"
-    for work, what, clients, budget in (
-        (f"HTTP: a durable write, {WRITERS} processes", "write", WRITERS, SINGLE),
-        (f"HTTP: one of a batch of {BATCH:,}, {CLIENTS_OF_BATCHES} processes", "batch", CLIENTS_OF_BATCHES, IN_BATCHES),
-        (f"HTTP: one of a load of {BATCH:,} in Arrow, {CLIENTS_OF_BATCHES} processes", "load", CLIENTS_OF_BATCHES, IN_BATCHES),
+    for work, what, clients in (
+        (f"HTTP: a durable write, {WRITERS} processes", "write", WRITERS),
+        (f"HTTP: one of a batch of {BATCH:,}, {CLIENTS_OF_BATCHES} processes", "batch", CLIENTS_OF_BATCHES),
+        (f"HTTP: one of a load of {BATCH:,} in Arrow, {CLIENTS_OF_BATCHES} processes", "load", CLIENTS_OF_BATCHES),
     ):  # fmt: skip
         took = median(_written(folder, [what] * clients, seconds) for _ in range(min(arena.rounds, 3)))
-        yield Row(work, arena.size, {"ours": took}, budget, "")
+        yield arena.row(work, {"ours": took})
 
-    quiet = 0.0
     with graphstore.open(folder) as store:
         ours.bulk_load(store, ours.prepare(history(200 if arena.quick else 10_000)))
         store.add_node("fact", {"says": "the deploy day is friday"}, id="known")
@@ -64,45 +65,23 @@ def server(arena: Arena) -> Iterator[Row]:
         ("beside one that asks Cypher of past days", ["cypher"]),
     ):
         reader, *_ = _asked(folder, ["read", *others], 2 * seconds)
-        row = Row(f"HTTP: a node, one process, {beside}", arena.size, {}, None if quiet else POINT, "")
-        row.spreads = {"ours": spread(reader["times"])}
-        row.took = {"ours": row.spreads["ours"].median}
-        quiet = quiet or row.took["ours"]
-        row.tail = BESIDE * quiet
-        yield row
+        row = arena.row(f"HTTP: a node, one process, {beside}", {})
+        yield arena.spread(row, {"ours": reader["times"]}, set())
     shutil.rmtree(folder)
 
 
-def agent_starts(command: list[str], folder: Path) -> Iterator[tuple[str, float]]:
-    """Seconds from the start of `graphstore mcp` until it has answered `initialize`: where it has to start the store's server, and where that is there;
-    the processor time of both processes where that is less: a busy machine lets them wait."""
-    try:
-        for how in ("cold", "warm"):
-            before = _spent(folder)
-            began = time.perf_counter()
-            with subprocess.Popen(
-                [*command, "mcp", str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            ) as agent:
-                assert agent.stdin is not None and agent.stdout is not None
-                agent.stdin.write(orjson.dumps(_INITIALIZE) + b"\n")
-                agent.stdin.flush()
-                answer = orjson.loads(agent.stdout.readline())
-                took = min(time.perf_counter() - began, _spent(folder) - before + _processor_time(agent.pid))
-                assert answer["result"]["serverInfo"]["name"] == "graphstore", answer
-                agent.stdin.close()
-            yield how, took
-    finally:
-        record = server_file.served(folder)
-        if record is not None:
-            os.kill(record["pid"], signal.SIGTERM)
-            while server_file.lives(record["pid"]):
-                time.sleep(0.01)
-
-
-def _spent(folder: Path) -> float:
-    """Processor seconds of the server of a folder; 0 where none is there."""
-    record = server_file.served(folder)
-    return 0.0 if record is None else _processor_time(record["pid"])
+def first_answer(command: list[str]) -> float:
+    """Return the seconds from the start of an MCP server until it has answered `initialize`."""
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
+        assert agent.stdin is not None and agent.stdout is not None
+        agent.stdin.write(orjson.dumps(_INITIALIZE) + b"\n")
+        agent.stdin.flush()
+        answer = orjson.loads(agent.stdout.readline())
+        took = min(time.perf_counter() - began, _processor_time(agent.pid))
+        assert answer["result"]["serverInfo"], answer
+        agent.stdin.close()
+    return took
 
 
 def _processor_time(pid: int) -> float:

@@ -123,7 +123,7 @@ def cut(path: Path) -> transcripts.Transcript:
 
 
 def sessions(arena: Arena) -> Iterator[Row]:
-    megabytes = MEGABYTES / 4 if arena.quick else MEGABYTES
+    megabytes = MEGABYTES / 24 if arena.quick else MEGABYTES
     for words, work in ((350, "entries of 2 kB"), (20, "entries of 300 bytes")):
         path = arena.folder / f"session_{words}.jsonl"
         count, told = written(path, megabytes, words)
@@ -143,7 +143,7 @@ def sessions(arena: Arena) -> Iterator[Row]:
 def _ingested(arena: Arena) -> Iterator[Row]:
     """Told to a store on disk: read, analysed without a model, written with its links; and told again."""
     path = arena.folder / "session_ingested.jsonl"
-    _, told = written(path, INGESTED, 350)
+    _, told = written(path, INGESTED / 4 if arena.quick else INGESTED, 350)
     cuts = sum(told.values()) + 1
     first, again = [], []
     for turn in range(arena.rounds):

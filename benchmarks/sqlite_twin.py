@@ -1,10 +1,12 @@
 """The same work in SQLite: a schema with the indexes these questions want, WAL, every commit on disk.
 
-The statements are those of DuckDB's twin too: what both understand, with `:name` for what is given.
+The statements are those of DuckDB's twin too: what both understand, with `:name` for what is given. What is believed now has partial indexes.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -34,9 +36,22 @@ CREATE INDEX link_source ON link(source, kind);
 CREATE INDEX link_target ON link(target, kind);
 CREATE INDEX event_time ON event(occurred_at);
 """
+# Most questions are about what is believed now. DuckDB has no partial indexes.
+PARTIAL = f"""
+CREATE INDEX version_now ON version(node_id, valid_from DESC, valid_to) WHERE tx_to = {OPEN};
+CREATE INDEX link_source_now ON link(source, kind, valid_from) WHERE tx_to = {OPEN};
+CREATE INDEX link_target_now ON link(target, kind, valid_from) WHERE tx_to = {OPEN};
+"""
 INSERT = "INSERT INTO version(node_id, number, content, text, valid_from, valid_to, tx_from, tx_to) "
 HOLDS = "{0}.valid_from <= :v AND {0}.valid_to > :v AND {0}.tx_from <= :t AND {0}.tx_to > :t"
-NODE = (
+
+
+def _both(statement: str) -> tuple[str, str]:
+    """Return two statements: for tx now, which the partial indexes answer, and for any tx."""
+    return re.sub(r"(\w+)\.tx_from <= :t AND \w+\.tx_to > :t", rf"\1.tx_to = {OPEN}", statement), statement
+
+
+NODE = _both(
     "SELECT number, content FROM version x WHERE node_id = :id AND "
     + HOLDS.format("x")
     + " ORDER BY valid_from DESC LIMIT 1"
@@ -47,8 +62,8 @@ ENDS = ", ".join(
     for end in ("source", "target")
 )
 LINK = "SELECT l.id, l.source, l.kind, l.target, l.reason, l.strength, l.valid_from, l.valid_to, l.tx_from, l.tx_to, "
-LINKS_FROM = LINK + ENDS + " FROM link l WHERE l.source = :id AND " + HOLDS.format("l")
-BACKLINKS_TO = LINK + ENDS + " FROM link l WHERE l.target = :id AND " + HOLDS.format("l")
+LINKS_FROM = _both(LINK + ENDS + " FROM link l WHERE l.source = :id AND " + HOLDS.format("l"))
+BACKLINKS_TO = _both(LINK + ENDS + " FROM link l WHERE l.target = :id AND " + HOLDS.format("l"))
 WALK = (
     """
 WITH RECURSIVE walk(id, depth, link, reason, since) AS (
@@ -63,16 +78,18 @@ JOIN version x ON x.node_id = walk.id AND """
     + "{holds}"
     + """ WHERE walk.depth > 0 ORDER BY walk.depth"""
 )
-SUPERSEDED = WALK.format(
-    next="source",
-    here="target",
-    kind="supersedes",
-    holds=(
-        'x."row" = (SELECT "row" FROM version y WHERE y.node_id = walk.id AND y.tx_from <= :t AND y.tx_to > :t '
-        "AND y.valid_from <= :v ORDER BY valid_from DESC LIMIT 1)"
-    ),
+SUPERSEDED = _both(
+    WALK.format(
+        next="source",
+        here="target",
+        kind="supersedes",
+        holds=(
+            'x."row" = (SELECT "row" FROM version y WHERE y.node_id = walk.id AND y.tx_from <= :t AND y.tx_to > :t '
+            "AND y.valid_from <= :v ORDER BY valid_from DESC LIMIT 1)"
+        ),
+    )
 )
-CAUSES = WALK.format(next="target", here="source", kind="caused_by", holds=HOLDS.format("x"))
+CAUSES = _both(WALK.format(next="target", here="source", kind="caused_by", holds=HOLDS.format("x")))
 VIEW = (
     "SELECT n.id, n.kind, x.number, x.content, x.text, x.valid_from, x.valid_to, x.tx_from, x.tx_to "
     "FROM version x JOIN node n ON n.id = x.node_id WHERE " + HOLDS.format("x")
@@ -96,6 +113,7 @@ class Store:
         self.con.execute("PRAGMA synchronous=FULL")
         self.con.execute("PRAGMA cache_size=-65536")
         self.con.execute("PRAGMA mmap_size=1073741824")
+        self.lock = os.open(path.with_name("lock"), os.O_RDWR | os.O_CREAT, 0o600)
         self.clock = Clock()
         self.inside = False
 
@@ -103,9 +121,9 @@ class Store:
         return self.con.execute(statement, given).fetchall()
 
 
-def at(instant: int | None) -> int:
-    """As this store takes it; None is now."""
-    return time.time_ns() // 1_000 if instant is None else instant
+def at(instant: int | None) -> int | None:
+    """Return an instant as this store takes it; None is now."""
+    return instant
 
 
 def right(verb: str, answer: Any) -> Any:
@@ -115,7 +133,7 @@ def right(verb: str, answer: Any) -> Any:
 
 def create(folder: Path) -> Store:
     store = Store(folder / "store.sqlite")
-    store.con.executescript(SCHEMA)
+    store.con.executescript(SCHEMA + PARTIAL)
     return store
 
 
@@ -125,6 +143,7 @@ def open(folder: Path) -> Store:
 
 def close(store: Store) -> None:
     store.con.close()
+    os.close(store.lock)
 
 
 def prepare(data: Data) -> dict[str, list[tuple[Any, ...]]]:
@@ -146,33 +165,48 @@ def bulk_load(store: Store, loads: dict[str, list[tuple[Any, ...]]]) -> int:
     return store.con.execute("SELECT count(*) FROM version").fetchone()[0]
 
 
-def node_as_of(store: Any, id: str, valid: int, tx: int) -> tuple[str, int, Any] | None:
-    found = store.rows(NODE, {"id": id, "v": valid, "t": tx})
+def node_as_of(store: Any, id: str, valid: int | None, tx: int | None) -> tuple[str, int, Any] | None:
+    found = _read(store, NODE, {"id": id}, valid, tx)
     return (id, found[0][0], orjson.loads(found[0][1])) if found else None
 
 
-def links_from(store: Any, id: str, valid: int, tx: int) -> list[tuple[Any, ...]]:
-    return store.rows(LINKS_FROM, {"id": id, "v": valid, "t": tx})  # type: ignore[no-any-return]
+def links_from(store: Any, id: str, valid: int | None, tx: int | None) -> list[tuple[Any, ...]]:
+    return _read(store, LINKS_FROM, {"id": id}, valid, tx)
 
 
-def backlinks_to(store: Any, id: str, valid: int, tx: int) -> list[tuple[Any, ...]]:
-    return store.rows(BACKLINKS_TO, {"id": id, "v": valid, "t": tx})  # type: ignore[no-any-return]
+def backlinks_to(store: Any, id: str, valid: int | None, tx: int | None) -> list[tuple[Any, ...]]:
+    return _read(store, BACKLINKS_TO, {"id": id}, valid, tx)
 
 
-def what_superseded(store: Any, id: str, valid: int, tx: int) -> dict[str, Any]:
-    rows = store.rows(SUPERSEDED, {"id": id, "v": valid, "t": tx, "depth": 20_000})
+def what_superseded(store: Any, id: str, valid: int | None, tx: int | None) -> dict[str, Any]:
+    rows = _read(store, SUPERSEDED, {"id": id, "depth": 20_000}, valid, tx)
     return {"steps": [(row[0], row[4], orjson.loads(row[5])) for row in rows]}
 
 
-def causes(store: Any, id: str, valid: int, tx: int) -> dict[str, Any]:
-    rows = store.rows(CAUSES, {"id": id, "v": valid, "t": tx, "depth": 3})
+def causes(store: Any, id: str, valid: int | None, tx: int | None) -> dict[str, Any]:
+    rows = _read(store, CAUSES, {"id": id, "depth": 3}, valid, tx)
     return {"steps": [(row[0], row[4], orjson.loads(row[5])) for row in rows]}
+
+
+def _read(
+    store: Any, statement: tuple[str, str], given: dict[str, Any], valid: int | None, tx: int | None
+) -> list[tuple[Any, ...]]:
+    given["v"] = time.time_ns() // 1_000 if valid is None else valid
+    if tx is None:
+        return store.rows(statement[0], given)  # type: ignore[no-any-return]
+    given["t"] = tx
+    return store.rows(statement[1], given)  # type: ignore[no-any-return]
+
+
+def view_rows(store: Store, when: int) -> list[tuple[Any, ...]]:
+    """Fetch the rows of a view as tuples: the floor of a view in Arrow."""
+    return store.con.execute(VIEW, {"v": when, "t": when}).fetchall()
 
 
 def view_to_arrow(store: Store, when: int) -> pa.Table:
     import pyarrow as pa
 
-    rows = store.con.execute(VIEW, {"v": when, "t": when}).fetchall()
+    rows = view_rows(store, when)
     names = ("id", "kind", "number", "content", "text", "valid_from", "valid_to", "tx_from", "tx_to")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
@@ -194,6 +228,17 @@ def add_node(store: Any, id: str, content: dict[str, Any]) -> None:
         store.rows("INSERT INTO node VALUES (:id, 'fact')", {"id": id})
         given = {"id": id, "content": orjson.dumps(content).decode(), "tx": tx, "open": OPEN}
         store.rows(INSERT + "VALUES (:id, 1, :content, NULL, :tx, :open, :tx, :open)", given)
+
+
+def add_in_turn(store: Store, id: str, content: dict[str, Any]) -> None:
+    """Add under the same file lock as our writers take. SQLite's own lock polls, and writers starve."""
+    import fcntl  # not with the module: Windows has none
+
+    fcntl.flock(store.lock, fcntl.LOCK_EX)
+    try:
+        add_node(store, id, content)
+    finally:
+        fcntl.flock(store.lock, fcntl.LOCK_UN)
 
 
 def revise(store: Any, id: str, content: dict[str, Any], begins: int) -> None:
@@ -246,8 +291,9 @@ def plain(value: Any) -> Any:
 
 def _cut(store: Any, id: str, begins: int, tx: int) -> None:
     rows = store.rows(
-        'SELECT "row", valid_from FROM version WHERE node_id = :id AND valid_to > :begins AND tx_to = :open',
-        {"id": id, "begins": begins, "open": OPEN},
+        'SELECT "row", valid_from FROM version WHERE node_id = :id AND valid_to > :begins '
+        f"AND tx_to = {OPEN}",
+        {"id": id, "begins": begins},
     )
     for row, starts in rows:
         store.rows('UPDATE version SET tx_to = :tx WHERE "row" = :row', {"tx": tx, "row": row})

@@ -74,12 +74,12 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 
 
 def timeline(arena: Arena) -> Iterator[Row]:
-    count = MESSAGES // 10 if arena.quick else MESSAGES
+    count = arena.scaled(MESSAGES)
     told = talk(count)
     store = graphstore.open(arena.folder / "timeline", clock=lambda: END)
     store.bulk_load(events=told)
     view = store.as_of()
-    size = f"{count // 1_000}k messages"
+    size = f"{count:,} messages"
 
     def row(work: str, took: dict[str, float], budget: float | None, floor_is: str) -> Row:
         made = arena.row(work, took, budget, floor_is)

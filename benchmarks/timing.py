@@ -9,11 +9,9 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 from pathlib import Path
-from signal import ITIMER_REAL, SIGALRM, setitimer, signal
 from statistics import median
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -100,22 +98,6 @@ def race(lanes: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]
     return {name: median(values) for name, values in times.items()}
 
 
-@contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Raises TimeoutError in what runs longer, for work that would take hours. In the main thread only."""
-
-    def ring(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal(SIGALRM, ring)
-    setitimer(ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        setitimer(ITIMER_REAL, 0)
-        signal(SIGALRM, before)
-
-
 class BareFile:
     """The floor of a commit: one append and one fdatasync, nothing else."""
 
@@ -130,9 +112,9 @@ class BareFile:
         os.close(self._file)
 
 
-def resident_bytes() -> int:
-    """Memory this process holds now, in bytes."""
+def anonymous_bytes() -> int:
+    """Return the memory that this process holds and that is not a mapped file, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
+        if line.startswith("RssAnon"):
             return int(line.split()[1]) * 1024
-    raise OSError("no VmRSS in /proc/self/status: this needs Linux")
+    raise OSError("no RssAnon in /proc/self/status: this needs Linux 4.5 or newer")

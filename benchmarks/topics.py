@@ -17,9 +17,9 @@ TOPICS, CALLS = 5_000, 300
 MICRO, MILLI = 1e-6, 1e-3
 
 
-def fill(store: graphstore.GraphStore) -> None:
+def fill(store: graphstore.GraphStore, topics: int) -> None:
     """Two statements a topic: half of the topics have one that superseded the other, the other half two that never met."""
-    names = range(TOPICS)
+    names = range(topics)
     store.bulk_load(
         nodes=[
             {"id": f"{age}{number}", "kind": "fact", "key": f"{_alone(number, age)}topic_{number}_v{version}"}
@@ -56,10 +56,11 @@ def _alone(number: int, age: str) -> str:
 
 def topics(arena: Arena) -> Iterator[Row]:
     store = graphstore.open(arena.folder / "topics")
-    fill(store)
+    count = arena.scaled(TOPICS)
+    fill(store, count)
     view = store.as_of()
     first = [once(partial(room.latest_on, view, name))[0] for name in ("topic_0", "tag-0")]
-    changed, alone = range(0, TOPICS, 2), range(1, TOPICS, 2)
+    changed, alone = range(0, count, 2), range(1, count, 2)
     for number in (*changed[:50], *alone[:50]):
         found = [room.latest_on(view, name.format(number)) for name in ("topic_{}", "tag-{}")]
         before = [] if number % 2 else [f"old{number}"]
@@ -72,7 +73,7 @@ def topics(arena: Arena) -> Iterator[Row]:
 
     def row(work: str, took: dict[str, float], budget: float | None, floor_is: str = "") -> Row:
         made = arena.row(work, took, budget, floor_is)
-        made.size = f"{2 * TOPICS // 1_000}k nodes"
+        made.size = f"{2 * count:,} nodes"
         return made
 
     latest = partial(room.latest_on, view)

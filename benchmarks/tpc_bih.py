@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks import ours
-from benchmarks.arena import Arena, Budget, Row, loaded
+from benchmarks.arena import Arena, Limit, Row, loaded
 from benchmarks.data import Data
 from benchmarks.shared import DAY, LATEST, OPEN, START
 from benchmarks.timing import once, race
@@ -72,10 +72,8 @@ def _row(arena: Arena, question: Question, outside: Any) -> Row:
         name: lambda name=name, answer=answer: once(partial(answer, next(turns[name])))[0]  # type: ignore[misc]
         for name, answer in zip(turns, answers, strict=False)
     }
-    budget: Budget | None = None
-    if question.times is not None:
-        budget = lambda took: took.get("duckdb", float("nan")) * question.times  # type: ignore[operator]  # noqa: E731
-    return arena.row(question.work, race(lanes, arena.rounds), budget, "")
+    limits = (Limit(question.times, "duckdb"),) if question.times else ()
+    return arena.row(question.work, race(lanes, arena.rounds), limits)
 
 
 def _month_ends(arena: Arena, store: GraphStore, outside: Any) -> Row:
@@ -103,9 +101,7 @@ def _month_ends(arena: Arena, store: GraphStore, outside: Any) -> Row:
         )[0],
     }
     work = "T: a count and a sum at twelve month-ends"
-    return arena.row(
-        work, race(lanes, arena.rounds), lambda took: 3 * took["floor"], "the same at one of them"
-    )
+    return arena.row(work, race(lanes, arena.rounds), (Limit(3.0, "floor"),), "the same at one of them")
 
 
 def _questions(store: GraphStore, data: Data) -> Iterator[Question]:
