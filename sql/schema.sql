@@ -38,6 +38,167 @@ CREATE TABLE property (
 
 INSERT INTO property VALUES ('rewritten', 0), ('attempts', 0), ('unfinished', 0);
 
+-- ----------------------------------------------------------------------------------------------------------------------------------------------
+-- The rows: the chain of the trunk arranged for reading. They are written in the transaction that writes the chain, and can be made again from it
+-- (`graphstore rebuild`). An open end of a period is 253402300799999999 (the last microsecond of the year 9999).
+-- Every period is half-open: [valid_from, valid_to) and [tx_from, tx_to). Numbers count from 0 in the order in which things were recorded.
+
+-- Everything that was done: one row for each operation of a transaction.
+CREATE TABLE operation (
+  number  INTEGER PRIMARY KEY,
+  tx      INTEGER NOT NULL,
+  verb    TEXT NOT NULL,           -- add, revise, retract, link, confirm …
+  subject TEXT NOT NULL,           -- the id of the thing or link, or what else it was done to
+  author  TEXT,
+  body    INTEGER                  -- body.number of its reason, if one was given
+) STRICT;
+CREATE INDEX operation_tx ON operation (tx);
+CREATE INDEX confirmation ON operation (subject) WHERE verb = 'confirm';
+
+-- A node or an event: what never changes of it.
+CREATE TABLE entity (
+  number   INTEGER PRIMARY KEY,
+  id       TEXT NOT NULL UNIQUE,
+  is_event INTEGER NOT NULL,       -- 1: an event, 0: a node
+  kind     TEXT NOT NULL,          -- the kind of a node, the type of an event
+  key      TEXT,                   -- its slot
+  scope    TEXT NOT NULL,
+  tx_from  INTEGER NOT NULL        -- since when its id is known
+) STRICT;
+CREATE INDEX entity_slot ON entity (key, scope) WHERE key IS NOT NULL;
+CREATE INDEX entity_kind ON entity (kind);
+
+-- One description of a node, or of an event.
+CREATE TABLE version (
+  number    INTEGER PRIMARY KEY,
+  entity    INTEGER NOT NULL,
+  ordinal   INTEGER NOT NULL,      -- 1, 2, 3 … for each entity: its ref is {id}-v{ordinal}; 0: it came and went in one transaction
+  body      INTEGER NOT NULL,      -- body.number of its content
+  operation INTEGER                -- the operation that recorded it first
+) STRICT;
+CREATE INDEX version_ordinal ON version (entity, ordinal);
+
+-- Over which valid time a version was believed, and when.
+CREATE TABLE period (
+  number     INTEGER PRIMARY KEY,
+  entity     INTEGER NOT NULL,
+  version    INTEGER NOT NULL,
+  valid_from INTEGER NOT NULL,
+  valid_to   INTEGER NOT NULL,
+  tx_from    INTEGER NOT NULL,
+  tx_to      INTEGER NOT NULL,
+  opened_by  INTEGER NOT NULL,     -- operation.number
+  closed_by  INTEGER               -- operation.number; NULL while it is believed
+) STRICT;
+CREATE INDEX period_entity ON period (entity, valid_from, tx_from);
+CREATE INDEX period_believed ON period (entity, valid_from) WHERE closed_by IS NULL;
+
+-- A typed link between two entities: what never changes of it.
+CREATE TABLE link (
+  number INTEGER PRIMARY KEY,
+  id     TEXT NOT NULL UNIQUE,
+  kind   TEXT NOT NULL,
+  source INTEGER NOT NULL,         -- entity.number
+  target INTEGER NOT NULL          -- entity.number
+) STRICT;
+CREATE INDEX link_source ON link (source, kind);
+CREATE INDEX link_target ON link (target, kind);
+
+-- What was said of a link: its attributes, of which a later claim may have others.
+CREATE TABLE claim (
+  number      INTEGER PRIMARY KEY,
+  link        INTEGER NOT NULL,
+  ordinal     INTEGER NOT NULL,    -- 1, 2, 3 … for each link
+  strength    INTEGER,             -- 1 to 5
+  is_inferred INTEGER NOT NULL,    -- 1: inferred, 0: explicit
+  created_by  TEXT NOT NULL,
+  body        INTEGER,             -- body.number of its reason and metadata, if any were given
+  operation   INTEGER              -- the operation that recorded it first
+) STRICT;
+CREATE INDEX claim_ordinal ON claim (link, ordinal);
+
+-- Over which valid time a claim was believed, and when.
+CREATE TABLE link_period (
+  number     INTEGER PRIMARY KEY,
+  link       INTEGER NOT NULL,
+  claim      INTEGER NOT NULL,
+  valid_from INTEGER NOT NULL,
+  valid_to   INTEGER NOT NULL,
+  tx_from    INTEGER NOT NULL,
+  tx_to      INTEGER NOT NULL,
+  opened_by  INTEGER NOT NULL,
+  closed_by  INTEGER
+) STRICT;
+CREATE INDEX link_period_link ON link_period (link, valid_from, tx_from);
+
+-- What a supersession took from its target: those times come back when it is withdrawn.
+CREATE TABLE taken (
+  link       INTEGER NOT NULL,
+  version    INTEGER NOT NULL,
+  valid_from INTEGER NOT NULL,
+  valid_to   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX taken_link ON taken (link);
+
+-- An event that happened again.
+CREATE TABLE occurrence (
+  number      INTEGER PRIMARY KEY,
+  event       INTEGER NOT NULL,    -- entity.number
+  occurred_at INTEGER NOT NULL,
+  tx          INTEGER NOT NULL,
+  operation   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX occurrence_event ON occurrence (event, tx);
+
+-- What came and went in one transaction, so that no row of `period` or `link_period` shows it: an operation removed an entity's time (`removed`), changed its
+-- content over a time (`changed`; is_certain 0: an older release did not note whether the content differs), recorded a version (`told`) or a link (`linked`).
+CREATE TABLE removed (entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
+CREATE TABLE changed (entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL, is_certain INTEGER NOT NULL) STRICT;
+CREATE TABLE told (entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, version INTEGER NOT NULL) STRICT;
+CREATE TABLE linked (link INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
+CREATE INDEX removed_entity ON removed (entity);
+CREATE INDEX changed_entity ON changed (entity);
+CREATE INDEX told_entity ON told (entity);
+CREATE INDEX linked_link ON linked (link);
+
+-- Entities whose contents were evicted or erased: nothing of them holds at any coordinate.
+CREATE TABLE forgotten (
+  entity    INTEGER PRIMARY KEY,
+  word      TEXT NOT NULL,         -- evicted or erased
+  operation INTEGER NOT NULL
+) STRICT;
+
+-- Transactions that were taken back (`undo`), each with the operation that did so.
+CREATE TABLE undone (tx INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
+CREATE INDEX undone_tx ON undone (tx);
+
+-- Kinds of link that this store has defined or promoted, and its settings, as JSON, in the order in which they were recorded.
+CREATE TABLE defined (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, kind TEXT NOT NULL) STRICT;
+CREATE TABLE setting (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL) STRICT;
+CREATE INDEX setting_name ON setting (name, number);
+
+-- How an entity stands where none of its periods holds, or though one does (an event that was superseded): superseded, ended or retracted. Where there is
+-- no row, it has not begun (not_yet).
+CREATE TABLE absence (
+  entity     INTEGER NOT NULL,
+  valid_from INTEGER NOT NULL,
+  tx_from    INTEGER NOT NULL,
+  valid_to   INTEGER NOT NULL,
+  tx_to      INTEGER NOT NULL,
+  standing   TEXT NOT NULL,
+  PRIMARY KEY (entity, valid_from, tx_from)
+) STRICT, WITHOUT ROWID;
+
+-- Where an entity stands and is shaky: something that it rests on was invalidated, and nobody has looked at it since.
+CREATE TABLE shaky (
+  entity     INTEGER NOT NULL,
+  valid_from INTEGER NOT NULL,
+  tx_from    INTEGER NOT NULL,
+  valid_to   INTEGER NOT NULL,
+  tx_to      INTEGER NOT NULL,
+  PRIMARY KEY (entity, valid_from, tx_from)
+) STRICT, WITHOUT ROWID;
+
 -- The same to be read by people and by SQLite's JSON functions, which take text.
 CREATE VIEW transactions AS
 SELECT number, strftime('%Y-%m-%dT%H:%M:%fZ', tx / 1000000.0, 'unixepoch') AS recorded_at, part, CAST(head AS TEXT) AS head FROM chain;

@@ -16,7 +16,7 @@ from hypothesis import settings
 
 import graphstore
 from graphstore import GraphStore, events
-from tests.support import doors
+from tests.support import doors, standing_rows
 from tests.support.wire import Wire
 
 if TYPE_CHECKING:
@@ -127,6 +127,9 @@ def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
     doors.check(request)
     with graphstore.open(home(request) or ":memory:", clock=clock) as opened, doors.reached(opened) as given:
         yield given
+        if IN_A_FOLDER and not opened._trunk._core.closed:
+            _, differing = standing_rows.compare(opened)
+            assert not differing
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ BY_HAND: dict[str, tuple[Callable[..., None], str]] = {
     "project": (copy_commands.project, FILES),
     "verify": (file_commands.verify, FILES),
     "compact": (file_commands.compact, FILES),
+    "rebuild": (file_commands.rebuild, FILES),
     "demo": (file_commands.demo, FILES),
     "serve": (serve_commands.serve, SERVE),
     "page": (serve_commands.page, SERVE),

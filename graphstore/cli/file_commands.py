@@ -254,6 +254,16 @@ def compact(store: Store, as_json: Json = False) -> None:
     answer(done._asdict(), as_json, words)
 
 
+def rebuild(store: Store, as_json: Json = False) -> None:
+    """Make the rows of the ledger anew from its chain, and the graph tables with them. Only copies are made: nothing that was recorded changes."""
+    with progress_bar(f"making the rows of {common.shown(store)} anew"), open_store(store) as opened:
+        opened.rebuild()
+        transactions = opened.stats()["transactions"]
+    answer(
+        {"transactions": transactions}, as_json, f"the rows of {transactions} transactions were made anew."
+    )
+
+
 def session_stats(
     file: Annotated[
         Path,

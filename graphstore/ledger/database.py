@@ -297,6 +297,12 @@ class Database:
         except sqlite3.Error as error:
             raise self._not_opened(error) from error
 
+    def uri(self) -> str:
+        """The URI of the file for another connection of this process that only reads."""
+        if self._copy is not None:
+            return f"{(Path(self._copy.name) / NAME).as_uri()}?mode=ro"
+        return f"{Path(self._real).as_uri()}?mode=ro{'' if self._still is None else '&immutable=1'}"
+
     def _forked_in_use(self) -> EngineError:
         return EngineError(
             f"{self.file} was in use in another thread, or in a transaction, when this process was forked, so it cannot be opened here. "

@@ -24,8 +24,12 @@ from graphstore.core.journal.line import FORGOTTEN, GENESIS, digest_of, dumps, r
 from graphstore.core.journal.positions import NOWHERE, Line, Place, Position
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger.checking import differences, write_rows
 from graphstore.ledger.database import Database
-from graphstore.values.period import Instant, instant, iso
+from graphstore.ledger.rows import RowWriter, clear
+from graphstore.ledger.standings import StandingWriter
+from graphstore.values.period import BEGINNING, Instant, instant, iso
+
 
 _KEPT, _LONG = 65_536, 4_096  # so many bodies are kept in memory, none of more bytes
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
@@ -33,6 +37,7 @@ _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 
 _FINISH_EVERY = 1.0  # seconds between two attempts to finish a removal
 _PAGE = 1_000  # rows of the chain that are fetched at once
+_BEFORE_APPENDING, _TAKE_BACK = "SAVEPOINT appended", "ROLLBACK TO appended"
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
 _LAST = "SELECT number, digest, first_body + bodies FROM chain ORDER BY number DESC LIMIT 1"
@@ -80,6 +85,7 @@ class Ledger:
         ] = {}  # bodies by number: other threads of this process may read them already
         self._state: State = (Position(0, 0), GENESIS, None, 0)
         self._kept: State = self._state  # the last that is committed
+        self._tx_of_kept: tuple[int, Instant] = (0, BEGINNING)
         self._next_body = 1
         self._number: Ticket = 0
         self._synced: Ticket = 0
@@ -116,6 +122,15 @@ class Ledger:
     def digest(self) -> str:
         """The digest of the last row, which identifies the state of the ledger."""
         return self._state[1]
+
+    @property
+    def committed_tx(self) -> Instant:
+        """The tx of the last transaction that is committed, as far as this process has read or written."""
+        number = self._kept[0].offset
+        if self._tx_of_kept[0] != number:
+            rows = self.database.rows("SELECT tx FROM chain WHERE number = ?", (number,))
+            self._tx_of_kept = number, rows[0][0] if rows else BEGINNING
+        return self._tx_of_kept[1]
 
     @property
     def durable(self) -> Ticket:
@@ -386,6 +401,14 @@ class Ledger:
                             number,
                             f"{self.path} line {number}: the content of body {body} does not match its hash.",
                         )
+        for difference in differences(self.database.uri()):
+            yield 0, f"{self.path}: {difference}. `graphstore rebuild` makes the rows anew from the chain."
+
+    def rebuild_rows(self) -> None:
+        """Make all rows anew from the chain, in one SQL transaction. Raises EngineError when the disk refuses: they are then as they were."""
+        with self.database.transaction() as connection:
+            clear(connection)
+            write_rows(connection)
 
     def _forget_bodies(self) -> None:
         self._blocks.clear()
@@ -469,6 +492,8 @@ class Ledger:
         number, digest, placed = before[0].offset, before[1], []
         try:
             self.database.ensure_begun()
+            self.database.writer.execute(_BEFORE_APPENDING)
+            standings = StandingWriter(self.database.writer)
             for part, (head, bodies) in enumerate(lines):
                 if part < len(lines) - 1:
                     head["more"] = True
@@ -477,13 +502,13 @@ class Ledger:
                 raw = dumps(head)
                 digest = digest_of(raw)
                 number += 1
-                first = self._insert(number, instant(head["tx"]), part, raw, digest, bodies)
+                first = self._insert(number, part, head, raw, digest, bodies, standings)
                 self._uncommitted.update(enumerate(bodies, first))
                 placed.append([((first + at) << BLOCK, len(body)) for at, body in enumerate(bodies)])
         except sqlite3.Error as error:
             self._next_body = next_body
             if self.database.writer.in_transaction:
-                self._remove_after(before)
+                self._take_back()
             elif self._grouping:
                 self.failed = f"cannot write {self.path}: {error}."
             raise self._not_written(error) from error
@@ -500,12 +525,21 @@ class Ledger:
             outcome="not kept",
         )
 
-    def _insert(self, number: int, tx: int, part: int, raw: bytes, digest: str, bodies: list[bytes]) -> int:
+    def _insert(
+        self,
+        number: int,
+        part: int,
+        head: dict[str, Any],
+        raw: bytes,
+        digest: str,
+        bodies: list[bytes],
+        standings: StandingWriter,
+    ) -> int:
         writer, first = self.database.writer, self._next_body
         if self._bytes is not None:
             self._bytes += len(raw) + sum(map(len, bodies))
-        more = b'"more":true' in raw and bool(orjson.loads(raw).get("more"))
-        writer.execute(_ADD, (number, tx, part, more, first, len(bodies), digest, raw))
+        more = bool(head.get("more"))
+        writer.execute(_ADD, (number, instant(head["tx"]), part, more, first, len(bodies), digest, raw))
         writer.executemany(
             _ADD_BODY,
             [
@@ -514,6 +548,11 @@ class Ledger:
             ],
         )
         self._next_body = first + len(bodies)
+        rows = RowWriter(writer, head, first)
+        rows.write()
+        standings.note(head, rows.first_operation)
+        if not more:
+            standings.write(instant(head["tx"]))
         return first
 
     def append_verbatim(self, lines: Iterable[Verbatim]) -> int:
@@ -527,26 +566,26 @@ class Ledger:
         self._next_body = next_body
         begun, count = None, 0
         part = 0
+        standings = StandingWriter(self.database.writer)
         for raw, digest, bodies in lines:
-            tx = instant(orjson.loads(raw)["tx"])
-            part = part + 1 if tx == begun else 0
-            begun = tx
+            head = orjson.loads(raw)
+            part = part + 1 if head["tx"] == begun else 0
+            begun = head["tx"]
             number, count = number + 1, count + 1
-            self._insert(number, tx, part, raw, digest, bodies)
+            self._insert(number, part, head, raw, digest, bodies, standings)
         return count
 
-    def _remove_after(self, state: State) -> None:
+    def _take_back(self) -> None:
         self._bytes = None
         self._forget_bodies()
         writer = self.database.writer
-        writer.execute("DELETE FROM chain WHERE number > ?", (state[0].offset,))
+        writer.execute(_TAKE_BACK)
         last = writer.execute(_LAST).fetchone()
         self._next_body = last[2] if last else 1
-        writer.execute("DELETE FROM body WHERE number >= ?", (self._next_body,))
 
     def rewind(self, state: State) -> None:
         """Take away what was appended last and never committed."""
-        self._remove_after(state)
+        self._take_back()
         self._state = (*state[:3], self._number)
 
     # ------------------------------------------------------------------ committing
@@ -772,6 +811,7 @@ class Ledger:
             number, _, next_body = connection.execute(_LAST).fetchone()
             connection.execute("DELETE FROM chain")
             connection.execute("DELETE FROM body")
+            clear(connection)
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'rewritten'")
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
             complete = ((dumps(head), bodies) for lines in transactions for head, bodies in lines)

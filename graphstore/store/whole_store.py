@@ -194,9 +194,10 @@ class WholeStore(Writer):
         )
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Make the graph tables anew from the journal's index."""
-        with self._core.graphs.turn(self._core.lock), self._core.lock:
+        """Make the rows of the ledger anew from its chain, and the graph tables from the index."""
+        with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             self._current()
+            self._place.rebuild_rows(self._core.journal)
             self._core.graphs.rebuild(progress)
 
     def changes(self, since: TimeLike | None = None, until: TimeLike | None = None) -> list[Change]:

@@ -10,9 +10,14 @@ from typing import Any
 import orjson
 
 
+def connected(store: Path) -> closing[sqlite3.Connection]:
+    """A connection that reads the ledger of a store's folder, closed at the end of the block."""
+    return closing(sqlite3.connect(f"file:{store / 'ledger.db'}?mode=ro", uri=True))
+
+
 def rows(store: Path, statement: str) -> list[tuple[Any, ...]]:
     """The rows that a statement gives of the ledger of a store's folder."""
-    with closing(sqlite3.connect(f"file:{store / 'ledger.db'}?mode=ro", uri=True)) as connection:
+    with connected(store) as connection:
         return connection.execute(statement).fetchall()
 
 

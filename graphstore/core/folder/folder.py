@@ -147,6 +147,9 @@ class Folder:
         """What is wrong with the journal elsewhere than in the files."""
         return []
 
+    def rebuild_rows(self, journal: Seam) -> None:
+        """Make what is derived from the journal anew, where anything is."""
+
     def hurry(self, journal: Seam) -> None:
         """Do not wait for other writers for long from here on: the store is being closed."""
 

@@ -29,6 +29,7 @@ from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.shaky_rows import ShakyRows
 from graphstore.ledger.upgrade import OLD, remove_old
 from graphstore.ledger.write_lock import try_lock
 from graphstore.values.models import Problem
@@ -126,6 +127,7 @@ class LedgerFolder(Folder):
         index = _read_again(journal, lambda: super(LedgerFolder, self).load(journal, notify))
         if copied:
             journal.database.record_file()
+        index._shaken = ShakyRows(journal)
         if not self.read_only:
             journal.finish_removal()
             self._tell_of_bytes(journal)
@@ -134,7 +136,10 @@ class LedgerFolder(Folder):
     def replay(self, journal: Seam, upto: int | None = None) -> tuple[Index, int]:
         """Make the index from the ledger alone; from its first `upto` transactions only."""
         assert isinstance(journal, Ledger)
-        return _read_again(journal, lambda: super(LedgerFolder, self).replay(journal, upto))
+        index, count = _read_again(journal, lambda: super(LedgerFolder, self).replay(journal, upto))
+        if upto is None:
+            index._shaken = ShakyRows(journal)
+        return index, count
 
     def _tell_of_bytes(self, journal: Ledger) -> None:
         """Note that bytes of what was removed are still in the files."""
@@ -238,6 +243,12 @@ class LedgerFolder(Folder):
                 ]
         except EngineError as error:
             return [Problem(file=str(self.file), line=None, message=str(error))]
+
+    def rebuild_rows(self, journal: Seam) -> None:
+        """Make the rows of the ledger anew from its chain."""
+        assert isinstance(journal, Ledger)
+        if not self.read_only:
+            journal.rebuild_rows()
 
     def _mend(self) -> None:
         """SQLite mends its file when it is opened."""

@@ -127,14 +127,14 @@ class Shaken:
 
     def look(self, ent: int) -> None:
         """Keep the spans of a thing. Not beside an open transaction."""
-        self._follow()
+        self.follow()
         if not self._index.pending and not self._is_kept(ent):
             self._make(ent)
 
     def fill(self, since: Mark) -> None:
         """Keep the spans of things that were described or linked since. Not beside an open transaction."""
         index = self._index
-        self._follow()
+        self.follow()
         if index.pending:
             return
         links = set(index.k_link[since.link_rows :])
@@ -153,7 +153,7 @@ class Shaken:
     def complete(self) -> Saved:
         """All that is kept, as it is saved; and first some of what is not."""
         index = self._index
-        self._follow()
+        self.follow()
         self._fill(range(len(index.names)))
         starts, numbers = array("I", [0]), array("q")
         for ent in range(len(index.names)):
@@ -193,7 +193,7 @@ class Shaken:
 
     # ------------------------------------------------------------------ what a write changes
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Drop what the commits since may have changed."""
         index, mark = self._index, self._mark
         stamp = (index.transactions, index.last_tx)
@@ -596,7 +596,7 @@ def look(index: Index, raw: Raw, ent: int) -> Shaken:
 
 def follow(index: Index, raw: Raw) -> None:
     """Drop the spans that commits since may have changed, so that those of all else answer for now. The store's lock is held."""
-    _kept_by(index, raw)._follow()
+    _kept_by(index, raw).follow()
 
 
 def fill(index: Index, raw: Raw, since: Mark) -> None:

@@ -1,0 +1,81 @@
+"""Compares the rows of a ledger with its chain: what they say is worked out from the chain once more."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+import orjson
+
+from graphstore.ledger.rows import TABLES, RowWriter
+from graphstore.ledger.standings import StandingWriter
+from graphstore.values.period import instant
+
+_MOST = 20  # differences of one table that are told one by one
+_CHAIN = "SELECT number, first_body, head FROM chain WHERE number > ? ORDER BY number LIMIT 1000"
+_NAMES = {
+    "entity": "entity",
+    "event": "entity",
+    "source": "entity",
+    "link": "link",
+}  # columns, and the table that has the id
+
+
+def write_rows(connection: sqlite3.Connection) -> None:
+    """Write all rows of the chain into tables that are empty."""
+    standings = StandingWriter(connection)
+    at = 0
+    while lines := connection.execute(_CHAIN, (at,)).fetchall():
+        for number, first_body, raw in lines:
+            at, head = number, orjson.loads(raw)
+            rows = RowWriter(connection, head, first_body)
+            rows.write()
+            standings.note(head, rows.first_operation)
+            if not head.get("more"):
+                standings.write(instant(head["tx"]))
+
+
+def differences(ledger: str) -> Iterator[str]:
+    """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says. Other processes may write meanwhile: one moment is compared."""
+    with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:  # a temporary database
+        connection.execute("ATTACH ? AS ledger", (ledger,))
+        connection.execute("BEGIN")
+        for table in TABLES:
+            for (statement,) in connection.execute(
+                "SELECT sql FROM ledger.sqlite_master WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
+                (table,),
+            ).fetchall():
+                connection.execute(statement)
+        write_rows(connection)
+        for table in TABLES:
+            yield from _differing(connection, table)
+
+
+def _differing(connection: sqlite3.Connection, table: str) -> Iterator[str]:
+    """Tell the rows of one table that are in the ledger alone, and those that are missing there."""
+    for first, second, word in (
+        ("ledger", "main", "has a row that the chain does not say"),
+        ("main", "ledger", "lacks a row that the chain says"),
+    ):
+        found = connection.execute(f"SELECT * FROM {first}.{table} EXCEPT SELECT * FROM {second}.{table}")
+        columns = [column[0] for column in found.description]
+        rows = found.fetchall()
+        for row in rows[:_MOST]:
+            values = ", ".join(f"{name} {value!r}" for name, value in _named(connection, columns, row))
+            yield f"the table {table} {word}: {values}"
+        if len(rows) > _MOST:
+            yield f"the table {table} {word}: {len(rows) - _MOST} more rows"
+
+
+def _named(
+    connection: sqlite3.Connection, columns: Iterable[str], row: Iterable[Any]
+) -> Iterator[tuple[str, Any]]:
+    """The values of a row by column, with ids in place of numbers."""
+    for column, value in zip(columns, row, strict=True):
+        table = _NAMES.get(column)
+        if table is not None and isinstance(value, int):
+            ids = connection.execute(f"SELECT id FROM main.{table} WHERE number = ?", (value,)).fetchone()
+            value = value if ids is None else ids[0]
+        yield column, value

@@ -1,0 +1,307 @@
+"""Writes the rows of the ledger: the chain of the trunk arranged for reading (`sql/schema.sql`), from the heads alone.
+
+A head states what a transaction changed: what it opened, what it closed, by which operation. Numbers of rows count from 0 in the order of the heads, so the rows
+that a head closes are named by number.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphstore.core.index.columns import DESCRIBING, UNDO
+from graphstore.core.journal.line import FORGETTING, dumps
+from graphstore.values.period import OPEN, Instant, instant, recorded
+
+Head = dict[str, Any]
+
+TABLES = (
+    "operation",
+    "entity",
+    "version",
+    "period",
+    "link",
+    "claim",
+    "link_period",
+    "taken",
+    "occurrence",
+    "removed",
+    "changed",
+    "told",
+    "linked",
+    "forgotten",
+    "undone",
+    "defined",
+    "setting",
+    "absence",
+    "shaky",
+)
+"""The tables of rows. All are made of the chain alone."""
+
+_VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
+_CLAIM = "SELECT number FROM claim WHERE link = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
+
+
+def clear(connection: sqlite3.Connection) -> None:
+    """Remove all rows."""
+    for table in TABLES:
+        connection.execute(f"DELETE FROM {table}")
+
+
+class RowWriter:
+    """Writes the rows of one line of the chain. `first_body` is the number of the first body of that line."""
+
+    def __init__(self, connection: sqlite3.Connection, head: Head, first_body: int) -> None:
+        self._connection = connection
+        self._head = head
+        self._first_body = first_body
+        self._tx: Instant = instant(head["tx"])
+        self.first_operation = self._next("operation")
+        self._entities: dict[str, int] = {}
+        self._links: dict[str, int] = {}
+        self._versions: dict[tuple[int, int], int] = {}
+        self._claims: dict[tuple[int, int], int] = {}
+
+    def write(self) -> None:
+        """Write the rows."""
+        head = self._head
+        if head.get("branch") is not None:
+            return
+        self._operations(head.get("ops", ()))
+        if "entities" in head:
+            self._add_entities(head["entities"])
+        if "versions" in head:
+            self._add_versions(head["versions"])
+        self._close("period", head.get("closed", ()))
+        if "rows" in head:
+            self._open_periods(head["rows"])
+        self._add_unseen(head)
+        self._add_settings(head.get("settings", ()))
+        if "kinds" in head:
+            self._add_kinds(head["kinds"])
+        if "links" in head:
+            self._add_links(head["links"])
+        if "claims" in head:
+            self._add_claims(head["claims"])
+        self._close("link_period", head.get("link_closed", ()))
+        if "link_rows" in head:
+            self._open_link_periods(head["link_rows"])
+        self._add_unseen_of_links(head)
+
+    # ------------------------------------------------------------------ numbers
+
+    def _next(self, table: str) -> int:
+        """The number of the next row of a table."""
+        last = self._connection.execute(f"SELECT max(number) FROM {table}").fetchone()[0]
+        return 0 if last is None else int(last) + 1
+
+    def _body(self, at: int | None) -> int | None:
+        return None if at is None else self._first_body + at
+
+    def _operation(self, at: int) -> int:
+        return self.first_operation + at
+
+    def _entity(self, id: str) -> int:
+        return self._found(self._entities, id, "SELECT number FROM entity WHERE id = ?", (id,))
+
+    def _link(self, id: str) -> int:
+        return self._found(self._links, id, "SELECT number FROM link WHERE id = ?", (id,))
+
+    def _version(self, entity: int, ordinal: int) -> int:
+        return self._found(self._versions, (entity, ordinal), _VERSION, (entity, ordinal))
+
+    def _claim(self, link: int, ordinal: int) -> int:
+        return self._found(self._claims, (link, ordinal), _CLAIM, (link, ordinal))
+
+    def _found(self, known: dict[Any, int], key: Any, statement: str, values: Sequence[Any]) -> int:
+        number = known.get(key)
+        if number is None:
+            number = known[key] = int(self._connection.execute(statement, values).fetchone()[0])
+        return number
+
+    def _insert(self, table: str, rows: list[tuple[Any, ...]]) -> None:
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+
+    # ------------------------------------------------------------------ things
+
+    def _operations(self, operations: Sequence[Sequence[Any]]) -> None:
+        author, why = self._head.get("author"), self._head.get("why")
+        rows = []
+        for number, (verb, subject, *more) in enumerate(operations, self.first_operation):
+            body = more[0] if more else why
+            by = more[1] if len(more) > 1 else author
+            rows.append((number, self._tx, verb, subject, by, self._body(body)))
+        self._insert("operation", rows)
+        for number, _, verb, subject, *_ in rows:
+            if verb == UNDO:
+                self._connection.execute("INSERT INTO undone VALUES (?, ?)", (instant(subject), number))
+            elif verb in FORGETTING and subject:
+                self._forget(subject, FORGETTING[verb], number)
+
+    def _forget(self, id: str, word: str, operation: int) -> None:
+        """Note that an entity was forgotten; what only a branch knows has no row here."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO forgotten SELECT number, ?, ? FROM entity WHERE id = ?",
+            (word, operation, id),
+        )
+
+    def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
+        rows = []
+        for number, (id, kind, *slot) in enumerate(things, self._next("entity")):
+            key, scope = slot or (None, "")  # an event has its id and its type alone
+            rows.append((number, id, not slot, kind, key, scope, self._tx))
+            self._entities[id] = number
+        self._insert("entity", rows)
+
+    def _add_versions(self, versions: Iterable[Sequence[Any]]) -> None:
+        rows = []
+        for number, (id, ordinal, body) in enumerate(versions, self._next("version")):
+            entity = self._entity(id)
+            rows.append((number, entity, ordinal, self._body(body), None))
+            self._versions[entity, ordinal] = number
+        self._insert("version", rows)
+
+    def _close(self, table: str, closed: Iterable[Sequence[int]]) -> None:
+        self._connection.executemany(
+            f"UPDATE {table} SET tx_to = ?, closed_by = ? WHERE number = ?",
+            [(self._tx, self._operation(by), number) for number, by in closed],
+        )
+
+    def _open_periods(self, periods: Iterable[Sequence[Any]]) -> None:
+        rows, described = [], []
+        for number, (id, ordinal, start, stop, by) in enumerate(periods, self._next("period")):
+            entity = self._entity(id)
+            version = self._version(entity, ordinal)
+            rows.append((number, entity, version, *self._period(start, stop), *self._opened(by)))
+            described.append((self._operation(by), version))
+        self._insert("period", rows)
+        if "turns" not in self._head:
+            self._note_descriptions(rows)
+        self._set_operation("version", described)
+
+    def _note_descriptions(self, rows: list[tuple[Any, ...]]) -> None:
+        """Note the periods of new descriptions where a head of an older release does not say whether they changed the content."""
+        verbs = [operation[0] for operation in self._head.get("ops", ())]
+        seen = set()
+        for _, entity, version, start, stop, _, _, by, _ in rows:
+            is_first = version not in seen and not self._is_recorded(version)
+            seen.add(version)
+            if is_first and verbs[by - self.first_operation] in DESCRIBING:
+                self._insert("changed", [(entity, start, stop, by, 0)])
+
+    def _is_recorded(self, version: int) -> bool:
+        found = self._connection.execute("SELECT operation FROM version WHERE number = ?", (version,))
+        return found.fetchone()[0] is not None
+
+    def _set_operation(self, table: str, rows: Iterable[tuple[int, int]]) -> None:
+        """Note which operation recorded a version or claim first."""
+        self._connection.executemany(
+            f"UPDATE {table} SET operation = ? WHERE number = ? AND operation IS NULL", rows
+        )
+
+    def _period(self, start: str, stop: str | None) -> tuple[Instant, Instant]:
+        return recorded(start), OPEN if stop is None else recorded(stop)
+
+    def _opened(self, by: int) -> tuple[Instant, Instant, int, None]:
+        return self._tx, OPEN, self._operation(by), None
+
+    def _add_unseen(self, head: Head) -> None:
+        """What no period shows: occurrences, first descriptions, and what came and went in this transaction."""
+        if "seen" in head:
+            first = self._next("occurrence")
+            rows = [
+                (number, self._entity(id), recorded(at), self._tx, self._operation(by))
+                for number, (id, at, by) in enumerate(head["seen"], first)
+            ]
+            self._insert("occurrence", rows)
+        for id, ordinal, by in head.get("told", ()):
+            self._connection.execute(
+                "UPDATE version SET operation = ? WHERE number = ?",
+                (self._operation(by), self._version(self._entity(id), ordinal)),
+            )
+        for id, ordinal, body, start, stop, by in head.get("said", ()):
+            entity = self._entity(id)
+            version = self._version(entity, ordinal) if body is None else self._unstored(entity, body, by)
+            self._insert("told", [(entity, *self._period(start, stop), version)])
+        for table, name, certain in (("changed", "turns", (1,)), ("removed", "gaps", ())):
+            rows = [
+                (self._entity(id), *self._period(start, stop), self._operation(by), *certain)
+                for id, start, stop, by in head.get(name, ())
+            ]
+            self._insert(table, rows)
+
+    def _unstored(self, entity: int, body: int, by: int) -> int:
+        """Add a version that was recorded, and of which nothing was believed after its transaction."""
+        number = self._next("version")
+        self._insert("version", [(number, entity, 0, self._body(body), self._operation(by))])
+        return number
+
+    def _add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
+        first = self._next("setting") if settings else 0
+        pairs = [(name, value) for setting in settings for name, value in setting.items()]
+        rows = [
+            (number, self._tx, name, dumps(value).decode())
+            for number, (name, value) in enumerate(pairs, first)
+        ]
+        self._insert("setting", rows)
+
+    def _add_kinds(self, kinds: Iterable[dict[str, Any]]) -> None:
+        rows = [
+            (number, self._tx, dumps(kind).decode())
+            for number, kind in enumerate(kinds, self._next("defined"))
+        ]
+        self._insert("defined", rows)
+
+    # ------------------------------------------------------------------ links
+
+    def _add_links(self, links: Iterable[Sequence[Any]]) -> None:
+        rows = []
+        for number, (id, source, kind, target) in enumerate(links, self._next("link")):
+            rows.append((number, id, kind, self._entity(source), self._entity(target)))
+            self._links[id] = number
+        self._insert("link", rows)
+
+    def _add_claims(self, claims: Iterable[Sequence[Any]]) -> None:
+        rows = []
+        for number, (id, ordinal, strength, inferred, by, body) in enumerate(claims, self._next("claim")):
+            link = self._link(id)
+            rows.append((number, link, ordinal, strength or None, int(inferred), by, self._body(body), None))
+            self._claims[link, ordinal] = number
+        self._insert("claim", rows)
+
+    def _open_link_periods(self, periods: Iterable[Sequence[Any]]) -> None:
+        rows, described = [], []
+        for number, (id, ordinal, start, stop, by) in enumerate(periods, self._next("link_period")):
+            link = self._link(id)
+            claim = self._claim(link, ordinal)
+            rows.append((number, link, claim, *self._period(start, stop), *self._opened(by)))
+            described.append((self._operation(by), claim))
+        self._insert("link_period", rows)
+        self._set_operation("claim", described)
+
+    def _add_unseen_of_links(self, head: Head) -> None:
+        """What no period of a link shows: who recorded it first, what came and went, and what a supersession took."""
+        for id, ordinal, by in head.get("link_told", ()):
+            self._connection.execute(
+                "UPDATE claim SET operation = ? WHERE number = ?",
+                (self._operation(by), self._claim(self._link(id), ordinal)),
+            )
+        rows = [
+            (self._link(id), *self._period(start, stop), self._operation(by))
+            for id, start, stop, by in head.get("linked", ())
+        ]
+        self._insert("linked", rows)
+        for id, pieces in head.get("took", {}).items():
+            link = self._link(id)
+            [(target,)] = self._connection.execute("SELECT target FROM link WHERE number = ?", (link,))
+            self._connection.execute("DELETE FROM taken WHERE link = ?", (link,))
+            self._insert(
+                "taken",
+                [
+                    (link, self._version(target, ordinal), *self._period(start, stop))
+                    for ordinal, start, stop in pieces
+                ],
+            )

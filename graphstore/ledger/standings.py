@@ -1,0 +1,940 @@
+"""Writes how entities stand as rows: `absence` and `shaky` of `sql/schema.sql`.
+
+At the end of each transaction the standings are worked out for now, over all valid time, of whatever the transaction may have changed. Where they
+differ from the rows that are open, those are closed at the transaction's tx and others are opened. So the rows are exact at every coordinate.
+
+A thing that stands is shaky where a way of links, each saying that one rests on the other, leads from it to something that has fallen, and nothing on that way was
+looked at since. What came before what is a matter of operations, whose numbers rise. Falls are followed upwards, from what fell to what rests on it: the
+latest first, so that most things are visited once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import orjson
+
+from graphstore.core.index.columns import DESCRIBING, RESTS, RETRACTING, UNDO, UPHOLDING
+from graphstore.core.index.index import OF_EVENTS
+from graphstore.core.journal.line import FORGETTING
+from graphstore.values.fingerprints import CONFIRMATION
+from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, instant, overlap, without_all
+
+Head = dict[str, Any]
+Rows = list[tuple[Any, ...]]
+NOW: Instant = OPEN - 1
+_LINKS_FROM = (
+    "SELECT l.target, p.valid_from, p.valid_to, l.number, l.kind FROM link l CROSS JOIN link_period p "
+    "WHERE l.source = ? AND p.link = l.number AND p.closed_by IS NULL"
+)
+_LINKS_TO = (
+    "SELECT l.source, p.valid_from, p.valid_to, l.number, l.kind FROM link l CROSS JOIN link_period p "
+    "WHERE l.target = ? AND p.link = l.number AND p.closed_by IS NULL"
+)
+_ADDING = frozenset({"revise", "amend", "retract", "correct"})
+"""Verbs that end nothing that shook: what they close falls anew, later, and so that at least as many links pass it on."""
+_REPLACING = ("supersedes", "corrects")
+_RETRACTED_SOMEWHERE = -1  # in place of an operation: the retraction that overlaps the link decides
+
+
+class Fall(NamedTuple):
+    """What became of an entity: by which operation, and the word for it."""
+
+    operation: int
+    word: str
+
+
+class FallenPart(NamedTuple):
+    """What became of an entity over a part of valid time. Several: its revisions, or a first fall that counts only where a link overlaps it."""
+
+    start: Instant
+    stop: Instant
+    falls: list[Fall]
+
+
+class Row(NamedTuple):
+    """A row of `period`."""
+
+    number: int
+    version: int
+    start: Instant
+    stop: Instant
+    tx_from: Instant
+    tx_to: Instant
+    opened_by: int
+    closed_by: int | None
+
+
+class LinkRow(NamedTuple):
+    """A row of `link_period`, with the operation that recorded its claim first."""
+
+    link: int
+    start: Instant
+    stop: Instant
+    tx_from: Instant
+    tx_to: Instant
+    recorded_by: int
+
+
+class Ground(NamedTuple):
+    """One thing rests on another over a period, by a link believed now; `counts`: the falls of the other that count."""
+
+    other: int
+    start: Instant
+    stop: Instant
+    link: int
+    counts: frozenset[str]
+
+
+class Entity(NamedTuple):
+    """A row of `entity`."""
+
+    number: int
+    id: str
+    is_event: bool
+    tx_from: Instant
+
+
+class Touched(NamedTuple):
+    """What transactions changed: entities of which the time, the content or the life changed, and entities of which a link, or when they were looked at last, did."""
+
+    fallen: set[int]
+    itself: set[int]
+
+    def add(self, other: Touched) -> None:
+        """Add what another transaction changed."""
+        self.fallen.update(other.fallen)
+        self.itself.update(other.itself)
+
+
+class Facts:
+    """What the rows say now of entities and links, read once each."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._entities: dict[int, Entity] = {}
+        self._rows: dict[int, list[Row]] = {}
+        self._operations: dict[int, tuple[Instant, str, str]] = {}
+        self._link_rows: dict[int, list[LinkRow]] = {}
+        self._replaced: dict[int, set[int]] = {}
+        self._falls: dict[int, list[FallenPart]] = {}
+        self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
+        self._dependants: dict[int, list[Ground]] = {}
+        self._grounds: dict[int, list[Ground]] = {}
+        self._may_have_fallen: dict[int, bool] = {}
+        self._superseding: dict[int, list[int]] = {}
+        [(self._any_undone, self._any_kinds)] = self._all(
+            "SELECT EXISTS (SELECT 1 FROM undone), EXISTS (SELECT 1 FROM defined)"
+        )
+        self.resting: Mapping[str, frozenset[str]] = self._kinds() if self._any_kinds else RESTS
+
+    def _all(self, statement: str, values: tuple[Any, ...] = ()) -> Rows:
+        return self._connection.execute(statement, values).fetchall()
+
+    def _kinds(self) -> dict[str, frozenset[str]]:
+        """The kinds by which one end rests on the other, those of this store too."""
+        found = dict(RESTS)
+        for (text,) in self._all("SELECT kind FROM defined ORDER BY number"):
+            kind = orjson.loads(text)
+            if kind.get("rests"):
+                found[kind["name"]] = frozenset(kind["rests"])
+        return found
+
+    # ------------------------------------------------------------------ rows
+
+    def entity(self, number: int) -> Entity:
+        """The row of an entity."""
+        found = self._entities.get(number)
+        if found is None:
+            [(id, is_event, tx)] = self._all(
+                "SELECT id, is_event, tx_from FROM entity WHERE number = ?", (number,)
+            )
+            found = self._entities[number] = Entity(number, id, bool(is_event), tx)
+        return found
+
+    def rows(self, entity: int) -> list[Row]:
+        """The periods of an entity, in the order in which they were written."""
+        found = self._rows.get(entity)
+        if found is None:
+            found = self._rows[entity] = [
+                Row(*row)
+                for row in self._all(
+                    "SELECT number, version, valid_from, valid_to, tx_from, tx_to, opened_by, closed_by FROM period WHERE entity = ? ORDER BY number",
+                    (entity,),
+                )
+            ]
+        return found
+
+    def believed(self, entity: int) -> list[Row]:
+        """The periods of an entity believed now, by valid_from."""
+        return sorted((row for row in self.rows(entity) if row.closed_by is None), key=lambda row: row.start)
+
+    def operation(self, number: int) -> tuple[Instant, str, str]:
+        """The tx, verb and subject of an operation."""
+        found = self._operations.get(number)
+        if found is None:
+            found = self._operations[number] = self._all(
+                "SELECT tx, verb, subject FROM operation WHERE number = ?", (number,)
+            )[0]
+        return found
+
+    def verb(self, operation: int) -> str:
+        """The verb of an operation."""
+        return self.operation(operation)[1]
+
+    def counts(self, operation: int) -> bool:
+        """Whether the transaction of an operation is not taken back."""
+        if not self._any_undone:
+            return True
+        undos = self._all("SELECT operation FROM undone WHERE tx = ?", (self.operation(operation)[0],))
+        return not any(self.counts(undo) for (undo,) in undos)
+
+    def link_rows(self, link: int) -> list[LinkRow]:
+        """The periods of a link, in the order in which they were written."""
+        found = self._link_rows.get(link)
+        if found is None:
+            found = self._link_rows[link] = [
+                LinkRow(*row)
+                for row in self._all(
+                    "SELECT p.link, p.valid_from, p.valid_to, p.tx_from, p.tx_to, c.operation FROM link_period p CROSS JOIN claim c "
+                    "WHERE p.link = ? AND c.number = p.claim ORDER BY p.number",
+                    (link,),
+                )
+            ]
+        return found
+
+    def superseding(self, entity: int) -> list[int]:
+        """The links that ever superseded an entity."""
+        found = self._superseding.get(entity)
+        if found is None:
+            found = self._superseding[entity] = [
+                link
+                for (link,) in self._all(
+                    "SELECT number FROM link WHERE target = ? AND kind = 'supersedes' ORDER BY number",
+                    (entity,),
+                )
+            ]
+        return found
+
+    def forgotten(self, entity: int) -> tuple[str, int] | None:
+        """The word and the operation by which an entity was evicted or erased last."""
+        rows = self._all("SELECT word, operation FROM forgotten WHERE entity = ?", (entity,))
+        return rows[0] if rows else None
+
+    def removed(self, entity: int) -> list[tuple[Instant, Instant, int]]:
+        """What was taken of an entity and is in no period: start, stop, operation; in the order of the operations."""
+        return [
+            (start, stop, by)
+            for start, stop, by in self._all(
+                "SELECT valid_from, valid_to, operation FROM removed WHERE entity = ? ORDER BY rowid",
+                (entity,),
+            )
+            if self.counts(by)
+        ]
+
+    def changed(self, entity: int) -> list[tuple[Instant, Instant, int, bool]]:
+        """When the content of an entity changed: start, stop, operation, and whether that is certain; in the order of the operations."""
+        return [
+            (start, stop, by, bool(certain))
+            for start, stop, by, certain in self._all(
+                "SELECT valid_from, valid_to, operation, is_certain FROM changed WHERE entity = ? ORDER BY rowid",
+                (entity,),
+            )
+            if self.counts(by)
+        ]
+
+    def replaced_by(self, entity: int) -> set[int]:
+        """What an entity supersedes or corrects by a link believed now, over whatever time."""
+        found = self._replaced.get(entity)
+        if found is None:
+            found = self._replaced[entity] = {
+                target
+                for (target,) in self._all(
+                    "SELECT l.target FROM link l WHERE l.source = ? AND l.kind IN ('supersedes', 'corrects') "
+                    "AND EXISTS (SELECT 1 FROM link_period p WHERE p.link = l.number AND p.closed_by IS NULL)",
+                    (entity,),
+                )
+            }
+        return found
+
+    def shaky_rows(self, entity: int) -> list[Period]:
+        """Over which valid time the open rows say that an entity is shaky."""
+        return self._all(
+            "SELECT valid_from, valid_to FROM shaky WHERE entity = ? AND tx_to = ? ORDER BY valid_from",
+            (entity, OPEN),
+        )
+
+    # ------------------------------------------------------------------ what rests on what
+
+    def dependants(self, base: int) -> list[Ground]:
+        """What rests on an entity by links believed now, but for what supersedes or corrects it."""
+        found = self._dependants.get(base)
+        if found is None:
+            found = self._dependants[base] = [
+                ground
+                for ground in (*self._linked_to(base), *self._upheld_by(base))
+                if base not in self.replaced_by(ground.other)
+            ]
+        return found
+
+    def _linked_to(self, base: int) -> Iterator[Ground]:
+        for entity, start, stop, link, kind in self._all(_LINKS_TO, (base,)):
+            rests = kind in self.resting and kind not in UPHOLDING
+            if rests and (kind in OF_EVENTS or not self.entity(entity).is_event):
+                yield Ground(entity, start, stop, link, self.resting[kind])
+
+    def _upheld_by(self, base: int) -> Iterator[Ground]:
+        for entity, start, stop, link, kind in self._all(_LINKS_FROM, (base,)):
+            if kind in UPHOLDING and not self.entity(entity).is_event and not self._is_confirmation(base):
+                yield Ground(entity, start, stop, link, self.resting[kind])
+
+    def _is_confirmation(self, entity: int) -> bool:
+        return self._all(
+            "SELECT is_event = 1 AND kind = ? FROM entity WHERE number = ?", (CONFIRMATION, entity)
+        ) == [(1,)]
+
+    def grounds(self, entity: int) -> list[Ground]:
+        """What an entity rests on by links believed now."""
+        found = self._grounds.get(entity)
+        if found is None:
+            found = self._grounds[entity] = [*self._linked_from(entity), *self._upholding(entity)]
+        return found
+
+    def _linked_from(self, entity: int) -> Iterator[Ground]:
+        is_event = self.entity(entity).is_event
+        for base, start, stop, link, kind in self._all(_LINKS_FROM, (entity,)):
+            if kind in self.resting and kind not in UPHOLDING and (not is_event or kind in OF_EVENTS):
+                yield Ground(base, start, stop, link, self.resting[kind])
+
+    def _upholding(self, entity: int) -> Iterator[Ground]:
+        if self.entity(entity).is_event:
+            return
+        for base, start, stop, link, kind in self._all(_LINKS_TO, (entity,)):
+            if kind in UPHOLDING and not self._is_confirmation(base):
+                yield Ground(base, start, stop, link, self.resting[kind])
+
+    def may_have_fallen(self, entity: int) -> bool:
+        """Whether anything ever became of an entity that may count."""
+        found = self._may_have_fallen.get(entity)
+        if found is None:
+            [(found,)] = self._all(
+                "SELECT EXISTS (SELECT 1 FROM period WHERE entity = ?1 AND (valid_to < ?2 OR closed_by IS NOT NULL)) "
+                "OR EXISTS (SELECT 1 FROM changed WHERE entity = ?1) OR EXISTS (SELECT 1 FROM removed WHERE entity = ?1) "
+                "OR EXISTS (SELECT 1 FROM link WHERE target = ?1 AND kind = 'supersedes') "
+                "OR NOT EXISTS (SELECT 1 FROM period WHERE entity = ?1)",
+                (entity, OPEN),
+            )
+            self._may_have_fallen[entity] = bool(found)
+        return bool(found)
+
+    def has_dependants_before(self, entity: int, operation: int) -> bool:
+        """Whether anything rested on an entity before an operation."""
+        return any(
+            row.recorded_by < operation
+            for ground in self.dependants(entity)
+            for row in self.link_rows(ground.link)
+        )
+
+    # ------------------------------------------------------------------ how an entity stands
+
+    def last_cover(self, entity: int, valid: Instant, upto: Instant = NOW) -> Row | None:
+        """The period written last over an instant that was not taken back, believed or not."""
+        for row in reversed(self.rows(entity)):
+            if row.start <= valid < row.stop and row.tx_from <= upto and self.counts(row.opened_by):
+                return row
+        return None
+
+    def is_superseded(self, entity: int, valid: Instant, upto: Instant = NOW) -> bool:
+        """Whether a supersession of an entity holds at an instant."""
+        return any(
+            row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
+            for link in self.superseding(entity)
+            for row in self.link_rows(link)
+        )
+
+    def standing(self, entity: int, valid: Instant) -> str:
+        """How an entity that was not forgotten stands at an instant: stands, not_yet, retracted, superseded or ended."""
+        believed = self.believed(entity)
+        is_event = self.entity(entity).is_event
+        if any(row.start <= valid < row.stop for row in believed):
+            return "superseded" if is_event and self.is_superseded(entity, valid) else "stands"
+        if is_event:
+            return "not_yet" if believed else "retracted"
+        return self._absence(entity, valid, believed)
+
+    def _absence(self, entity: int, valid: Instant, believed: list[Row]) -> str:
+        if believed and valid < believed[0].start:
+            return "not_yet"
+        last = -1 if believed else self.last_removal(entity)
+        if self.is_retraction(last) or self.is_retraction(self.removal_at(entity, valid)):
+            return "retracted"
+        if self.is_superseded(entity, valid):
+            return "superseded"
+        if believed:
+            return "ended"
+        begun = [
+            row.start
+            for link in self.superseding(entity)
+            for row in self.link_rows(link)
+            if row.tx_to == OPEN
+        ]
+        if begun:
+            return "not_yet" if valid < min(begun) else "ended"
+        return "ended" if last >= 0 else "retracted"
+
+    def is_retraction(self, operation: int) -> bool:
+        """Whether an operation said that what it removed never was so."""
+        return operation >= 0 and self.verb(operation) in RETRACTING
+
+    def _removes(self, operation: int | None, entity: int, upto: Instant) -> bool:
+        """Whether an operation that closed a period of an entity took something of it away."""
+        if operation is None:
+            return False
+        tx, verb, subject = self.operation(operation)
+        if tx > upto or verb in DESCRIBING:
+            return False
+        if verb == UNDO and instant(subject) != self.entity(entity).tx_from:
+            return False
+        return self.counts(operation)
+
+    def removal_at(self, entity: int, valid: Instant) -> int:
+        """The operation that removed an instant of an entity last; -1: none did."""
+        found = -1
+        if self._any_undone:
+            undos = self._all("SELECT operation FROM undone WHERE tx = ?", (self.entity(entity).tx_from,))
+            found = max((undo for (undo,) in undos if self.counts(undo)), default=-1)
+            for row in reversed(self.rows(entity)):
+                if row.start <= valid < row.stop and self._removes(row.closed_by, entity, NOW):
+                    found = max(found, row.closed_by or 0)
+                    break
+        else:
+            cover = self.last_cover(entity, valid)
+            if cover is not None and self._removes(cover.closed_by, entity, NOW):
+                found = cover.closed_by or 0
+        gaps = (by for start, stop, by in self.removed(entity) if start <= valid < stop)
+        return max(found, max(gaps, default=-1))
+
+    def last_removal(self, entity: int, upto: Instant = NOW) -> int:
+        """The last operation that took something of an entity away; -1: none did."""
+        gaps = [by for _, _, by in self.removed(entity) if self.operation(by)[0] <= upto]
+        closing = [
+            row.closed_by
+            for row in self.rows(entity)
+            if row.closed_by is not None and self._removes(row.closed_by, entity, upto)
+        ]
+        return max((*gaps, *closing), default=-1)
+
+    def removals(self, entity: int) -> list[tuple[int, Period]]:
+        """What was taken of an entity: each operation with a period that it removed."""
+        gaps = self.removed(entity)
+        found = [(by, (start, stop)) for start, stop, by in gaps]
+        listed = {by for _, _, by in gaps}
+        pieces: dict[tuple[int, int], list[Period]] = {}
+        for row in self.rows(entity):
+            pieces.setdefault((row.opened_by, row.version), []).append((row.start, row.stop))
+        for row in self.rows(entity):
+            by = row.closed_by
+            if by is not None and by not in listed and self._removes(by, entity, NOW):
+                kept = pieces.get((by, row.version), ())
+                found += [(by, part) for part in without_all((row.start, row.stop), kept)]
+        return found
+
+    def edges(self, entity: int) -> list[Instant]:
+        """The instants at which the standing of an entity may change, and the ends of time."""
+        found = {BEGINNING, OPEN}
+        for row in self.rows(entity):
+            found.update((row.start, row.stop))
+        for start, stop, *_ in (*self.removed(entity), *self.changed(entity)):
+            found.update((start, stop))
+        for link in self.superseding(entity):
+            for one in self.link_rows(link):
+                found.update((one.start, one.stop))
+        return sorted(found)
+
+    def absences(self, entity: int) -> list[tuple[Instant, Instant, str]]:
+        """How an entity stands where it does not: superseded, ended or retracted, over which parts of valid time."""
+        found: list[tuple[Instant, Instant, str]] = []
+        for start, stop in pairwise(self.edges(entity)):
+            word = self.standing(entity, start)
+            if word in ("stands", "not_yet"):
+                continue
+            if found and found[-1][1:] == (start, word):
+                start = found.pop()[0]
+            found.append((start, stop, word))
+        return found
+
+    # ------------------------------------------------------------------ what became of an entity
+
+    def falls(self, entity: int) -> list[FallenPart]:
+        """What became of an entity, over which parts of valid time."""
+        found = self._falls.get(entity)
+        if found is None:
+            found = self._falls[entity] = list(self._all_falls(entity))
+        return found
+
+    def _all_falls(self, entity: int) -> Iterator[FallenPart]:
+        gone = self.forgotten(entity)
+        forgot = -1 if gone is None else self._forgot(entity, gone[1])
+        last: FallenPart | None = None
+        for start, stop in pairwise(self.edges(entity)):
+            if forgot >= 0:
+                falls = [Fall(forgot, FORGETTING[self.verb(forgot)])]
+            else:
+                falls = self._became(entity, start, NOW if gone is None else self._before_forgotten(entity))
+            if last is not None and last.falls == falls:
+                last = FallenPart(last.start, stop, falls)
+                continue
+            if last is not None and last.falls:
+                yield last
+            last = FallenPart(start, stop, falls)
+        if last is not None and last.falls:
+            yield last
+
+    def _stands_at(self, entity: int, valid: Instant) -> bool:
+        return any(row.start <= valid < row.stop for row in self.believed(entity))
+
+    def _forgot(self, entity: int, last: int) -> int:
+        """The operation by which an entity was forgotten and so has fallen; -1: none. The eviction of an event is no fall: it was too old to keep, and no less true."""
+        closing = {row.closed_by for row in self.rows(entity) if row.closed_by is not None}
+        forgetting = sorted({by for by in closing if self.verb(by) in FORGETTING} | {last}, reverse=True)
+        is_event = self.entity(entity).is_event
+        return next((by for by in forgetting if self.verb(by) == "erase" or not is_event), -1)
+
+    def _before_forgotten(self, entity: int) -> Instant:
+        """The last tx before an entity was forgotten first."""
+        closing = {row.closed_by for row in self.rows(entity) if row.closed_by is not None}
+        return min((self.operation(by)[0] - 1 for by in closing if self.verb(by) in FORGETTING), default=NOW)
+
+    def _became(self, entity: int, valid: Instant, upto: Instant) -> list[Fall]:
+        if self.entity(entity).is_event:
+            return self._became_of_event(entity, valid, upto)
+        if self._stands_at(entity, valid):
+            return self._revisions(entity, valid)
+        here = self.removal_at(entity, valid)
+        if self.is_retraction(here):
+            return [self._retraction(here)]
+        other = self._other_fall(entity, here, valid)
+        if not self.believed(entity) and self.is_retraction(self.last_removal(entity)):
+            return [Fall(_RETRACTED_SOMEWHERE, "retracted"), *other]
+        return other
+
+    def _became_of_event(self, entity: int, valid: Instant, upto: Instant) -> list[Fall]:
+        believed = [row for row in self.rows(entity) if row.tx_from <= upto < row.tx_to]
+        if any(row.start <= valid < row.stop for row in believed):
+            by = self._superseded_by(entity, valid, upto)
+            return [Fall(min(by), "superseded")] if by else []
+        if believed:
+            return []
+        last = self.last_removal(entity, upto)
+        return [self._retraction(last)] if last >= 0 else []
+
+    def _other_fall(self, entity: int, here: int, valid: Instant) -> list[Fall]:
+        """The fall of a node that was not retracted here; `here`: the operation that removed this instant."""
+        by = self._superseded_by(entity, valid, NOW)
+        if by:
+            return [Fall(max(min(by), here), "superseded")]
+        if here >= 0:
+            return [Fall(here, "ended")]
+        if self.standing(entity, valid) == "not_yet":
+            return []
+        [(first,)] = self._all("SELECT min(operation) FROM version WHERE entity = ?", (entity,))
+        return [] if first is None else [Fall(first, "ended")]
+
+    def _retraction(self, operation: int) -> Fall:
+        return Fall(operation, "corrected" if self.verb(operation) == "correct" else "retracted")
+
+    def _revisions(self, entity: int, valid: Instant) -> list[Fall]:
+        """The last change of the content of an entity that stands, if there is one: where that does not count, no earlier one does."""
+        for start, stop, by, certain in reversed(self.changed(entity)):
+            if start <= valid < stop and (certain or self._differs(entity, by, valid)):
+                return [Fall(by, "revised")]
+        return []
+
+    def _differs(self, entity: int, operation: int, valid: Instant) -> bool:
+        """Whether a revision recorded by an older release, which does not say so, changed the content."""
+        said = self._all(
+            "SELECT DISTINCT v.operation, v.body FROM period p CROSS JOIN version v WHERE p.entity = ?1 AND p.valid_from <= ?2 AND p.valid_to > ?2 "
+            "AND v.number = p.version ORDER BY v.operation",
+            (entity, valid),
+        )
+        new = next((body for by, body in said if by == operation), None)
+        earlier = [body for by, body in said if by < operation]
+        return new is not None and bool(earlier) and self._content(new) != self._content(earlier[-1])
+
+    def _content(self, body: int) -> Any:
+        data = self._all("SELECT data FROM body WHERE number = ?", (body,))[0][0]
+        return None if data is None else orjson.loads(data)["content"]
+
+    def _superseded_by(self, entity: int, valid: Instant, upto: Instant) -> list[int]:
+        """The operations that recorded the supersessions of an entity that hold at an instant."""
+        return [
+            self._recorded_first(link)
+            for link in self.superseding(entity)
+            if any(
+                row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
+                for row in self.link_rows(link)
+            )
+        ]
+
+    def _recorded_first(self, link: int, valid: Instant | None = None) -> int:
+        """The first operation that recorded a link, over an instant or over any time."""
+        spans = [
+            *((row.start, row.stop, row.recorded_by) for row in self.link_rows(link)),
+            *self._all("SELECT valid_from, valid_to, operation FROM linked WHERE link = ?", (link,)),
+        ]
+        return min(
+            (by for start, stop, by in spans if (valid is None or start <= valid < stop) and self.counts(by)),
+            default=-1,
+        )
+
+    # ------------------------------------------------------------------ what counts for a link
+
+    def counted(self, part: FallenPart, base: int, ground: Ground) -> Iterator[tuple[Instant, Instant, Fall]]:
+        """The fall of a foundation over a part of valid time, as far as it counts for a link to it: start, stop, fall."""
+        start, stop = max(part.start, ground.start), min(part.stop, ground.stop)
+        if start >= stop:
+            return
+        fall = part.falls[0]
+        if fall.word == "revised":
+            if "revised" in ground.counts:
+                for begun, ended in self._recorded_alike(ground.link, (start, stop)):
+                    if fall.operation > self._recorded_first(ground.link, begun):
+                        yield begun, ended, fall
+            return
+        if fall.operation == _RETRACTED_SOMEWHERE:
+            period = (ground.start, ground.stop)
+            mine = [
+                by for by, span in self.removals(base) if self.is_retraction(by) and overlap(span, period)
+            ]
+            if mine:
+                fall = self._retraction(max(mine))
+            elif len(part.falls) == 1:
+                return
+            else:
+                fall = part.falls[1]
+        if fall.word in ground.counts:
+            yield start, stop, fall
+
+    def _recorded_alike(self, link: int, part: Period) -> Iterator[Period]:
+        """The pieces of a period over each of which one operation recorded a link first."""
+        edges = {*part}
+        spans = [
+            *((row.start, row.stop) for row in self.link_rows(link)),
+            *self._all("SELECT valid_from, valid_to FROM linked WHERE link = ?", (link,)),
+        ]
+        edges.update(edge for span in spans for edge in span if part[0] < edge < part[1])
+        return pairwise(sorted(edges))
+
+    def upright(self, entity: int) -> list[tuple[Instant, Instant, int]]:
+        """Over which parts of valid time an entity stands, each with the operation that looked at it last (-1: none), in order."""
+        found = self._upright.get(entity)
+        if found is None:
+            found = self._upright[entity] = (
+                [] if self.forgotten(entity) else list(self._standing_parts(entity))
+            )
+        return found
+
+    def _standing_parts(self, entity: int) -> Iterator[tuple[Instant, Instant, int]]:
+        confirmed = self._confirmed_last(entity)
+        if self.entity(entity).is_event:
+            for start, stop in pairwise(self.edges(entity)):
+                if self.standing(entity, start) == "stands":
+                    yield start, stop, confirmed
+            return
+        for row in self.believed(entity):
+            [(by,)] = self._all("SELECT operation FROM version WHERE number = ?", (row.version,))
+            described = by if by is not None and self.verb(by) in DESCRIBING else -1
+            yield row.start, row.stop, max(described, confirmed)
+
+    def _confirmed_last(self, entity: int) -> int:
+        one = self.entity(entity)
+        rows = self._all(
+            "SELECT number, tx FROM operation WHERE subject = ? AND verb = 'confirm' ORDER BY number DESC",
+            (one.id,),
+        )
+        return next((by for by, tx in rows if tx >= one.tx_from and self.counts(by)), -1)
+
+
+class StandingWriter:
+    """Collects what the lines of a transaction changed, and writes the standings when it is whole."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._touched = Touched(set(), set())
+        self._first_operation: int | None = None
+
+    def note(self, head: Head, first_operation: int) -> None:
+        """Note a line whose rows were written, and whose operations are numbered from there."""
+        if head.get("branch") is None:
+            self._touched.add(_Noting(self._connection, head).touched())
+            if self._first_operation is None:
+                self._first_operation = first_operation
+
+    def write(self, tx: Instant) -> None:
+        """Write the standings that the transaction noted since the last time changed."""
+        touched, self._touched = self._touched, Touched(set(), set())
+        first, self._first_operation = self._first_operation or 0, None
+        if not touched.fallen and not touched.itself:
+            return
+        facts = Facts(self._connection)
+        for entity in touched.fallen:
+            self._write_rows("absence", entity, facts.absences(entity), tx)
+        for entity, periods in _Spreading(facts, touched, first).result().items():
+            self._write_rows("shaky", entity, periods, tx)
+
+    def _write_rows(self, table: str, entity: int, wanted: Iterable[tuple[Any, ...]], tx: Instant) -> None:
+        """Close the open rows of an entity that are not wanted any more, and open those that are new."""
+        word = ", standing" if table == "absence" else ""
+        there = set(
+            self._connection.execute(
+                f"SELECT valid_from, valid_to{word} FROM {table} WHERE entity = ? AND tx_to = ?",
+                (entity, OPEN),
+            )
+        )
+        wanted = set(wanted)
+        for start, *_ in there - wanted:
+            self._connection.execute(
+                f"UPDATE {table} SET tx_to = ? WHERE entity = ? AND valid_from = ? AND tx_to = ?",
+                (tx, entity, start, OPEN),
+            )
+        marks = ", ?" if word else ""
+        self._connection.executemany(
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?{marks})",
+            [(entity, start, tx, stop, OPEN, *more) for start, stop, *more in sorted(wanted - there)],
+        )
+
+
+class _Noting:
+    """What one line changed."""
+
+    def __init__(self, connection: sqlite3.Connection, head: Head) -> None:
+        self._connection, self._head = connection, head
+        self._found = Touched(set(), set())
+
+    def touched(self) -> Touched:
+        """The entities that may stand otherwise by this line."""
+        head, found = self._head, self._found
+        plain = self._plain_entities()
+        ids = {row[0] for row in head.get("rows", ())} - plain
+        for name in ("told", "said", "turns", "gaps"):
+            ids.update(row[0] for row in head.get(name, ()))
+        for verb, subject, *_ in head.get("ops", ()):
+            if verb == "confirm":
+                found.itself.update(self._numbers([subject]))
+            elif verb in FORGETTING:
+                ids.add(subject)
+            elif verb == UNDO:
+                self._note_undone(instant(subject))
+        found.fallen.update(self._numbers(ids))
+        found.fallen.update(
+            self._of_rows("SELECT entity FROM period WHERE number = ?", head.get("closed", ()))
+        )
+        links = {row[0] for name in ("link_rows", "link_told", "linked") for row in head.get(name, ())}
+        self._note_links("id", links)
+        closed = self._of_rows("SELECT link FROM link_period WHERE number = ?", head.get("link_closed", ()))
+        self._note_links("number", closed)
+        self._note_kinds(head.get("kinds", ()))
+        return found
+
+    def _plain_entities(self) -> set[str]:
+        """The new entities of one open-ended period: until something is linked to them, they stand from its beginning on."""
+        new = {thing[0] for thing in self._head.get("entities", ())}
+        rows = self._head.get("rows", ())
+        if not new:
+            return new
+        once: set[str] = set()
+        for id, _, _, stop, _ in rows:
+            if id in once or stop is not None:
+                new.discard(id)
+            once.add(id)
+        return new
+
+    def _numbers(self, ids: Iterable[str]) -> Iterator[int]:
+        for id in ids:
+            yield from self._one("SELECT number FROM entity WHERE id = ?", id)
+
+    def _of_rows(self, statement: str, closed: Iterable[Any]) -> set[int]:
+        return {number for row, _ in closed for number in self._one(statement, row)}
+
+    def _one(self, statement: str, value: Any) -> list[int]:
+        return [number for (number,) in self._connection.execute(statement, (value,))]
+
+    def _note_links(self, column: str, links: Iterable[Any]) -> None:
+        resting: Mapping[str, Any] | None = None
+        for link in links:
+            for kind, source, target in self._connection.execute(
+                f"SELECT kind, source, target FROM link WHERE {column} = ?", (link,)
+            ).fetchall():
+                if kind in _REPLACING:
+                    (self._found.fallen if kind == "supersedes" else self._found.itself).add(target)
+                    self._found.itself.add(source)
+                    continue
+                if resting is None:
+                    resting = Facts(self._connection).resting
+                if kind in resting:
+                    self._found.itself.add(target if kind in UPHOLDING else source)
+
+    def _note_kinds(self, kinds: Iterable[Head]) -> None:
+        """Note what a kind that is defined anew lets rest on something."""
+        for kind in kinds:
+            if kind.get("rests"):
+                self._found.itself.update(self._one("SELECT source FROM link WHERE kind = ?", kind["name"]))
+
+    def _note_undone(self, tx: Instant) -> None:
+        """Note what the transaction changed that is taken back."""
+        for (raw,) in self._connection.execute("SELECT head FROM chain WHERE tx = ?", (tx,)).fetchall():
+            head = orjson.loads(raw)
+            if head.get("branch") is None:
+                self._found.add(_Noting(self._connection, head).touched())
+                self._found.fallen.update(self._numbers(thing[0] for thing in head.get("entities", ())))
+
+
+class _Spreading:
+    """What is shaky now of whatever a transaction may have changed, whose operations are numbered from `first` on."""
+
+    def __init__(self, facts: Facts, touched: Touched, first: int) -> None:
+        self._facts, self._first = facts, first
+        self._fallen = touched.fallen
+        self._stored: dict[int, list[Period]] = {}
+        self._found: dict[int, list[Period]] = {}
+        self._anew = self._worked_out_anew(touched)  # entities whose shaky parts are worked out from nothing
+        self._below: set[int] = set(self._anew)  # and those by which a fall may reach them
+        self._whole: dict[
+            int, list[Period]
+        ] = {}  # what a later fall has reached, that no thing on the way stopped
+
+    def result(self) -> dict[int, list[Period]]:
+        """The shaky parts of the entities whose rows may have to change."""
+        for fall, root, reached in sorted(self._reaching(), key=lambda one: -one[0].operation):
+            self._spread(fall, root, reached)
+        result = {entity: coalesce(self._found.get(entity, ())) for entity in self._anew}
+        for entity, periods in self._found.items():
+            if entity not in self._anew:
+                result[entity] = coalesce([*periods, *self._rows_of(entity)])
+        return result
+
+    def _rows_of(self, entity: int) -> list[Period]:
+        found = self._stored.get(entity)
+        if found is None:
+            found = self._stored[entity] = self._facts.shaky_rows(entity)
+        return found
+
+    def _worked_out_anew(self, touched: Touched) -> set[int]:
+        """What was touched, and whatever is shaky that may be so because of it."""
+        found = {*touched.fallen, *touched.itself}
+        waiting = list(found)
+        while waiting:
+            entity = waiting.pop()
+            may_shake_less = entity in touched.fallen and not self._has_only_fallen(entity)
+            if may_shake_less or self._rows_of(entity):
+                for ground in self._facts.dependants(entity):
+                    if ground.other not in found and self._rows_of(ground.other):
+                        found.add(ground.other)
+                        waiting.append(ground.other)
+        return found
+
+    def _has_only_fallen(self, entity: int) -> bool:
+        """Whether all that the transaction did to an entity's time is to close parts of it, or to describe them anew."""
+        facts, first = self._facts, self._first
+        rows = facts.rows(entity)
+        if not rows or rows[0].opened_by >= first:
+            return not facts.has_dependants_before(entity, first)
+        closed = [row for row in rows if row.closed_by is not None and row.closed_by >= first]
+        opened = [(row.start, row.stop) for row in rows if row.opened_by >= first]
+        lost = coalesce((row.start, row.stop) for row in closed)
+        return (
+            facts.resting is RESTS  # of another kind a newer fall may count less than an older one
+            and not any(without_all(period, lost) for period in opened)
+            and all(facts.verb(row.closed_by or 0) in _ADDING for row in closed)
+            and not any(by >= first for _, _, by in facts.removed(entity))
+            and not facts.superseding(entity)
+            and facts.forgotten(entity) is None
+        )
+
+    def _sources(self) -> set[int]:
+        """The entities whose falls may reach what is worked out anew, or were changed."""
+        facts, found = self._facts, set(self._fallen)
+        waiting = list(self._anew)
+        while waiting:
+            entity = waiting.pop()
+            looks = {looked for _, _, looked in facts.upright(entity)}
+            if all(looked >= self._first for looked in looks):
+                continue  # only what fell in this transaction may reach it
+            is_plain = looks == {-1} and not facts.entity(entity).is_event and not facts.replaced_by(entity)
+            is_leaf = is_plain and not facts.dependants(entity)
+            for ground in facts.grounds(entity):
+                base = ground.other
+                if facts.may_have_fallen(base):
+                    found.add(base)
+                if base not in self._below and self._rows_of(base):
+                    if is_leaf:
+                        self._take_over(entity, ground)
+                    else:
+                        self._below.add(base)
+                        waiting.append(base)
+        return found
+
+    def _take_over(self, entity: int, ground: Ground) -> None:
+        """Let what reaches a foundation reach an entity that nobody has ever looked at, and on which nothing rests."""
+        if "shaky" in ground.counts:
+            for shaky in self._rows_of(ground.other):
+                if both := overlap(shaky, (ground.start, ground.stop)):
+                    self._found.setdefault(entity, []).extend(self._unseen(entity, both, NOW))
+
+    def _reaching(self) -> Iterator[tuple[Fall, int, list[tuple[int, Instant, Instant]]]]:
+        """The falls, of what, and which parts of what they reach directly."""
+        facts = self._facts
+        for root in self._sources():
+            parts = facts.falls(root)
+            if not parts:
+                continue
+            reached: dict[Fall, list[tuple[int, Instant, Instant]]] = {}
+            for ground in facts.dependants(root):
+                if root in self._fallen or ground.other in self._below:
+                    for part in parts:
+                        for start, stop, fall in facts.counted(part, root, ground):
+                            reached.setdefault(fall, []).append((ground.other, start, stop))
+            for fall, first in reached.items():
+                yield fall, root, first
+
+    def _spread(self, fall: Fall, root: int, first: list[tuple[int, Instant, Instant]]) -> None:
+        """Follow a fall upwards."""
+        facts, visited = self._facts, dict[int, list[Period]]()
+        waiting, is_stopped = deque(first), False
+        while waiting:
+            entity, start, stop = waiting.popleft()
+            holes = (*visited.get(entity, ()), *self._whole.get(entity, ()))
+            parts = [
+                part
+                for piece in without_all((start, stop), holes)
+                for part in self._unseen(entity, piece, fall.operation)
+            ]
+            if not parts:
+                continue
+            if (fall.word == "ended" and facts.entity(entity).is_event) or root in facts.replaced_by(entity):
+                is_stopped = True
+                continue
+            visited[entity] = coalesce([*visited.get(entity, ()), *parts])
+            is_open = entity in self._anew or entity not in self._below
+            for ground in facts.dependants(entity):
+                if "shaky" in ground.counts and (is_open or ground.other in self._below):
+                    for part in parts:
+                        if both := overlap(part, (ground.start, ground.stop)):
+                            waiting.append((ground.other, *both))
+        for entity, reached in visited.items():
+            self._found[entity] = coalesce([*self._found.get(entity, ()), *reached])
+            if not is_stopped:
+                self._whole[entity] = coalesce([*self._whole.get(entity, ()), *reached])
+
+    def _unseen(self, entity: int, piece: Period, operation: int) -> Iterator[Period]:
+        """The parts of a period over which an entity stands and was not looked at since an operation."""
+        parts = self._facts.upright(entity)
+        at = max(bisect_right(parts, piece[0], key=lambda part: part[0]) - 1, 0)
+        for start, stop, looked in parts[at : bisect_left(parts, piece[1], key=lambda part: part[0])]:
+            if looked < operation and (both := overlap((start, stop), piece)):
+                yield both

@@ -1,0 +1,105 @@
+"""The rows of a ledger: what `verify()` finds when they are not what the chain says, and how they are made anew."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from graphstore import GraphStore
+from graphstore.ledger.database import Database
+from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.rows import TABLES
+from tests.support.ledger_rows import change, rows
+
+PASSING = {"told", "linked", "removed"}
+"""Tables of what came and went in one transaction and matters later all the same: `test_standings.py` makes such rows."""
+
+pytestmark = pytest.mark.in_process("reads and changes the file of the store")
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    """The folder of a closed store with rows in each table."""
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        fill(store)
+    return path
+
+
+def fill(store: GraphStore) -> None:
+    """Record something for each table of rows."""
+    store.define_kind("leans_on", rests=["retracted", "shaky"])
+    store.set_retention(days=4000)
+    for name in ("cause", "plan", "rumour", "secret"):
+        store.add_node("fact", {"says": name}, id=name, key=name)
+    store.add_node("fact", {"says": "later"}, id="later", supersedes=["plan"], derived_from=["rumour"])
+    store.link("later", "leans_on", "cause", reason="it was said")
+    store.record_event("incident", "the pump failed", id="evt-pump", fingerprint="pump")
+    store.record_event("incident", "the pump failed", fingerprint="pump")
+    store.revise("rumour", {"says": "otherwise"})
+    with store.transaction():
+        store.revise("cause", {"says": "again"})
+        store.revise("cause", {"says": "and again"})
+        store.link("secret", "part_of", "cause", valid_from="2020-01-01", valid_to="2021-01-01")
+        store.unlink(store.as_of(valid="2020-06-01").links_from("secret")[0].id)
+    store.retract("rumour", reason="it was never so")
+    store.confirm("later", reason="still so")
+    store.undo(store.changes()[-1].tx, reason="it is not")
+    store.erase("secret", reason="private")
+
+
+def contents(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All rows, by table."""
+    return {table: sorted(rows(path, f"SELECT * FROM {table}"), key=repr) for table in TABLES}
+
+
+def test_every_table_of_rows_is_written(closed):
+    empty = {table for table, found in contents(closed).items() if not found}
+    assert empty <= PASSING
+    with graphstore.open(closed) as store:
+        assert store.verify().problems == ()
+
+
+def test_rows_made_anew_are_those_that_were_written_step_by_step(closed):
+    before = contents(closed)
+    with graphstore.open(closed) as store:
+        store.rebuild()
+    assert before == contents(closed)
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table not in PASSING])
+def test_a_row_that_was_changed_lost_or_added_is_found(closed, table):
+    chance = random.Random(table)
+    before = contents(closed)[table]
+    [(name, *_)] = [row[1:] for row in rows(closed, f"PRAGMA table_info({table})")][-1:]
+    rowid = next(column for column in ("number", "entity", "link", "tx") if column in columns(closed, table))
+    value = chance.choice([row[columns(closed, table).index(rowid)] for row in before])
+    changes = {
+        "lost": f"DELETE FROM {table} WHERE {rowid} = {value}",
+        "changed": f"UPDATE {table} SET {name} = CASE typeof({name}) WHEN 'text' THEN {name} || 'x' ELSE coalesce({name}, 7) + 1 END WHERE {rowid} = {value}",
+    }
+    for word, statement in changes.items():
+        change(closed, statement)
+        with contextlib.closing(Ledger(Database(closed / "ledger.db"))) as ledger:
+            found = [why for _, why in ledger.faults()]
+            assert found and all(f"the table {table} " in why for why in found), word
+            ledger.rebuild_rows()
+            assert not list(ledger.faults()), word
+    assert before == contents(closed)[table]
+
+
+def columns(path: Path, table: str) -> list[str]:
+    """The names of the columns of a table."""
+    return [row[1] for row in rows(path, f"PRAGMA table_info({table})")]
+
+
+def test_a_store_of_the_last_release_has_the_same_rows_as_one_told_the_same(closed, tmp_path):
+    """A dump restored elsewhere has the rows of the original: they follow from the chain alone."""
+    with graphstore.open(closed) as store:
+        store.export(tmp_path / "dump")
+    graphstore.restore(tmp_path / "dump", tmp_path / "again.gs")
+    assert contents(closed) == contents(tmp_path / "again.gs")

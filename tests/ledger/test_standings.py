@@ -1,0 +1,93 @@
+"""Standings as rows, on random worlds: at each coordinate they are what follows from the links and falls there.
+
+The worlds are the programs of `tests/change`, told in random groups, with undo, erasure, eviction and kinds of link of their own in between.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import graphstore
+from graphstore import GraphStore, GraphStoreError
+from tests.change.oracle import Oracle
+from tests.change.programs import QUICK, WORLDS, Hours, draw, grouped, groupings, tell_store, vanishes
+from tests.support import standing_rows
+
+pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
+
+SEEDS = [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(QUICK, WORLDS))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_rows_say_at_each_coordinate_how_everything_stands(tmp_path: Path, seed: int) -> None:
+    chance, hours = random.Random(seed), Hours()
+    oracle = Oracle(hours)
+    program = draw(chance, chance.choice([10, 24, 40]), oracle, hours)
+    sizes = chance.choice(groupings(chance, len(program), 4))
+    if vanishes(program, sizes):
+        sizes = [1] * len(program)
+    hours = Hours()
+    with graphstore.open(tmp_path / "memory.gs", clock=hours, durability="interval") as store:
+        for group in grouped(program, sizes):
+            hours.move()
+            try:
+                with store.transaction():
+                    for step in group:
+                        tell_store(store, step)
+            except (GraphStoreError, StopIteration):
+                pass  # what was undone or erased before is missing now: the group leaves nothing
+            if chance.random() < 0.15:
+                hours.move()
+                interfere(store, chance, hours)
+        count, differing = standing_rows.compare(store)
+        assert count
+        assert not differing
+
+
+def interfere(store: GraphStore, chance: random.Random, hours: Hours) -> None:
+    """Do what no program does, where the store lets it be done."""
+    ids = [node.id for node in store.nodes()]
+    try:
+        match chance.choice(["undo", "undo", "undo", "erase", "evict", "lean"]):
+            case "undo":
+                store.undo(chance.choice(store.changes()[-4:]).tx, reason="it was not so")
+            case "erase" if ids:
+                store.erase(chance.choice(ids), reason="private")
+            case "evict":
+                store.evict(before=hours.now)
+            case "lean" if len(ids) > 1:
+                store.define_kind("leans_on", rests=["revised", "shaky", "ended"])
+                source, target = chance.sample(ids, 2)
+                store.link(source, "leans_on", target)
+    except GraphStoreError:
+        pass
+
+
+@pytest.mark.rest
+def test_a_chain_of_thousands_and_a_hub_fall_and_rise_as_a_whole(tmp_path: Path) -> None:
+    with graphstore.open(tmp_path / "memory.gs", durability="interval") as store:
+        with store.transaction():
+            for number in range(2_000):
+                store.add_node("fact", {"n": number}, id=f"link-{number}")
+                store.add_node("fact", {"n": number}, id=f"spoke-{number}")
+                if number:
+                    store.link(f"link-{number}", "derived_from", f"link-{number - 1}")
+                store.link(f"spoke-{number}", "derived_from", "link-0")
+        assert not shaky(store)
+        store.revise("link-0", {"n": -1})
+        assert 3_999 == len(shaky(store))
+        store.confirm("link-1000", reason="looked at")
+        assert 2_999 == len(shaky(store)), "nothing reaches what is above it"
+        store.undo(store.changes()[-1].tx, reason="nobody looked")
+        assert 3_999 == len(shaky(store))
+        store.undo(store.changes()[-3].tx, reason="it was not revised")
+        assert not shaky(store)
+
+
+def shaky(store: GraphStore) -> set[str]:
+    """The ids of what the rows say is shaky now."""
+    found = standing_rows.now(store)
+    return {id for id, standing in found.items() if standing == "shaky"}
