@@ -61,10 +61,12 @@ bench: $(VENV)/benchmarks  ## what it costs, beside SQLite, DuckDB, tgms, tirame
 bench-large: $(VENV)/benchmarks  ## the same at a million versions and at ten
 	$(BIN)/python -m benchmarks --size 1m,10m $(ARGS)
 
-lint: $(VENV)/dev  ## ruff, mypy and deptry
+lint: $(VENV)/dev  ## ruff, mypy (also of what Windows and macOS have) and deptry
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+	$(BIN)/mypy --strict --platform win32 --cache-dir .mypy_cache/win32
+	$(BIN)/mypy --strict --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/deptry graphstore
 
 format: $(VENV)/dev  ## let ruff lay out and mend what it can

@@ -4,8 +4,10 @@ Only typer is imported here; the store, rich and the engine come in when a comma
 once. For the same reason annotations are plain objects: as text (`from __future__`) typer takes 20 ms more over them.
 """
 
+import io
 import os
 import re
+import sys
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Annotated, Any
@@ -203,8 +205,18 @@ def _offer_all() -> None:
 _offer_all()
 
 
+def _speak_every_language() -> None:
+    """Print as an escape what the encoding of a console or a file lacks, and read what is piped in as UTF-8, which Windows would not."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+    if sys.platform == "win32" and isinstance(sys.stdin, io.TextIOWrapper) and not sys.stdin.isatty():
+        sys.stdin.reconfigure(encoding="utf-8")
+
+
 def main() -> None:
     """The `graphstore` command."""
+    _speak_every_language()
     target = os.environ.get("GRAPHSTORE_SPANS")
     if target:
         from graphstore.remote import memory_spans

@@ -114,7 +114,7 @@ def open_store(
 ) -> Iterator["GraphStore | Branch"]:
     """Open the store, or the branch of it that was chosen, and close it afterwards. What opening it repaired is printed on standard error."""
     name = CHOSEN.get()
-    store = _opened(path, author or os.environ.get("USER"), read_only, create)
+    store = _opened(path, author or os.environ.get("USER") or os.environ.get("USERNAME"), read_only, create)
     try:
         with store:
             yield store if name is None else store.on(name)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphstore.core.journal.files import check_plain, open_plain, sync_folder, way_out
+from graphstore.core.journal.files import check_plain, open_plain, patiently, sync_folder, way_out
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.mounts import refuse_network
 from graphstore.ledger.write_lock import WriteLock
@@ -148,7 +148,7 @@ class Database:
                 connection.close()
             for left in (f"{part}-wal", f"{part}-shm"):
                 Path(left).unlink(missing_ok=True)
-            part.replace(file)
+            patiently(lambda: part.replace(file))
             sync_folder(file.parent)
         except sqlite3.Error as error:
             raise EngineError(f"cannot make {file}: {error}. Nothing was made.") from error
@@ -259,7 +259,7 @@ class Database:
             return
         state = self._stat()
         if state[-1]:
-            self._copy = tempfile.TemporaryDirectory(prefix="graphstore-")
+            self._copy = tempfile.TemporaryDirectory(prefix="graphstore-", ignore_cleanup_errors=True)
             try:
                 for name in (NAME, f"{NAME}-wal"):
                     shutil.copyfile(self.file.with_name(name), Path(self._copy.name) / name)

@@ -30,7 +30,6 @@ from graphstore.ledger.rows import RowWriter, clear
 from graphstore.ledger.standings import StandingWriter
 from graphstore.values.period import BEGINNING, Instant, instant, iso
 
-
 _KEPT, _LONG = 65_536, 4_096  # so many bodies are kept in memory, none of more bytes
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """Errors of a COMMIT that failed before the frame that marks it was whole: the WAL then ends before it for every reader, after a crash too."""

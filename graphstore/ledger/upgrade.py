@@ -16,11 +16,12 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from graphstore.core.journal.files import Torn, remove_tree, sync_folder
+from graphstore.core.journal.files import Torn, open_plain, patiently, remove_tree, sync, sync_folder
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import parts_of
 from graphstore.core.journal.positions import Line
@@ -70,7 +71,7 @@ def build(path: Path, missing: Callable[[int, Instant], str | None]) -> Upgraded
         Database.create(fresh / NAME)
         done = _copied(path / JOURNAL, fresh / NAME, missing)
         _sync(fresh)
-        fresh.rename(path / _WHOLE)
+        patiently(lambda: fresh.rename(path / _WHOLE))
         sync_folder(path)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -89,9 +90,9 @@ def swap(path: Path) -> Path | None:
     moved = None
     if (path / JOURNAL).exists():
         moved = _free(path / OLD)
-        (path / JOURNAL).rename(moved)
+        patiently(partial((path / JOURNAL).rename, moved))
         sync_folder(path)
-    (path / _WHOLE / NAME).rename(path / NAME)
+    patiently(lambda: (path / _WHOLE / NAME).rename(path / NAME))
     sync_folder(path)
     tidy(path)
     return moved
@@ -186,9 +187,9 @@ def _sync(fresh: Path) -> None:
         raise OSError(str(error)) from error
     if busy:
         raise OSError("another process has it open")
-    file = os.open(fresh / NAME, os.O_RDWR)  # no connection of this process is open
+    file = open_plain(fresh / NAME, os.O_RDWR)  # no connection of this process is open
     try:
-        os.fsync(file)
+        sync(file)
     finally:
         os.close(file)
     sync_folder(fresh)

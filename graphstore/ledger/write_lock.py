@@ -18,89 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakSet, WeakValueDictionary
 
-from graphstore.core.journal.files import open_plain, plain_bytes, way_out
+from graphstore.core.journal.file_lock import try_lock, unlock, wait_lock
+from graphstore.core.journal.files import open_plain, plain_bytes, pwrite_all, read_at, way_out
 from graphstore.errors import EngineError, LockedError
 from graphstore.values.text import line
 
+_TURN = 0.1  # seconds
 PARKING = 5.0  # seconds that a helper thread without work stays
-_FAR = 1 << 30  # offset of the byte that is locked on Windows, where locked bytes cannot be read
-
-if sys.platform == "win32":
-    import ctypes
-    import msvcrt
-    from ctypes import wintypes
-
-    _EXCLUSIVE, _AT_ONCE, _IS_LOCKED = 2, 1, 33
-
-    class _Overlapped(ctypes.Structure):
-        _fields_ = [
-            ("internal", ctypes.c_void_p),
-            ("internal_high", ctypes.c_void_p),
-            ("offset", wintypes.DWORD),
-            ("offset_high", wintypes.DWORD),
-            ("event", wintypes.HANDLE),
-        ]
-
-    _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-    _kernel.LockFileEx.argtypes = [
-        wintypes.HANDLE,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        ctypes.POINTER(_Overlapped),
-    ]
-    _kernel.UnlockFileEx.argtypes = [
-        wintypes.HANDLE,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        ctypes.POINTER(_Overlapped),
-    ]
-
-    def _lock(fd: int, flags: int) -> bool:
-        place = _Overlapped(offset=_FAR)
-        if _kernel.LockFileEx(msvcrt.get_osfhandle(fd), flags, 0, 1, 0, ctypes.byref(place)):
-            return True
-        error = ctypes.get_last_error()
-        if flags & _AT_ONCE and error == _IS_LOCKED:
-            return False
-        raise ctypes.WinError(error)
-
-    def try_lock(fd: int) -> bool:
-        return _lock(fd, _EXCLUSIVE | _AT_ONCE)
-
-    def _wait_lock(fd: int) -> None:
-        _lock(fd, _EXCLUSIVE)
-
-    def _unlock(fd: int) -> None:
-        place = _Overlapped(offset=_FAR)
-        _kernel.UnlockFileEx(msvcrt.get_osfhandle(fd), 0, 1, 0, ctypes.byref(place))
-
-else:
-    try:
-        import fcntl
-    except ImportError:  # a platform without flock: the threads of one process still take turns
-        fcntl = None  # type: ignore[assignment]
-
-    def try_lock(fd: int) -> bool:
-        """Lock a file if nobody has it locked. Raises OSError."""
-        if fcntl is not None:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-        return True
-
-    def _wait_lock(fd: int) -> None:
-        """Lock a file, and wait as long as that takes. Raises OSError."""
-        if fcntl is not None:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-
-    def _unlock(fd: int) -> None:
-        """Unlock a file. Does nothing if it is not locked through `fd`."""
-        if fcntl is not None:
-            fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 class WriteLock:
@@ -198,7 +122,7 @@ class WriteLock:
                     ) from error
             helper = self._helper
             helper.want(fd)
-        if not helper.arrived.acquire(timeout=_allowed(deadline - time.monotonic())):
+        if not _acquired(helper.arrived, deadline - time.monotonic()):
             with _guard:
                 if helper.working:
                     helper.wanted = False
@@ -209,7 +133,7 @@ class WriteLock:
 
     def _arrived_late(self, fd: int) -> None:
         """Unlock a file that was locked after the last thread stopped waiting. The caller has the guard."""
-        _unlock(fd)
+        unlock(fd)
         if self._closed:
             self.close_if_idle()
 
@@ -230,7 +154,7 @@ class WriteLock:
                     if self._helper is not None and self._helper.working:
                         self._helper.wanted = False
                     elif self._fd is not None:
-                        _unlock(self._fd)
+                        unlock(self._fd)
             finally:
                 self._queue.leave(thread)
             if self._closed:
@@ -295,8 +219,8 @@ class WriteLock:
         """Write into the file who holds it. A disk that refuses this is no obstacle: the signature only helps people."""
         assert self._fd is not None
         try:
-            if _read(self._fd) != _signature:
-                _write(self._fd, _signature)
+            if read_at(self._fd, 0, 512) != _signature:
+                pwrite_all(self._fd, _signature, 0)
                 os.ftruncate(self._fd, len(_signature))
         except OSError:  # suppress() would cost a tenth of an acquisition
             pass
@@ -348,7 +272,7 @@ class _Queue:
                 return True
             turn = _Turn(lock, thread)
             self.waiting.append(turn)
-        turn.come.acquire(timeout=_allowed(timeout))
+        _acquired(turn.come, timeout)
         with _guard:
             if self.owner or self.waiting[0] is not turn:
                 return False
@@ -397,7 +321,7 @@ class _Helper(threading.Thread):
         while self._has_work():
             error: OSError | None = None
             try:
-                _wait_lock(self._fd)
+                wait_lock(self._fd)
             except OSError as caught:
                 error = caught
             with _guard:
@@ -433,6 +357,15 @@ def command(holder: str) -> str:
     return f": {shown}" if shown else ""
 
 
+def _acquired(waited: threading.Lock, timeout: float) -> bool:
+    """Wait for a lock of this process, at most `timeout` seconds. On Windows a thread that waits hears no Ctrl-C: there it waits in short turns."""
+    until = time.monotonic() + timeout
+    while sys.platform == "win32" and until - time.monotonic() > _TURN:
+        if waited.acquire(timeout=_TURN):
+            return True
+    return waited.acquire(timeout=_allowed(until - time.monotonic()))
+
+
 def _allowed(timeout: float) -> float:
     """Return a timeout that `threading` accepts."""
     return min(max(timeout, 0.0), threading.TIMEOUT_MAX)
@@ -440,25 +373,6 @@ def _allowed(timeout: float) -> float:
 
 def _signed() -> bytes:
     return f"pid {os.getpid()} on {socket.gethostname()}\n".encode()
-
-
-if sys.platform == "win32":
-
-    def _read(fd: int) -> bytes:
-        os.lseek(fd, 0, os.SEEK_SET)
-        return os.read(fd, 512)
-
-    def _write(fd: int, data: bytes) -> None:
-        os.lseek(fd, 0, os.SEEK_SET)
-        os.write(fd, data)
-
-else:
-
-    def _read(fd: int) -> bytes:
-        return os.pread(fd, 512, 0)
-
-    def _write(fd: int, data: bytes) -> None:
-        os.pwrite(fd, data, 0)
 
 
 _guard = (

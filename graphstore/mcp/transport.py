@@ -31,6 +31,7 @@ PATH = "/mcp"
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _MOST_BYTES = 64 << 20
 _IDLE_SECONDS = 1_800.0
+_HEARS_SIGNALS_EVERY = 0.2  # seconds: on Windows a thread that waits without an end hears no Ctrl-C
 
 
 def over_stdio(store: Store, **how: Any) -> None:
@@ -53,7 +54,8 @@ def over_stdio(store: Store, **how: Any) -> None:
     with _apart(store, how):
         try:
             serving.start()
-            serving.join()
+            while serving.is_alive():
+                serving.join(_HEARS_SIGNALS_EVERY)
         finally:
             made.stop_queries()
     if outcome:
@@ -205,7 +207,8 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         family, kind, number, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         taken = socket.socket(family, kind, number)
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform != "win32":  # where it lets two processes listen on one port
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(where)
         taken.listen(128)
     except OSError as error:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from graphstore.core.folder.server_file import lives
+from graphstore.core.folder.processes import lives
 
 _NAME = "graphstore-copy-"
 

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 import zipfile
 from base64 import b64decode
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from graphstore.core.journal.files import sync
 from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError
 from graphstore.remote import codec
 from graphstore.remote.calls import Call
@@ -61,6 +63,10 @@ class CallFiles:
     """The folder that paths of calls are below, if there is one. `root` is absolute."""
 
     def __init__(self, root: Path | None = None) -> None:
+        if root is not None and sys.platform == "win32":
+            raise InvalidError(
+                f"--files {root}: Windows cannot open files so that no link leads out of that folder. Leave it out: a client sends and gets files in its calls."
+            )
         self.root = None if root is None else Path(os.path.realpath(root, strict=True))
         self.folders = () if self.root is None else (self.root,)
 
@@ -239,6 +245,8 @@ def _copy_repository(fd: int, given: str, into: Path) -> None:
 
 def _place(copy: Path, above: int, name: str) -> None:
     """Put a file or a folder under a new name of a folder. On failure nothing remains."""
+    if sys.platform == "win32":
+        raise NotImplementedError("there is no --files on Windows")
     if copy.is_dir():
         os.mkdir(name, dir_fd=above)
         fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
@@ -248,14 +256,12 @@ def _place(copy: Path, above: int, name: str) -> None:
         finally:
             os.close(fd)
         return
-    fd = os.open(
-        name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=above
-    )
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=above)
     try:
         with open(fd, "wb") as sink, open(copy, "rb") as source:
             shutil.copyfileobj(source, sink, 1 << 20)
             sink.flush()
-            os.fsync(sink.fileno())
+            sync(sink.fileno())
     except BaseException:
         os.unlink(name, dir_fd=above)
         raise

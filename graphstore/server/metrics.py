@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -131,18 +132,14 @@ def _process() -> Iterable[str]:
         ("start_time_seconds", "gauge", "When the process began, in seconds since 1970.", _BEGAN),
         ("resident_memory_bytes", "gauge", "Memory that the process has.", resident(os.getpid())),
     ]
-    with contextlib.suppress(ImportError, OSError):
+    if sys.platform != "win32":
         import resource
 
-        found += [
-            (
-                "open_fds",
-                "gauge",
-                "Files and connections that are open.",
-                sum(1 for _ in Path("/proc/self/fd").iterdir()),
-            ),
-            ("max_fds", "gauge", "How many may be open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
-        ]
+        with contextlib.suppress(OSError):  # the folder is not mounted
+            count = sum(1 for _ in Path("/dev/fd").iterdir())
+            found.append(("open_fds", "gauge", "Files and connections that are open.", count))
+        allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        found.append(("max_fds", "gauge", "How many may be open.", allowed))
     for name, kind, words, value in found:
         yield f"# HELP process_{name} {words}"
         yield f"# TYPE process_{name} {kind}"

@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
@@ -326,7 +327,8 @@ def listen(listening: Listening) -> socket.socket:
     """The socket of an address. Raises EngineError when it cannot be had."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sys.platform != "win32":  # where it lets two processes listen on one port
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((listening.host, listening.port))
         made.listen(_BACKLOG)  # who comes before it answers waits
@@ -341,10 +343,10 @@ def listen(listening: Listening) -> socket.socket:
 
 def _make_room(connections: int) -> None:
     """Be allowed to have as many files open as there may be connections, and some of the store's own; as far as the system has it."""
-    try:
-        import resource
-    except ImportError:  # another platform
+    if sys.platform == "win32":  # which has no such limit
         return
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * connections
     if soft != resource.RLIM_INFINITY and soft < wanted:

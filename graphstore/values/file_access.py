@@ -1,13 +1,14 @@
 """Which files may be read: any, unless reading is held to some folders, as it is for calls that come from another process.
 
 Below such a folder no symbolic link is followed, and only regular files are opened. Each part of a path is opened from the one before, so that nobody
-can put a link in its place between the look and the reading.
+can put a link in its place between the look and the reading. Windows cannot open so: there the path is looked at before and after.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ from typing import cast
 
 _names: ContextVar[Mapping[Path, str]] = ContextVar("names", default={})  # noqa: B039 - never changed
 _folders: ContextVar[tuple[Path, ...] | None] = ContextVar("folders", default=None)
-_PLAIN = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_PLAIN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 
 
 @contextmanager
@@ -63,7 +64,7 @@ def opened(path: Path, buffering: int = -1) -> BufferedReader:
         return cast(BufferedReader, open(path, "rb", buffering=buffering))
     for folder in folders:
         if (parts := parts_below(folder, path)) is not None:
-            fd = below(folder, parts)
+            fd = _by_path(folder.joinpath(*parts)) if sys.platform == "win32" else below(folder, parts)
             try:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
                     raise PermissionError(f"{path} is no regular file")
@@ -76,6 +77,8 @@ def opened(path: Path, buffering: int = -1) -> BufferedReader:
 
 def parts_below(folder: Path, path: Path) -> tuple[str, ...] | None:
     """The names that lead from a folder to a path, which may be relative to it; None where it does not lie below by its name."""
+    if path.anchor and not path.is_absolute():  # on Windows: relative to another drive, or to the root of one
+        return None
     try:
         parts = path.relative_to(folder).parts if path.is_absolute() else path.parts
     except ValueError:
@@ -83,12 +86,31 @@ def parts_below(folder: Path, path: Path) -> tuple[str, ...] | None:
     return None if ".." in parts or any("\0" in part for part in parts) else parts
 
 
+def _by_path(place: Path) -> int:
+    """Return a descriptor of what a path leads to without a link on the way, as it was before and after it was opened. Raises OSError."""
+    _refuse_links(place)
+    fd = os.open(place, _PLAIN)
+    try:
+        _refuse_links(place)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _refuse_links(place: Path) -> None:
+    if os.path.normcase(os.path.realpath(place, strict=True)) != os.path.normcase(place):
+        raise PermissionError(f"{place} is out of reach: a link is on the way")
+
+
 def below(folder: Path | int, parts: tuple[str, ...]) -> int:
     """A descriptor of what these names lead to from a folder: a regular file or a folder, and no link on the way. Raises OSError."""
+    if sys.platform == "win32":
+        raise NotImplementedError("Windows opens no file from the descriptor of a folder")
     if isinstance(folder, int):
         at = os.dup(folder)
     else:
-        at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in parts:
             looked = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -147,7 +148,8 @@ def history(remark: Callable[[str], None]) -> History:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.fchmod(descriptor, 0o600)
+            if sys.platform != "win32":  # where the folder of a user is closed to others
+                os.fchmod(descriptor, 0o600)
         finally:
             os.close(descriptor)
     except OSError as error:

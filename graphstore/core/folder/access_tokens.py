@@ -16,7 +16,7 @@ from typing import Any, Literal
 import orjson
 
 from graphstore.core.folder.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, own_bytes, token_in
-from graphstore.core.journal.files import write_all
+from graphstore.core.journal.files import open_plain, patiently, sync, write_all
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 
 __all__ = ["TOKEN", "Grant", "Tokens", "add", "grants", "kept", "made", "revoke", "shown"]
@@ -158,7 +158,7 @@ def _write(place: Path, known: list[Grant]) -> None:
         for one in known
     ]
     try:
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fd = open_plain(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o600)
     except FileExistsError:
         raise ConflictError(f"somebody else changes the tokens. When nobody does, remove {fresh}.") from None
     except OSError as error:
@@ -166,10 +166,10 @@ def _write(place: Path, known: list[Grant]) -> None:
     try:
         try:
             write_all(fd, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-            os.fsync(fd)
+            sync(fd)
         finally:
             os.close(fd)
-        fresh.replace(place / NAMED)
+        patiently(lambda: fresh.replace(place / NAMED))
     except OSError as error:
         fresh.unlink(missing_ok=True)
         raise EngineError(f"cannot write {place / NAMED}: {error.strerror}.") from error
@@ -188,24 +188,25 @@ def shown(place: Path) -> tuple[str, ...]:
 
 def _kept(file: Path) -> str:
     try:
-        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fd = open_plain(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o600)
     except FileExistsError:
         return _checked(file)
     except OSError as error:
         raise EngineError(
             f"cannot make {file}: {error.strerror}. Serve the store once as somebody who may write its folder: the tokens lie there."
         ) from error
+    token = secrets.token_urlsafe(32)
     try:
-        token = secrets.token_urlsafe(32)
-        write_all(fd, token.encode() + b"\n")
-        os.fsync(fd)
+        try:
+            write_all(fd, token.encode() + b"\n")
+            sync(fd)
+        finally:
+            os.close(fd)
     except OSError as error:
         file.unlink(missing_ok=True)
         raise EngineError(
             f"cannot write {file}: {error.strerror}. Free some space and serve the store again."
         ) from error
-    finally:
-        os.close(fd)
     return token
 
 

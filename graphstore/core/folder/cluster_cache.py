@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import tempfile
 import time
@@ -15,7 +14,7 @@ from graphstore.core.folder.server_file import LOCK, holder
 from graphstore.core.index.index import Index
 from graphstore.core.journal.cluster import Address, Cluster, address
 from graphstore.core.journal.cluster_journal import ClusterJournal
-from graphstore.core.journal.files import replace_whole
+from graphstore.core.journal.files import own_folder, replace_whole
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, InvalidError
@@ -124,5 +123,5 @@ def _remove_left() -> None:
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             lock = (path / LOCK).stat()
-            if lock.st_uid == os.getuid() and time.time() - lock.st_mtime > _LATELY and holder(path) is None:
+            if own_folder(path) and time.time() - lock.st_mtime > _LATELY and holder(path) is None:
                 shutil.rmtree(path, ignore_errors=True)

@@ -18,6 +18,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,12 +31,16 @@ from graphstore.core.index import shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
+from graphstore.core.journal.file_lock import try_lock
 from graphstore.core.journal.files import (
     is_alone,
     open_new,
     open_plain,
     own_folder,
+    patiently,
     plain_bytes,
+    pwrite_all,
+    read_at,
     remove_cut,
     remove_tree,
     replace_whole,
@@ -51,11 +56,6 @@ from graphstore.errors import DamageError, EngineError, InvalidError, LockedErro
 from graphstore.ledger.write_lock import command
 from graphstore.values.models import Problem
 from graphstore.values.period import Instant, iso, moment
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - a platform without flock
-    fcntl = None  # type: ignore[assignment]
 
 _JOURNAL, _NOTE = "journal", "graph.json"
 INDEX, _WORDS = "index.bin", "words.bin"
@@ -118,15 +118,13 @@ class Folder:
             raise
 
     def _take(self, fd: int) -> None:
-        try:
-            _lock(fd)
-        except BlockingIOError:
-            known = os.pread(fd, 200, 0).decode(errors="replace").strip() or "unknown"
+        if not _locked(fd):
+            known = read_at(fd, 0, 200).decode(errors="replace").strip() or "unknown"
             raise LockedError(
                 f"{self.path} is held by another writer ({known}{command(known)}). {self._way_out()}"
-            ) from None
+            )
         os.ftruncate(fd, 0)
-        os.pwrite(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        pwrite_all(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
 
     def _way_out(self) -> str:
         """What to do where another process holds the folder."""
@@ -340,7 +338,7 @@ class Folder:
         remove_cut(self.path.glob("graph.kuzu*"))
         files = [self.path / name for name in (INDEX, _WORDS)]
         for name in (*self.path.glob(f"{_NOTE}*"), *files, *(file.with_suffix(".new") for file in files)):
-            name.unlink(missing_ok=True)
+            patiently(partial(name.unlink, missing_ok=True))
         sync_folder(self.path)
         self._saved_at = -1
 
@@ -554,18 +552,13 @@ def _named(path: str | os.PathLike[str], error: OSError) -> str:
     return f"{file} of {path}" if file and not file.startswith(os.fspath(path)) else file or os.fspath(path)
 
 
-def _lock(fd: int) -> None:
-    """Take the writer's lock. Raises OSError when another process has it: a process that checks it has it for a moment."""
-    if fcntl is None:
-        return
-    for left in range(_LOOKS, -1, -1):
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except OSError:
-            if not left:
-                raise
-            time.sleep(0.001)
+def _locked(fd: int) -> bool:
+    """Take the writer's lock. Returns False when another process has it; one that only looks at it has it for a moment."""
+    for _ in range(_LOOKS):
+        if try_lock(fd):
+            return True
+        time.sleep(0.001)
+    return try_lock(fd)
 
 
 # caches that depend on earlier reads, not only on the journal

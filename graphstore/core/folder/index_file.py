@@ -34,7 +34,7 @@ from graphstore.core.index.saved_parts import (
     texts_of,
 )
 from graphstore.core.journal.branch_records import BranchRecords
-from graphstore.core.journal.files import open_new, open_plain, write_all
+from graphstore.core.journal.files import open_new, open_plain, patiently, write_all
 from graphstore.core.journal.journal import Seal
 from graphstore.core.journal.line import SCHEMA, UNDERSTOOD
 from graphstore.core.journal.positions import Position
@@ -110,7 +110,7 @@ def _put(path: Path, magic: bytes, header: dict[str, Any], blocks: Blocks) -> No
                         total = crc32(raw, total)
                         write_all(file.fileno(), raw)
                 write_all(file.fileno(), total.to_bytes(4, "little"))
-            fresh.replace(path)
+            patiently(lambda: fresh.replace(path))
         finally:
             fresh.unlink(missing_ok=True)
 
@@ -191,6 +191,15 @@ def _mapped(file: IO[bytes], size: int) -> mmap.mmap:
     Not by `mmap` alone, which would hold a descriptor as long as anything of it is in use. The file is never written to, but replaced as a whole.
     """
     whole = mmap.mmap(-1, size)
+    if not _laid_over(whole, file):
+        file.readinto(whole)  # type: ignore[attr-defined]
+    return whole
+
+
+def _laid_over(whole: mmap.mmap, file: IO[bytes]) -> bool:
+    """Map a file in the place of a map. Returns False on a system without that."""
+    if sys.platform == "win32":  # and which neither removes nor replaces a file that is mapped
+        return False
     try:
         place = ctypes.addressof(ctypes.c_char.from_buffer(whole))
         system = ctypes.CDLL(None, use_errno=True).mmap
@@ -204,12 +213,11 @@ def _mapped(file: IO[bytes], size: int) -> mmap.mmap:
             ctypes.c_long,
         )
         flags = mmap.MAP_PRIVATE | _MAP_FIXED
-        if system(place, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, file.fileno(), 0) == place:
-            return whole
-    except (AttributeError, TypeError):  # a system without it
-        pass
-    file.readinto(whole)  # type: ignore[attr-defined]
-    return whole
+        return bool(
+            system(place, len(whole), mmap.PROT_READ | mmap.PROT_WRITE, flags, file.fileno(), 0) == place
+        )
+    except (AttributeError, TypeError):
+        return False
 
 
 def read(path: Path) -> Copy | None:

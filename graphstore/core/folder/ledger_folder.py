@@ -24,6 +24,7 @@ from graphstore.core.folder.folder import Folder
 from graphstore.core.folder.upgrading import upgrade_folder
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
+from graphstore.core.journal.file_lock import try_lock
 from graphstore.core.journal.files import open_plain
 from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, EngineError, LockedError
@@ -31,7 +32,6 @@ from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.shaky_rows import ShakyRows
 from graphstore.ledger.upgrade import OLD, remove_old
-from graphstore.ledger.write_lock import try_lock
 from graphstore.values.models import Problem
 from graphstore.values.period import Instant
 

@@ -6,7 +6,6 @@ again. The new journal is made in a folder beside the old one, and replaces it a
 
 from __future__ import annotations
 
-import os
 import shutil
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,7 @@ from typing import IO, Any
 import orjson
 
 from graphstore.core.journal.branch_records import BranchRecords
-from graphstore.core.journal.files import remove_tree, sync_folder
+from graphstore.core.journal.files import remove_tree, sync, sync_folder
 from graphstore.core.journal.journal import SEGMENT_BYTES
 from graphstore.core.journal.line import (
     COUNTS,
@@ -328,5 +327,5 @@ def write(transactions: Iterable[list[bytes]], folder: Path, generation: int) ->
 def _close(sink: IO[bytes] | None) -> None:
     if sink is not None:
         sink.flush()
-        os.fsync(sink.fileno())
+        sync(sink.fileno())
         sink.close()

@@ -13,18 +13,14 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.journal.files import open_plain, replace_whole
+from graphstore.core.folder.processes import lives, process_start
+from graphstore.core.journal.file_lock import is_locked
+from graphstore.core.journal.files import open_plain, patiently, read_at, replace_whole
 from graphstore.errors import EngineError, InvalidError, LockedError
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - a platform without flock
-    fcntl = None  # type: ignore[assignment]
 
 MEMORY, LOCK = ":memory:", "lock"
 LOG = "server.log"  # of release 0.1
 SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read", "token-metrics"
-_START_TICKS = 19  # index of the field after the name in /proc/PID/stat
 _STARTING = 10.0  # seconds to wait for a server that is starting
 _TRIES = 20  # so often a file is written that others may remove before it has its name
 
@@ -37,7 +33,7 @@ def announce(place: Path, url: str | None) -> None:
     server = {
         "url": url,
         "pid": os.getpid(),
-        "process": _process_start(os.getpid()),
+        "process": process_start(os.getpid()),
         "host": socket.gethostname(),
         "started": datetime.now(UTC).isoformat(),
     }
@@ -62,7 +58,7 @@ def withdraw(place: Path) -> None:
     server = served(place)
     if server is not None and server["pid"] == os.getpid():
         with contextlib.suppress(OSError):
-            (place / SERVED).unlink()
+            patiently((place / SERVED).unlink)
 
 
 def left(place: Path) -> dict[str, Any] | None:
@@ -116,18 +112,8 @@ def served(place: Path) -> dict[str, Any] | None:
 def _is_alive(server: dict[str, Any]) -> bool:
     """Return True if the process of a record lives, and is not another one that got its number since."""
     pid, recorded = server["pid"], server.get("process")
-    found = _process_start(pid)
+    found = process_start(pid)
     return lives(pid) and (recorded is None or found is None or recorded == found)
-
-
-def _process_start(pid: int) -> str | None:
-    """Return when a process began: the boot of the machine, and the clock ticks since. None where the system does not say."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return f"{boot} {stat.rpartition(')')[2].split()[_START_TICKS]}"
-    except (OSError, IndexError):
-        return None
 
 
 def server_record(place: Path) -> dict[str, Any] | None:
@@ -171,26 +157,10 @@ def holder(place: Path) -> int | None:
     except OSError:
         return None
     try:
-        text = os.pread(fd, 200, 0).decode(errors="replace")
-        if fcntl is not None:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                pass
-            else:
-                return None  # the lock is free: its last holder was killed, and the pid may belong to another process
+        text = read_at(fd, 0, 200).decode(errors="replace")
+        if not is_locked(fd):
+            return None  # its last holder was killed, and the pid may belong to another process
     finally:
         os.close(fd)
     pid = text.removeprefix("pid ").partition(" ")[0]
     return int(pid) if pid.isdigit() and lives(int(pid)) else None
-
-
-def lives(pid: int) -> bool:
-    """Whether there is a process of that number."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # another user's
-    return True

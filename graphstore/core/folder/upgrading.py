@@ -12,6 +12,7 @@ from pathlib import Path
 from graphstore.core.folder import index_file
 from graphstore.core.folder.folder import INDEX, Folder, known_reach, shortage
 from graphstore.core.folder.server_file import LOCK, own_bytes
+from graphstore.core.journal.files import pwrite_all
 from graphstore.errors import EngineError, LockedError
 from graphstore.ledger import upgrade
 from graphstore.ledger.database import NAME
@@ -32,7 +33,7 @@ class OldFolder(Folder):
         """Take the lock, and tell those who wait that this is an upgrade. Finishes what release 0.1 left half replaced."""
         super().hold()
         assert self._lock is not None
-        os.pwrite(self._lock, f"pid {os.getpid()} on {socket.gethostname()}, {_UPGRADING}\n".encode(), 0)
+        pwrite_all(self._lock, f"pid {os.getpid()} on {socket.gethostname()}, {_UPGRADING}\n".encode(), 0)
 
     def release(self) -> None:
         """Let go of the lock, which names nobody from here on."""

@@ -20,8 +20,10 @@ from graphstore.core.journal.files import (
     is_alone,
     open_plain,
     pwrite_all,
+    read_at,
     remove_cut,
     replace_whole,
+    sync,
     write_all,
 )
 
@@ -168,14 +170,14 @@ def _blank(path: Path, header: Header, gone: set[bytes]) -> None:
         size, stride, touched = os.fstat(fd).st_size, header.stride, False
         end = header.size + (size - header.size) // stride * stride
         for at in range(header.size, end, stride):
-            if os.pread(fd, _HASH, at + _NUMBER) in gone:
+            if read_at(fd, at + _NUMBER, _HASH) in gone:
                 pwrite_all(fd, bytes(stride), at)
                 touched = True
         if end < size:
             os.ftruncate(fd, end)
             touched = True
         if touched:
-            os.fsync(fd)
+            sync(fd)
     finally:
         os.close(fd)
 

@@ -21,7 +21,7 @@ import orjson
 from graphstore.core.journal import journal as segments
 from graphstore.core.journal.asked import transactions_of
 from graphstore.core.journal.cluster import NOT_KEPT, Cluster, Diverged, Listening, Row, Unreachable, row_of
-from graphstore.core.journal.files import Moves, pwrite_all, sync_folder, write_all
+from graphstore.core.journal.files import Moves, pwrite_all, read_at, sync, sync_folder, write_all
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS, check, head_of, spans_of
 from graphstore.core.journal.positions import OFFSET, Line, Place, Position
@@ -84,7 +84,7 @@ class ClusterJournal(Journal):
             fd = self._file(segment).fileno()
             at, size = 0, os.fstat(fd).st_size
             while at < size:
-                data = os.pread(fd, _CHUNK, at)
+                data = read_at(fd, at, _CHUNK)
                 lines += data.count(b"\n")
                 at += len(data)
             lines -= 1  # its header
@@ -148,7 +148,7 @@ class ClusterJournal(Journal):
         """Have the copy survive a crash of this machine: it is to be a store of its own."""
         assert self.path is not None
         for segment in range(self.segments()):
-            os.fsync(self._file(segment).fileno())
+            sync(self._file(segment).fileno())
         for folder in (self.path, self.path.parent):
             sync_folder(folder)
 
@@ -582,7 +582,7 @@ def _last_line(fd: int, size: int) -> bytes:
     while at > 0 and data.count(b"\n") < 2:
         step = min(at, max(4096, len(data)))
         at -= step
-        data = os.pread(fd, step, at) + data
+        data = read_at(fd, at, step) + data
     whole, end, rest = data.rpartition(b"\n")
     if not end or rest:
         return rest or data

@@ -11,20 +11,23 @@ import contextlib
 import errno
 import os
 import stat
+import sys
+import threading
+import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import IO, BinaryIO, NamedTuple
 
+from graphstore.core.journal.file_lock import try_lock
 from graphstore.errors import ConflictError, EngineError
 
-try:
+if sys.platform == "darwin":
     import fcntl
-except ImportError:  # pragma: no cover - a platform without flock
-    fcntl = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ def way_out(error: OSError) -> str:
     return _WAYS_OUT.get(error.errno or 0, "Mend that, and open it again.")
 
 
+_PATIENCE = 1.0  # seconds
 _CAREFULLY = sum(
     getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
 )
@@ -115,7 +119,7 @@ def _no_plain(name: Path, number: int) -> OSError:
 
 def open_new(name: Path) -> IO[bytes]:
     """Make a file, to be read and written unbuffered; what has that name is removed first, never written to. Raises OSError."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _CAREFULLY
     try:
         fd = os.open(name, flags, 0o666)
     except FileExistsError:
@@ -148,13 +152,54 @@ def is_alone(name: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
 
 
+def sync(fd: int) -> None:
+    """Make a file durable. Raises OSError.
+
+    The fsync of macOS leaves data in the cache of the disk; F_FULLFSYNC does not. A file system without that call is only told to fsync.
+    """
+    if sys.platform == "darwin":
+        try:
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTSUP, errno.EINVAL, errno.ENOTTY):
+                raise
+    os.fsync(fd)
+
+
+def sync_data(fd: int) -> None:
+    """Make the contents of a file durable, and of its other properties only the size. Raises OSError."""
+    if sys.platform == "win32" or sys.platform == "darwin":
+        sync(fd)
+    else:
+        os.fdatasync(fd)
+
+
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make the names in a folder durable. Windows cannot: there a power failure may bring back an earlier name, but never half a file."""
+    if sys.platform == "win32":
+        return
     fd = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(fd)
+        sync(fd)
     finally:
         os.close(fd)
+
+
+def patiently(change: Callable[[], object]) -> None:
+    """Rename or remove a file, or change its size. Windows refuses that while any process has the file open: there it is tried for a second.
+
+    Raises OSError.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            change()
+            return
+        except PermissionError:
+            if sys.platform != "win32" or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)
 
 
 def replace_whole(name: Path, data: bytes) -> None:
@@ -169,7 +214,11 @@ def replaced(name: Path, data: bytes) -> IO[bytes]:
     file = open_new(fresh)
     try:
         write_all(file.fileno(), data)
-        os.fsync(file.fileno())
+        sync(file.fileno())
+        if sys.platform == "win32":  # which renames no open file
+            file.close()
+            patiently(lambda: fresh.replace(name))
+            return open(open_plain(name, os.O_RDWR), "r+b", buffering=0)
         fresh.replace(name)
     except BaseException as error:
         file.close()
@@ -185,16 +234,16 @@ def remove_cut(names: Iterable[Path]) -> None:
     for name in names:
         with contextlib.suppress(FileNotFoundError):
             if is_alone(name):
-                os.truncate(name, 0)
-            name.unlink()
+                patiently(partial(os.truncate, name, 0))
+            patiently(name.unlink)
 
 
 def remove_tree(path: Path) -> None:
     """Remove a folder and all in it, or what else has that name; of a link only the name goes. Raises OSError."""
     if path.is_dir() and not path.is_symlink():
-        rmtree(path)
+        patiently(partial(rmtree, path))
     else:
-        path.unlink(missing_ok=True)
+        patiently(partial(path.unlink, missing_ok=True))
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
@@ -203,20 +252,44 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
         view = view[os.write(fd, view) :]
 
 
+if sys.platform == "win32":
+    _seeking = threading.Lock()  # threads share the position of a descriptor
+
+    def _pread(fd: int, length: int, offset: int) -> bytes:
+        with _seeking:
+            os.lseek(fd, offset, os.SEEK_SET)
+            return os.read(fd, length)
+
+    def _pwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
+        with _seeking:
+            os.lseek(fd, offset, os.SEEK_SET)
+            return os.write(fd, data)
+
+else:
+
+    def _pread(fd: int, length: int, offset: int) -> bytes:
+        return os.pread(fd, length, offset)
+
+    def _pwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
+        return os.pwrite(fd, data, offset)
+
+
 def pwrite_all(fd: int, data: bytes, offset: int) -> None:
-    done = os.pwrite(fd, data, offset)
+    """Write bytes at a position of a file. The position of the descriptor is not defined afterwards."""
+    done = _pwrite(fd, data, offset)
     while done < len(data):
-        done += os.pwrite(fd, memoryview(data)[done:], offset + done)
+        done += _pwrite(fd, memoryview(data)[done:], offset + done)
 
 
 def read_at(fd: int, offset: int, length: int) -> bytes:
-    data = os.pread(fd, length, offset)
+    """Read bytes at a position of a file, fewer where it ends before. The position of the descriptor is not defined afterwards."""
+    data = _pread(fd, length, offset)
     if len(data) == length:
         return data
     parts = [data]
     got = len(data)
     while got < length and data:
-        data = os.pread(fd, length - got, offset + got)
+        data = _pread(fd, length - got, offset + got)
         parts.append(data)
         got += len(data)
     return b"".join(parts)
@@ -246,10 +319,13 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
             with sink:
                 yield sink
                 sink.flush()
-                os.fsync(sink.fileno())
-                _name_whole(part, target)
+                sync(sink.fileno())
+                linked = _linked(part, target)
+            if not linked:
+                _refuse_taken(target)
+                part.rename(target)
         finally:
-            part.unlink(missing_ok=True)
+            patiently(partial(part.unlink, missing_ok=True))
         sync_folder(target.parent)
 
 
@@ -265,17 +341,23 @@ def new_folder(target: Path) -> Iterator[Path]:
     part = _part(target)
     with _disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        held = _begin(part, target, folder=True)
+        held = _begin_folder(part, target) if sys.platform == "win32" else _begin(part, target, folder=True)
         try:
             yield part
             for folder, _, _ in os.walk(part):
                 sync_folder(Path(folder))
-            part.replace(target)
+            # on Windows no folder replaces another, not even an empty one
+            if sys.platform == "win32" and target.exists():
+                target.rmdir()
+            patiently(lambda: part.replace(target))
         except BaseException:
             rmtree(part, ignore_errors=True)
             raise
         finally:
             os.close(held)
+            if sys.platform == "win32":
+                with contextlib.suppress(OSError):  # another process has it open already
+                    _folder_lock(part).unlink()
         sync_folder(target.parent)
 
 
@@ -318,6 +400,23 @@ def _begin(part: Path, target: Path, *, folder: bool = False) -> int:
         os.close(fd)  # another process took it for a leftover
 
 
+def _begin_folder(part: Path, target: Path) -> int:
+    """Do as `_begin` on Windows, where no folder can be locked, nor renamed while a file in it is open: a file beside it is locked."""
+    fd = os.open(_folder_lock(part), os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o666)
+    try:
+        _hold(fd, target)
+        remove_tree(part)
+        part.mkdir()
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _folder_lock(part: Path) -> Path:
+    return part.with_name(f"{part.name}.lock")
+
+
 def _remove_left(part: Path, target: Path) -> None:
     try:
         fd = os.open(part, os.O_RDONLY | _CAREFULLY)
@@ -329,22 +428,21 @@ def _remove_left(part: Path, target: Path) -> None:
             return
         if stat.S_ISDIR(os.fstat(fd).st_mode):
             rmtree(part)
-        else:
+        elif sys.platform != "win32":
             part.unlink()
     finally:
         os.close(fd)
+    if sys.platform == "win32":  # which removes no open file; a process that writes it has it open
+        with contextlib.suppress(PermissionError):
+            part.unlink(missing_ok=True)
 
 
 def _hold(fd: int, target: Path) -> None:
     """Lock a file while it is open. Raises ConflictError when another process has it."""
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not try_lock(fd):
         raise ConflictError(
             f"{target} is being written just now. Wait until that ends, or choose another name."
-        ) from None
+        )
 
 
 def _same(fd: int, name: Path) -> bool:
@@ -354,12 +452,12 @@ def _same(fd: int, name: Path) -> bool:
         return False
 
 
-def _name_whole(part: Path, target: Path) -> None:
-    """Give a finished file its name, if nothing has it."""
+def _linked(part: Path, target: Path) -> bool:
+    """Give a finished file its name, if nothing has it. Returns False on a file system without links. Raises ConflictError."""
     try:
         os.link(part, target)
     except FileExistsError:
         _refuse_taken(target)
-    except OSError:  # a file system without links
-        _refuse_taken(target)
-        part.rename(target)
+    except OSError:
+        return False
+    return True

@@ -38,6 +38,8 @@ from graphstore.core.journal.files import (
     pwrite_all,
     read_at,
     replaced,
+    sync,
+    sync_data,
     sync_folder,
     write_all,
 )
@@ -185,7 +187,7 @@ class Journal:
         try:
             os.ftruncate(fd, 0)  # what an append that failed left
             write_all(fd, header(segment + 1))
-            os.fsync(fd)
+            sync(fd)
         finally:
             os.close(fd)
         assert self.path is not None
@@ -429,7 +431,7 @@ class Journal:
                 write_all(fd, first)
                 self._checksums.add(self.end.segment, 0, first)
                 self._moved(Position(self.end.segment, len(first)), self.digest, self._state[2])
-            os.fsync(fd)
+            sync(fd)
         finally:
             os.close(fd)
         sync_folder(self.path)
@@ -790,7 +792,7 @@ class Journal:
     def _flush(self, segment: int, upto: State) -> None:
         """Make durable what was appended to the segments from this one on, up to a state. Raises OSError."""
         for number in range(segment, upto[0].segment + 1):
-            os.fdatasync(self._file(number).fileno())
+            sync_data(self._file(number).fileno())
 
     def check(self, ticket: Ticket, tx: datetime | None = None) -> None:
         """Raise EngineError when what a ticket stands for was not kept, or when that is unknown: then it has the `tx` to ask by."""
@@ -867,7 +869,7 @@ class Journal:
                 self._name(segment).unlink(missing_ok=True)
             fd = self._file(end.segment).fileno()
             os.ftruncate(fd, end.offset)
-            os.fsync(fd)
+            sync(fd)
             if later:
                 assert self.path is not None
                 sync_folder(self.path)
@@ -889,7 +891,7 @@ class Journal:
             self._dirty.clear()
             try:
                 with self._syncing:
-                    os.fdatasync(self._file(self.end.segment).fileno())
+                    sync_data(self._file(self.end.segment).fileno())
             except (OSError, ValueError) as error:
                 if not self._stop.is_set():
                     self._not_durable(error)
@@ -940,7 +942,7 @@ class Journal:
             self._dirty.set()
             self._syncer.join(timeout=2)
             try:
-                os.fdatasync(self._file(self.end.segment).fileno())
+                sync_data(self._file(self.end.segment).fileno())
             except OSError as error:
                 self._not_durable(error)
         self._blocks = {}
@@ -1087,4 +1089,4 @@ class Journal:
 
 
 def _generation(file: IO[bytes], segment: int) -> int:
-    return generation_of(os.pread(file.fileno(), 300, 0).partition(b"\n")[0], segment + 1)
+    return generation_of(read_at(file.fileno(), 0, 300).partition(b"\n")[0], segment + 1)

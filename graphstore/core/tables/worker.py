@@ -135,13 +135,16 @@ class _Serving:
 
 @contextmanager
 def _address_space(memory: int | None) -> Iterator[None]:
-    """A limit of what is allocated inside, beside the engine's pool, which has its own."""
+    """A limit of what is allocated inside, beside the engine's pool, which has its own. Only Linux has it."""
+    if sys.platform != "linux":
+        yield
+        return
     try:
         import resource
 
         with open("/proc/self/statm", "rb") as source:
             now = int(source.read().split()[0]) * resource.getpagesize()
-    except (ImportError, OSError):  # another platform
+    except (ImportError, OSError):  # /proc is not mounted
         memory = None
     if memory is None:
         yield
@@ -155,8 +158,11 @@ def _address_space(memory: int | None) -> Iterator[None]:
 
 
 def _end_with_parent(lifeline: int) -> None:
-    """Be ended by the system when the other end of a pipe is closed, even inside the engine, which hears no signal."""
+    """Be ended when the other end of a pipe is closed: on Linux by the system, even inside the engine, which hears no signal; elsewhere by a thread."""
     if lifeline < 0:
+        return
+    if sys.platform != "linux":
+        threading.Thread(target=_end_after, args=(lifeline,), daemon=True).start()
         return
     import fcntl
 
@@ -165,8 +171,15 @@ def _end_with_parent(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
 
 
+def _end_after(lifeline: int) -> None:
+    os.read(lifeline, 1)
+    os._exit(0)
+
+
 def main(lifeline: int, driver: str) -> None:
     """Answer until standard input ends."""
+    if sys.platform == "win32":
+        raise NotImplementedError("Windows runs Cypher in the process of the store.")
     _end_with_parent(lifeline)
     source: BinaryIO = io.BufferedReader(io.FileIO(os.dup(0), "rb"), 1 << 16)
     sink: BinaryIO = io.BufferedWriter(io.FileIO(os.dup(1), "wb"), 1 << 16)

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from graphstore import errors
 from graphstore.core.tables.engine import Engine, seconds_limit, stopping_event
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _LOOK = 0.05  # seconds between two looks at the memory of a query, and at whether it is to be stopped
 _GRACE = 1.0  # seconds beyond its limit in which a query may end by itself
 _START = 60.0  # seconds to start in, on a machine that is busy
-AVAILABLE = hasattr(select, "poll")
+AVAILABLE = sys.platform != "win32"
 """Whether this platform has what is needed; else Cypher runs in the process of the store."""
 
 
@@ -92,6 +92,15 @@ def _end(process: subprocess.Popen[bytes], lifeline: int, pid: int) -> None:
     process.wait()
 
 
+def _poll(source: IO[bytes]) -> Any:
+    """Return what waits for the answers of a process."""
+    if sys.platform == "win32":
+        raise NotImplementedError("Windows runs Cypher in the process of the store.")
+    made = select.poll()
+    made.register(source, select.POLLIN | select.POLLHUP)
+    return made
+
+
 class Worker:
     """One process. `claimed` is held while somebody's query runs in it, or a graph is built there."""
 
@@ -128,8 +137,7 @@ class Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._sink, self._source = self._process.stdin, self._process.stdout
-        self._poll = select.poll()
-        self._poll.register(self._source, select.POLLIN | select.POLLHUP)
+        self._poll = _poll(self._source)
         self._finish = weakref.finalize(self, _end, self._process, theirs, os.getpid())
         self._ready = False
 
