@@ -24,6 +24,7 @@ FLOORS = [
     "values",
     "core/journal",
     "ledger",
+    "read",
     "core/index",
     "core/folder",
     "core/tables",

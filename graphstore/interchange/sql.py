@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from graphstore.core.read.view import Reader
 from graphstore.core.tables.result import Result
 from graphstore.errors import QueryError
 from graphstore.interchange.history_tables import NAMES, History
+from graphstore.ledger.sql_files import read
 from graphstore.values.period import TimeLike
 
 __all__ = ["answered", "ask", "duckdb_here", "statements"]
@@ -26,9 +26,7 @@ _WORD = re.compile(r"\w+")
 @cache
 def statements(name: str) -> str:
     """A file of `sql/`: that of the package, else of the working copy."""
-    installed = Path(__file__).parents[1] / "_sql"
-    folder = installed if installed.is_dir() else Path(__file__).parents[2] / "sql"
-    return (folder / f"{name}.sql").read_text(encoding="utf-8")
+    return read(name)
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from graphstore.ledger.rows import TABLES, RowWriter
+from graphstore.ledger.row_writing import TABLES, RowWriter
 from graphstore.ledger.standings import StandingWriter
 from graphstore.values.period import instant
 

@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from typing import Any
 from graphstore.core.journal.files import check_plain, open_plain, patiently, sync_folder, way_out
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.mounts import refuse_network
+from graphstore.ledger.sql_files import read
 from graphstore.ledger.write_lock import WriteLock
 
 SCHEMA = 2  # of release 0.1 the journal had schema 1
@@ -341,7 +342,7 @@ class Database:
             self._readers.add(found)
         return found
 
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         """Fetch all rows of a statement. A thread that holds the turn reads its own uncommitted rows too.
 
         Raises DamageError for a damaged file, EngineError for what the system refuses.
@@ -731,10 +732,8 @@ if hasattr(os, "register_at_fork"):
 
 def schema_statements() -> list[str]:
     """The statements of `sql/schema.sql`, in order."""
-    here = Path(__file__).parents[1] / "_sql"
-    folder = here if here.is_dir() else Path(__file__).parents[2] / "sql"
     statements, part = [], ""
-    for text in (folder / "schema.sql").read_text(encoding="utf-8").splitlines(keepends=True):
+    for text in read("schema").splitlines(keepends=True):
         part += text
         if sqlite3.complete_statement(part):
             statements.append(part)

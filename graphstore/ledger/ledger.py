@@ -26,7 +26,7 @@ from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.checking import differences, write_rows
 from graphstore.ledger.database import Database
-from graphstore.ledger.rows import RowWriter, clear
+from graphstore.ledger.row_writing import RowWriter, clear
 from graphstore.ledger.standings import StandingWriter
 from graphstore.values.period import BEGINNING, Instant, instant, iso
 

@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from graphstore.core.index.columns import DESCRIBING, RESTS, RETRACTING, UNDO, UPHOLDING
-from graphstore.core.index.index import OF_EVENTS
-from graphstore.core.journal.line import FORGETTING
+from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, instant, overlap, without_all
+from graphstore.values.vocabulary import OF_EVENTS, RESTS, UPHOLDING
 
 Head = dict[str, Any]
 Rows = list[tuple[Any, ...]]

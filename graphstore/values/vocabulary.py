@@ -132,6 +132,13 @@ KINDS: Mapping[str, Kind] = {
 }
 
 # Other names the sources use for a kind, beside the inverse names.
+UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
+"""The kinds whose target rests on their source."""
+RESTS: Mapping[str, frozenset[str]] = {name: kind.rests for name, kind in KINDS.items() if kind.rests}
+"""The kinds by which one end rests on the other, each with the falls that count."""
+OF_EVENTS = frozenset({"derived_from"})
+"""The kinds by which an event rests on something."""
+
 ALIASES: Mapping[str, str] = {"relates": "related_to", "relates_to": "related_to", "fixed_by": "resolved_by"}
 
 _TABLES = frozenset(
@@ -169,11 +176,13 @@ class Vocabulary:
             kind.inverse: kind.name for kind in (*KINDS.values(), *defined) if not kind.symmetric
         }
         self.causal = frozenset(kind.name for kind in self.kinds.values() if kind.causal)
+        self.symmetric = frozenset(kind.name for kind in self.kinds.values() if kind.symmetric)
 
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""
         self.kinds[kind.name] = kind
         self.causal = self.causal | {kind.name} if kind.causal else self.causal - {kind.name}
+        self.symmetric = self.symmetric | {kind.name} if kind.symmetric else self.symmetric - {kind.name}
         if not kind.symmetric:
             self._inverse[kind.inverse] = kind.name
 

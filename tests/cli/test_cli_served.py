@@ -50,7 +50,7 @@ WRITES: list[tuple[str, ...]] = [
 ]  # fmt: skip
 LOCAL = {
     "demo": "makes a store of its own", "init": "makes a store", "restore": "makes a store", "copy": "makes a store", "lake": "reads every row in its own process", "project": "reads every row in its own process", "serve": "is the server", "page": "in a test of its own",
-    "unlink": "in a test of its own", "undo": "in a test of its own", "reembed": "in a test of its own", "import": "in a test of its own", "export": "in a test of its own",
+    "unlink": "in a test of its own", "undo": "in a test of its own", "compact": "works on the files", "rebuild": "works on the files", "reembed": "in a test of its own", "import": "in a test of its own", "export": "in a test of its own",
     "index": "in a test of its own", "memorize": "in a test of its own", "mcp": "is a server", "token": "is about the server", "shell": "in its own tests",
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import graphstore
 from graphstore import GraphStore
 from graphstore.ledger.database import Database
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.rows import TABLES
+from graphstore.ledger.row_writing import TABLES
 from tests.support.ledger_rows import change, rows
 
 PASSING = {"told", "linked", "removed"}

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
 from graphstore.core.folder.folder import Folder
+from graphstore.core.folder.shaky_rows import ShakyRows
 from graphstore.core.folder.upgrading import upgrade_folder
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
@@ -30,7 +31,6 @@ from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.shaky_rows import ShakyRows
 from graphstore.ledger.upgrade import OLD, remove_old
 from graphstore.values.models import Problem
 from graphstore.values.period import Instant

@@ -8,9 +8,8 @@ from typing import Any
 import orjson
 
 from graphstore.core.folder.rewrite import Compacting, Head
-from graphstore.core.index.columns import UNDO
 from graphstore.core.index.occurrences import OWN
-from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, encode, header
+from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, UNDO, encode, header
 from graphstore.core.journal.positions import Line
 from graphstore.core.journal.seam import Seam
 from graphstore.values.period import Instant, instant

@@ -23,16 +23,12 @@ from graphstore.core.index.members import Members
 from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import owned
 from graphstore.core.journal.branch_records import BranchRecords
+from graphstore.core.journal.line import DESCRIBING, RETRACTING, UNDO
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, without_all
-from graphstore.values.vocabulary import KINDS, NEVER_SO
+from graphstore.values.vocabulary import KINDS, NEVER_SO, RESTS, UPHOLDING
 
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
-DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
-UNDO = "undo"  # the verb; its subject is the transaction it takes back
-RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
 SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
-UPHOLDING = frozenset(name for name, kind in KINDS.items() if kind.upholds)
-RESTS: Mapping[str, frozenset[str]] = {name: kind.rests for name, kind in KINDS.items() if kind.rests}
 
 _FEW = 48
 

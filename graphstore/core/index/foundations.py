@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from graphstore.core.index.columns import DESCRIBING, UPHOLDING
-from graphstore.core.index.index import OF_EVENTS, Index
-from graphstore.core.journal.line import FORGETTING
+from graphstore.core.index.index import Index
+from graphstore.core.journal.line import DESCRIBING, FORGETTING
 from graphstore.values.period import OPEN, Instant, overlap
+from graphstore.values.vocabulary import OF_EVENTS, UPHOLDING
 
 Raw = Callable[[int, int], bytes]
 HALF = 0.5

@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from graphstore.core.index.columns import DESCRIBING, RETRACTING, UNDO, UPHOLDING, Mark
+from graphstore.core.index.columns import Mark
 from graphstore.core.index.hulls import Blocks, Hull, Parts, Runs
 from graphstore.core.index.replay import Followed
 from graphstore.core.index.rollback import cut_back, leave_out
-from graphstore.core.journal.line import FORGETTING
+from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
+from graphstore.values.vocabulary import UPHOLDING
 
-OF_EVENTS = frozenset({"derived_from"})  # the kinds by which an event rests on something
 _FEW = 48
 _BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from graphstore.core.index.births import grow, grow_things
-from graphstore.core.index.columns import DESCRIBING, RETRACTING, UNDO, Columns, Mark
-from graphstore.core.journal.line import FORGETTING
+from graphstore.core.index.columns import Columns, Mark
+from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.period import OPEN, Instant, all_recorded, instant, recorded
 
 Head = dict[str, Any]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from itertools import compress, count, islice
 from typing import Any, TypeVar
 
-from graphstore.core.index.columns import UNDO, Columns, Mark
+from graphstore.core.index.columns import Columns, Mark
 from graphstore.core.index.members import Members
 from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import Part, owned
-from graphstore.core.journal.line import FORGETTING
+from graphstore.core.journal.line import FORGETTING, UNDO
 from graphstore.values.period import OPEN, Instant, instant
 
 C = TypeVar("C", bound=Columns)

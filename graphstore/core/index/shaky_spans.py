@@ -17,11 +17,13 @@ from heapq import heappop, heappush
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from graphstore.core.index.columns import DESCRIBING, UNDO, UPHOLDING, Mark
+from graphstore.core.index.columns import Mark
 from graphstore.core.index.foundations import Fall, Raw, Resting
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
+from graphstore.core.journal.line import DESCRIBING, UNDO
 from graphstore.values.period import OPEN, Instant, Period
+from graphstore.values.vocabulary import UPHOLDING
 
 # valid from, to; the last fall that reaches a thing there: surely, and at most, as operations; what fell, and whether it ended
 Span = tuple[Instant, Instant, int, int, int, bool]

@@ -28,6 +28,9 @@ OF_LINKS = frozenset({"link", "unlink", "resolve", "decide_link"})  # operations
 OF_BRANCHES = frozenset({"branch", "merge", "pull", "delete_branch"})  # whose subject is the name of a branch
 # whose subject is no thing
 OF_THE_STORE = OF_BRANCHES | {"define_kind", "define_point", "promote_kind", "set_retention", "snapshot"}
+DESCRIBING = frozenset({"revise", "amend"})  # verbs that close rows only to describe their time anew
+UNDO = "undo"  # the verb; its subject is the transaction it takes back
+RETRACTING = frozenset({"retract", "correct", UNDO})  # verbs that say that it never was so
 FORGETTING = {"evict": "evicted", "erase": "erased"}
 TOUCH, COUNTS = (
     "touch",

@@ -16,10 +16,10 @@ from weakref import ref
 
 from orjson import loads
 
-from graphstore.core.index.columns import DESCRIBING, Mark
+from graphstore.core.index.columns import Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import FIRST, OWN
-from graphstore.core.journal.line import REQUIRES, dumps
+from graphstore.core.journal.line import DESCRIBING, REQUIRES, dumps
 from graphstore.errors import ConflictError
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value

@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from graphstore.core.index.columns import UNDO
-from graphstore.core.journal.line import FORGETTING, TOUCH
+from graphstore.core.journal.line import FORGETTING, TOUCH, UNDO
 from graphstore.core.read.sight import Core
 from graphstore.core.write.linking import Ends, Linking
 from graphstore.core.write.transaction import Taken, Transaction

@@ -10,8 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphstore.core.index.columns import DESCRIBING, UNDO
-from graphstore.core.journal.line import FORGETTING, dumps
+from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
 from graphstore.values.period import OPEN, Instant, instant, recorded
 
 Head = dict[str, Any]

@@ -1,0 +1,237 @@
+"""Nodes and events at a coordinate: what they say there, what they ever said, and which nodes stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.ledger.database import Database
+from graphstore.ledger.statements import Statement
+from graphstore.read.happened import Happened
+from graphstore.read.ids import Id, known, resolve
+from graphstore.read.linked import link_periods
+from graphstore.read.points import Point, as_json
+from graphstore.values import spans
+from graphstore.values.inputs import authorized_of, optional_text
+from graphstore.values.keys import slot_name
+from graphstore.values.models import Event, Json, Link, Node, Standing, Version
+from graphstore.values.period import Instant, exactly, moment
+from graphstore.values.text import text_of_body
+
+
+class Described(NamedTuple):
+    """A node or event with one version of it over one period, and how it stands, where that was asked."""
+
+    id: str
+    is_event: int
+    kind: str
+    key: str | None
+    scope: str
+    known_since: Instant
+    number: int
+    valid_from: Instant
+    valid_to: Instant | None
+    tx_from: Instant
+    tx_to: Instant | None
+    author: str | None
+    recorded_at: Instant
+    forgotten: str | None
+    data: bytes | None
+    checksum: int
+    standing: Standing = "stands"
+
+
+NODE = Statement("node", Described)
+NODES = Statement("nodes", Described)
+HISTORY = Statement("history", Described)
+VERSIONS = Statement("versions", Described)
+DESCRIBED = Statement("described", Described)
+THINGS = Statement("things", Described)
+SUCCESSORS = Statement("successors", Id)
+
+
+# ---------------------------------------------------------------------- questions
+
+
+def node(database: Database, id: str, valid: Instant, tx: Instant) -> Node:
+    """Return the node as it stands at a coordinate. Raises NotFoundError where it does not stand, InvalidError for an event."""
+    point = Point(database, valid, tx)
+    for row in point.rows(NODE, id=id) if isinstance(id, str) else ():
+        if not row.is_event:
+            return node_of(point, row)
+    entity, number = resolve(point, id)
+    if entity.is_event:
+        raise InvalidError(f"{entity.id!r} is an event. Read it with event({entity.id!r}).")
+    if number:
+        return described(point, entity.id, number)
+    raise NotFoundError(_absence(point, entity.id))
+
+
+def history(database: Database, id: str, valid: Instant, tx: Instant) -> list[Version] | list[Link]:
+    """Return every period of the node, or of the link, believed at `tx`, over all valid time, by valid_from."""
+    point = Point(database, valid, tx)
+    rows = _periods(point, HISTORY, id)
+    if rows is None:
+        believed = [link for link in link_periods(point, id) if link.tx_to is None]
+        return sorted(believed, key=lambda link: link.valid_from)
+    return [version_of(point, row) for row in rows]
+
+
+def versions(database: Database, id: str, valid: Instant, tx: Instant) -> list[Version] | list[Link]:
+    """Return every period of the node, or of the link, ever believed up to `tx`, by (tx_from, valid_from)."""
+    point = Point(database, valid, tx)
+    rows = _periods(point, VERSIONS, id)
+    return link_periods(point, id) if rows is None else [version_of(point, row) for row in rows]
+
+
+def nodes(
+    database: Database,
+    valid: Instant,
+    tx: Instant,
+    *,
+    kind: str | None = None,
+    key: str | None = None,
+    scope: str | None = None,
+    tag: str | None = None,
+) -> list[Node]:
+    """Return the nodes that stand at a coordinate, in the order they were first known. All filters must hold."""
+    for name, value in (("kind", kind), ("scope", scope), ("tag", tag)):
+        optional_text(name, value)
+    point = Point(database, valid, tx)
+    slot = None if key is None else slot_name(key)
+    return [node_of(point, row) for row in point.rows(NODES, kind=kind, key=slot, scope=scope, tag=tag)]
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+def _periods(point: Point, statement: Statement[Described], id: str) -> list[Described] | None:
+    """Return the periods of a node; None for the id of a link. Raises InvalidError for an event."""
+    rows = point.rows(statement, id=id) if isinstance(id, str) else []
+    if not rows and isinstance(id, str) and known(point, id) is None and link_periods(point, id):
+        return None
+    if not rows:
+        entity, _ = resolve(point, id)
+        id, is_event = entity.id, entity.is_event
+        rows = [] if is_event else point.rows(statement, id=id)
+    else:
+        is_event = rows[0].is_event
+    if is_event:
+        raise InvalidError(f"{id!r} is an event; events have no versions. Read it with event(…).")
+    return rows
+
+
+def _absence(point: Point, id: str) -> str:
+    """Return the sentence for a node that does not stand: its standing, and its successor."""
+    [row] = point.rows(THINGS, ids=as_json([id]), undone=point.undone)
+    message = (
+        f"node {id!r} does not stand at valid {exactly(point.valid)} as known at {exactly(point.tx)}: "
+        f"{row.standing.replace('_', ' ')}"
+    )
+    successors = [found.id for found in point.rows(SUCCESSORS, id=id)]
+    if successors:
+        message += f", superseded by {', '.join(map(repr, successors))}"
+    return f"{message}. inspect({id!r}) shows its last content."
+
+
+# ---------------------------------------------------------------------- values
+
+
+def things(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
+    """Return the nodes and events of these ids, whatever their standing, by id; events without their links."""
+    rows = point.rows(THINGS, ids=as_json(list(ids)), undone=point.undone)
+    events = [row.id for row in rows if row.is_event]
+    happened = Happened(point, events) if events else None
+    found: dict[str, Node | Event] = {}
+    for row in rows:
+        found[row.id] = (
+            node_of(point, row) if happened is None or not row.is_event else event_of(happened, row)
+        )
+    return found
+
+
+def described(point: Point, id: str, number: int) -> Node:
+    """Return the node as one of its versions describes it."""
+    [row] = point.rows(DESCRIBED, id=id, number=number)
+    return node_of(point, row)
+
+
+def node_of(point: Point, row: Described) -> Node:
+    """Make the value of a node."""
+    return Node.made({**_fields(point, row), "standing": row.standing})
+
+
+def event_of(happened: Happened, row: Described) -> Event:
+    """Make the value of an event, without its links."""
+    point = happened.point
+    body = point.content(row.data, row.checksum, f"event {row.id!r}")
+    if not body:
+        word = row.forgotten or ""
+        body = {"description": f"[{word}]", "origin": word, "authorized": None, **happened.place(row.id)}
+    first, last, count = happened.seen(happened.of(row.id).own)
+    metadata = (body if row.forgotten else happened.latest(row.id, body)).get("metadata", {})
+    get = body.get
+    return Event.made(
+        {
+            "id": row.id,
+            "type": row.kind,
+            "description": body["description"],
+            "source": get("source"),
+            "origin": body["origin"],
+            "agent": get("agent"),
+            "occurred_at": moment(first),
+            "first_seen": moment(first),
+            "last_seen": moment(last),
+            "count": count,
+            "status": happened.status(row.id, row.kind, body, row.forgotten is not None),
+            "metadata": metadata,
+            "links": None,
+            "fingerprint": get("fingerprint"),
+            "trace_id": get("trace_id"),
+            "span_id": get("span_id"),
+            "parent_span_id": get("parent_span_id"),
+            "ended_at": spans.ended(metadata, body),
+            "sender": get("sender"),
+            "sender_name": get("sender_name"),
+            "thread": get("thread"),
+            "classification": get("classification"),
+            "authorized": authorized_of(row.kind, body),
+            "media_path": get("media_path"),
+            "media_hash": get("media_hash"),
+            "standing": row.standing,
+            "author": row.author,
+            "recorded_at": moment(row.known_since),
+            "tx_from": moment(row.known_since),
+            "tx_to": None if row.tx_to is None else moment(row.tx_to),
+        }
+    )
+
+
+def version_of(point: Point, row: Described) -> Version:
+    """Make the value of a period of a node."""
+    return Version.made({**_fields(point, row), "ref": f"{row.id}-v{row.number}"})
+
+
+def _fields(point: Point, row: Described) -> Json:
+    body = point.content(row.data, row.checksum, f"node {row.id!r}, version {row.number}")
+    if not body:
+        body = {"content": {}, "trigger": row.forgotten or ""}
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "key": row.key,
+        "scope": row.scope,
+        "number": row.number,
+        "content": body["content"],
+        "text": text_of_body(body),
+        "tags": tuple(body.get("tags", ())),
+        "trigger": body.get("trigger", "initial"),
+        "source": body.get("source"),
+        "author": row.author,
+        "recorded_at": moment(row.recorded_at),
+        "valid_from": moment(row.valid_from),
+        "valid_to": None if row.valid_to is None else moment(row.valid_to),
+        "tx_from": moment(row.tx_from),
+        "tx_to": None if row.tx_to is None else moment(row.tx_to),
+    }

@@ -1,0 +1,134 @@
+"""The links at one end of a thing, at a coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from graphstore.ledger.database import Database
+from graphstore.ledger.statements import Statement
+from graphstore.read.ids import resolve
+from graphstore.read.points import Point, as_json
+from graphstore.values.models import Link, Standing
+from graphstore.values.period import Instant, moment
+from graphstore.values.vocabulary import Vocabulary
+
+
+class Linked(NamedTuple):
+    """A link over one period; of a causal one, whether its cause began no later than its effect."""
+
+    id: str
+    kind: str
+    source: str
+    target: str
+    source_standing: Standing | None
+    target_standing: Standing | None
+    strength: int | None
+    is_inferred: int
+    created_by: str
+    author: str | None
+    recorded_at: Instant
+    valid_from: Instant
+    valid_to: Instant | None
+    tx_from: Instant
+    tx_to: Instant | None
+    data: bytes | None
+    checksum: int | None
+    respects_time: int = 1
+
+
+LINKS_FROM = Statement("links_from", Linked)
+BACKLINKS_TO = Statement("backlinks_to", Linked)
+LINK_PERIODS = Statement("link_periods", Linked)
+
+
+def links_from(
+    database: Database,
+    id: str,
+    valid: Instant,
+    tx: Instant,
+    kinds: Iterable[str] | str = (),
+    *,
+    vocabulary: Vocabulary,
+) -> list[Link]:
+    """Return the links that hold at a coordinate with this as their source, by (valid_from, tx_from, id); symmetric ones from either end.
+
+    An inverse name among `kinds` (`causes`) gives those links turned round, under that name. Raises NotFoundError for an unknown id, InvalidError for
+    an unknown kind.
+    """
+    return _links(LINKS_FROM, Point(database, valid, tx), id, kinds, vocabulary)
+
+
+def backlinks_to(
+    database: Database,
+    id: str,
+    valid: Instant,
+    tx: Instant,
+    kinds: Iterable[str] | str = (),
+    *,
+    vocabulary: Vocabulary,
+) -> list[Link]:
+    """Return the links that hold at a coordinate with this as their target: otherwise as `links_from`."""
+    return _links(BACKLINKS_TO, Point(database, valid, tx), id, kinds, vocabulary)
+
+
+def supersedes(
+    database: Database, id: str, valid: Instant, tx: Instant, *, vocabulary: Vocabulary
+) -> list[Link]:
+    """Return what this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
+    links = links_from(database, id, valid, tx, ("supersedes", "transition"), vocabulary=vocabulary)
+    replaced = {link.target for link in links if link.kind == "supersedes"}
+    return [link for link in links if link.kind == "supersedes" or link.target not in replaced]
+
+
+def _links(
+    statement: Statement[Linked],
+    point: Point,
+    id: str,
+    kinds: Iterable[str] | str,
+    vocabulary: Vocabulary,
+) -> list[Link]:
+    straight, turned = vocabulary.named(kinds)
+    is_filtered = bool(straight or turned)
+    symmetric = vocabulary.symmetric & straight if is_filtered else vocabulary.symmetric
+    shown = {name: name for name in symmetric} | {name: vocabulary.kinds[name].inverse for name in turned}
+    filters = {"kinds": as_json(list(straight)) if is_filtered else None, "turned": as_json(shown)}
+    rows = point.rows(statement, id=id, **filters) if isinstance(id, str) else []
+    if not rows:
+        known_as = resolve(point, id)[0].id
+        rows = [] if known_as == id else point.rows(statement, id=known_as, **filters)
+    return [link_of(point, row, row.source_standing, row.target_standing) for row in rows]
+
+
+def link_periods(point: Point, id: str) -> list[Link]:
+    """Return every period of a link recorded up to the tx, by (tx_from, valid_from); none for what is not the id of a link."""
+    rows = point.rows(LINK_PERIODS, id=id)
+    return [link_of(point, row, row.source_standing, row.target_standing) for row in rows]
+
+
+def link_of(
+    point: Point, row: Linked, source_standing: Standing | None, target_standing: Standing | None
+) -> Link:
+    """Make the value of a link."""
+    body = point.content(row.data, row.checksum, f"link {row.id!r}")
+    return Link.made(
+        {
+            "id": row.id,
+            "source": row.source,
+            "kind": row.kind,
+            "target": row.target,
+            "reason": body.get("reason"),
+            "strength": row.strength,
+            "confidence": "inferred" if row.is_inferred else "explicit",
+            "created_by": row.created_by,
+            "metadata": body.get("metadata", {}),
+            "source_standing": source_standing,
+            "target_standing": target_standing,
+            "author": row.author,
+            "recorded_at": moment(row.recorded_at),
+            "valid_from": moment(row.valid_from),
+            "valid_to": None if row.valid_to is None else moment(row.valid_to),
+            "tx_from": moment(row.tx_from),
+            "tx_to": None if row.tx_to is None else moment(row.tx_to),
+        }
+    )

@@ -1,0 +1,83 @@
+"""A coordinate of a ledger at which statements are asked, and the contents that they give."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+from zlib import crc32
+
+import orjson
+
+from graphstore.errors import DamageError
+from graphstore.ledger.database import Database
+from graphstore.ledger.statements import Statement
+from graphstore.values.models import Json
+from graphstore.values.period import Instant
+
+Row = TypeVar("Row")
+
+
+class Undone(NamedTuple):
+    """A transaction that was taken back, and the one that did so."""
+
+    tx: Instant
+    undone_at: Instant
+
+
+UNDONE = Statement("undone", Undone)
+
+
+class Point:
+    """The coordinate (valid, tx) of one ledger."""
+
+    def __init__(self, database: Database, valid: Instant, tx: Instant) -> None:
+        self.database = database
+        self.valid = valid
+        self.tx = tx
+
+    def rows(self, statement: Statement[Row], **values: Any) -> list[Row]:
+        """Fetch the rows of a statement at this coordinate. Text that is no Unicode (a lone surrogate) is stored nowhere, so nothing is found by it."""
+        values["valid"], values["tx"] = self.valid, self.tx
+        try:
+            return statement.rows(self.database, values)
+        except UnicodeEncodeError:
+            return []
+
+    def content(self, data: bytes | None, checksum: int | None, what: str) -> Json:
+        """Parse a body; one that is not there, or was removed, is empty. Raises DamageError, with `what` it is of, when it is not what was written."""
+        if data is None:
+            return {}
+        if crc32(data) != checksum:
+            raise DamageError(
+                f"{self.database.file}: the content of {what} does not match its checksum. The ledger is damaged there; nothing was changed. "
+                "Restore a dump or a backup."
+            )
+        found: Json = orjson.loads(data)
+        return found
+
+    @cached_property
+    def any_undone(self) -> bool:
+        """Return True if any transaction was ever taken back, at whatever time."""
+        return bool(self._undone)
+
+    @cached_property
+    def undone(self) -> str:
+        """Return the transactions that are taken back as known here, as a JSON array: those of an undo that is taken back itself count again."""
+        taken_back: set[Instant] = set()
+        for row in reversed(self._undone):  # only a later undo takes back an undo
+            if row.undone_at <= self.tx and row.undone_at not in taken_back:
+                taken_back.add(row.tx)
+        return as_json(sorted(taken_back))
+
+    @cached_property
+    def _undone(self) -> list[Undone]:
+        return UNDONE.rows(self.database, {})
+
+
+def as_json(values: list[Any] | dict[str, str]) -> str:
+    """Write several values as one parameter of a statement."""
+    try:
+        return orjson.dumps(values).decode()
+    except TypeError:  # a lone surrogate
+        return json.dumps(values)

@@ -1,0 +1,232 @@
+"""What became of a thing: the steps from it to what took its place, and what stands now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from graphstore.ledger.database import Database
+from graphstore.ledger.statements import Statement
+from graphstore.read.described import described, things
+from graphstore.read.ids import resolve
+from graphstore.read.linked import Linked, link_of
+from graphstore.read.points import Point
+from graphstore.values.models import UPRIGHT, Event, How, Node, Step, Supersession
+from graphstore.values.period import OPEN, Instant, Union, moment
+
+_LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, the most specific first
+
+
+class Removal(NamedTuple):
+    """A period of a thing, and the operation that took it away. `is_gap`: the period came and went in one transaction."""
+
+    is_gap: int
+    number: int | None
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant | None
+    counts: int
+    said_by: int | None
+    said_counts: int | None
+    removed_by: int | None
+    retracts: int | None
+    known_since: Instant
+    undone_by: int | None
+
+    @property
+    def is_believed(self) -> bool:
+        """Return True if the period is believed at the coordinate."""
+        return self.tx_to is None and not self.is_gap
+
+    def covers(self, at: Instant) -> bool:
+        """Return True if an instant lies in the period."""
+        return self.valid_from <= at < self.valid_to
+
+
+class Operation(NamedTuple):
+    """Who did something and when; `data` holds why."""
+
+    author: str | None
+    tx: Instant
+    data: bytes | None
+    checksum: int | None
+
+
+WHAT_SUPERSEDED = Statement("what_superseded", Linked)
+REMOVALS = Statement("removals", Removal)
+OPERATION = Statement("operation", Operation)
+
+
+def what_superseded(database: Database, id: str, valid: Instant, tx: Instant) -> Supersession:
+    """Return what became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
+
+    Of `{id}-v{n}` newer versions of the same node are steps as well. Raises NotFoundError for an unknown id.
+    """
+    point = Point(database, valid, tx)
+    rows, found = _reached(point, id) if isinstance(id, str) else ([], {})
+    if id in found:
+        return _Walk(point, rows, found).of(id, 0)
+    entity, number = resolve(point, id)
+    return _Walk(point, *_reached(point, entity.id)).of(entity.id, 0 if entity.is_event else number)
+
+
+def _reached(point: Point, id: str) -> tuple[list[Linked], dict[str, Node | Event]]:
+    """Return the links that lead away from a thing and from what is reached by them, and all those things."""
+    rows = point.rows(WHAT_SUPERSEDED, id=id)
+    return rows, things(point, dict.fromkeys([id, *(row.source for row in rows)]))
+
+
+class _Walk:
+    """One walk at one coordinate, breadth first."""
+
+    def __init__(self, point: Point, rows: list[Linked], things: dict[str, Node | Event]) -> None:
+        self._point = point
+        self._things = things
+        self._places = {row.id: place for place, row in enumerate(rows)}
+        self._into: dict[str, list[Linked]] = {}
+        for row in rows:
+            self._into.setdefault(row.target, []).append(row)
+        self._steps: list[Step] = []
+        self._current: list[Node | Event] = []
+
+    def of(self, subject: str, number: int) -> Supersession:
+        """Return what became of an entity; with a number, of that version of it first."""
+        thing = self._things[subject]
+        if number:
+            thing = described(self._point, subject, number)
+            self._revisions(subject, number)
+        level, seen = [subject], {subject}
+        while level:
+            rows = [row for id in level for row in self._after(id)]
+            if len(rows) > 1:
+                rows.sort(key=self._place)
+            level = []
+            for row in rows:
+                if row.source not in seen:
+                    seen.add(row.source)
+                    level.append(row.source)
+                    self._steps.append(self._step(row))
+        return Supersession.made(
+            {
+                "subject": thing,
+                "chain": tuple(self._steps),
+                "current": tuple(self._current),
+                "standing": thing.standing,
+            }
+        )
+
+    def _place(self, row: Linked) -> int:
+        return self._places[row.id]
+
+    def _after(self, id: str) -> list[Linked]:
+        """Return the links that lead away from a thing: of several of one pair the most specific one. If none replaces it, it is an end."""
+        rows = self._into.get(id, [])
+        if not rows or all(row.kind == "corrects" for row in rows):
+            thing = self._things[id]
+            if thing.standing in UPRIGHT:
+                self._current.append(thing)
+            elif thing.standing in ("retracted", "ended") and not rows:
+                self._over(id, "retracted" if thing.standing == "retracted" else "ended")
+        if len(rows) < 2:
+            return rows
+        kept: dict[str, Linked] = {}
+        for row in sorted(rows, key=lambda row: _LEADS_AWAY[row.kind]):
+            kept.setdefault(row.source, row)
+        return list(kept.values())
+
+    def _step(self, row: Linked) -> Step:
+        source = self._things[row.source]
+        link = link_of(self._point, row, source.standing, self._things[row.target].standing)
+        return Step.made(
+            {
+                "how": "corrected" if link.kind == "corrects" else "superseded",
+                "link": link,
+                "node": source,
+                "who": link.author or link.created_by,
+                "why": link.reason,
+                "since": link.valid_from,
+                "recorded_at": link.recorded_at,
+            }
+        )
+
+    def _over(self, id: str, how: How) -> None:
+        """Add the step of a thing that came to an end with nothing in its place."""
+        valid, rows = self._point.valid, self._removals(id)
+        over = [row for row in rows if row.is_believed and row.valid_to <= valid]
+        if how == "ended" and over:
+            last = max(over, key=lambda row: row.valid_to)
+            operation = self._removal_at(rows, last.valid_to)
+            self._without_link(how, None, last.said_by if operation is None else operation, last.valid_to)
+            return
+        operation = self._removed_by(rows, valid)
+        if operation is None:  # it never held there, and nothing is left of it
+            operation = _last(row.removed_by for row in rows)
+        if operation is not None:
+            covers = [row for row in rows if row.counts and row.covers(valid)]
+            since = covers[-1].valid_from if covers else rows[0].known_since
+            self._without_link(how, None, operation, since)
+
+    def _removals(self, id: str) -> list[Removal]:
+        return self._point.rows(REMOVALS, id=id, undone=self._point.undone)
+
+    def _removed_by(self, rows: list[Removal], valid: Instant) -> int | None:
+        """Return the operation by which a thing lost an instant: the last of all if that retracted what was left, else the one that removed that instant last."""
+        last = _last(row.removed_by for row in rows)
+        is_left = any(row.is_believed for row in rows)
+        if not is_left and any(row.retracts for row in rows if row.removed_by == last):
+            return last
+        return self._removal_at(rows, valid)
+
+    def _removal_at(self, rows: list[Removal], at: Instant) -> int | None:
+        """Return the operation that removed an instant of a thing last, None where none did."""
+        covers = [row for row in rows if row.covers(at)]
+        periods = [row for row in covers if not row.is_gap]
+        found = [row.removed_by for row in covers if row.is_gap]
+        if self._point.any_undone:  # what an undone transaction introduced never was, at any time
+            found += [row.undone_by for row in rows]
+            periods = [row for row in periods if row.removed_by is not None]
+        return _last([*found, *(row.removed_by for row in periods[-1:])])
+
+    def _revisions(self, id: str, number: int) -> None:
+        """Add a step for each newer version that was recorded over valid time that version `number` had lost, in the order they were believed. What an undo
+        took back is none."""
+        rows = [row for row in self._removals(id) if not row.is_gap]
+        lost = [row for row in rows if row.number == number and row.tx_to is not None]
+        lost.sort(key=_ended, reverse=True)
+        free, shown = Union(), set()
+        for row in rows:
+            while lost and _ended(lost[-1]) <= row.tx_from:
+                old = lost.pop()
+                free.add((old.valid_from, old.valid_to))
+            later = row.number or 0
+            counts = later > number and later not in shown and row.said_counts != 0
+            if counts and free.overlaps((row.valid_from, row.valid_to)):
+                shown.add(later)
+                self._without_link("revised", described(self._point, id, later), row.said_by, row.valid_from)
+
+    def _without_link(self, how: How, node: Node | None, operation: int | None, since: Instant) -> None:
+        [done] = self._point.rows(OPERATION, number=operation)
+        body = self._point.content(done.data, done.checksum, f"the reason of operation {operation}")
+        self._steps.append(
+            Step.made(
+                {
+                    "how": how,
+                    "link": None,
+                    "node": node,
+                    "who": done.author,
+                    "why": body.get("reason"),
+                    "since": moment(since),
+                    "recorded_at": moment(done.tx),
+                }
+            )
+        )
+
+
+def _ended(row: Removal) -> Instant:
+    return OPEN if row.tx_to is None else row.tx_to
+
+
+def _last(operations: Iterable[int | None]) -> int | None:
+    """Return the last of some operations, None where there is none."""
+    return max((operation for operation in operations if operation is not None), default=None)

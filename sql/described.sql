@@ -1,0 +1,50 @@
+-- What does one version of a node say, and does it still hold at a coordinate? One row where the version was recorded by :tx: with the period that holds at
+-- (:valid, :tx), else the last period in which it was believed.
+--
+-- Parameters: :id; :number, the number of the version; :valid and :tx, in microseconds since 1970-01-01 UTC.
+-- Columns: those of node.sql; forgotten: evicted or erased; standing: that of the node, but superseded where another version holds.
+WITH
+subject (number, id, is_event, kind, key, scope, tx_from, word, held) AS MATERIALIZED (
+  SELECT
+    e.number, e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from,
+    (SELECT f.word FROM forgotten f WHERE f.entity = e.number),
+    (
+      SELECT p.number FROM period p
+      WHERE p.entity = e.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+        AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number)
+      ORDER BY p.valid_from DESC LIMIT 1
+    )
+  FROM entity e
+  WHERE e.id = :id AND e.tx_from <= :tx
+)
+SELECT
+  subject.id, subject.is_event, subject.kind, subject.key, subject.scope, subject.tx_from AS known_since, v.ordinal AS number,
+  p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, CASE WHEN p.tx_to <= :tx THEN p.tx_to END AS tx_to,
+  o.author, coalesce(o.tx, subject.tx_from) AS recorded_at, subject.word AS forgotten, b.data, b.checksum,
+  CASE
+    WHEN subject.held <> p.number THEN 'superseded'
+    ELSE coalesce(
+      subject.word,
+      (
+        SELECT a.standing FROM absence a
+        WHERE a.entity = subject.number AND a.valid_from <= :valid AND a.valid_to > :valid AND a.tx_from <= :tx AND a.tx_to > :tx
+        ORDER BY a.valid_from DESC LIMIT 1
+      ),
+      CASE
+        WHEN subject.held IS NULL THEN 'not_yet'
+        WHEN (
+          SELECT 1 FROM shaky s
+          WHERE s.entity = subject.number AND s.valid_from <= :valid AND s.valid_to > :valid AND s.tx_from <= :tx AND s.tx_to > :tx
+          ORDER BY s.valid_from DESC LIMIT 1
+        ) THEN 'shaky'
+        ELSE 'stands'
+      END
+    )
+  END AS standing
+FROM subject
+CROSS JOIN version v ON v.entity = subject.number AND v.ordinal = :number
+CROSS JOIN period p ON p.entity = subject.number AND p.version = v.number AND p.tx_from <= :tx
+CROSS JOIN body b ON b.number = v.body
+LEFT JOIN operation o ON o.number = v.operation
+ORDER BY p.number IS subject.held DESC, p.number DESC
+LIMIT 1;

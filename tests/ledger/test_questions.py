@@ -1,0 +1,372 @@
+"""The statements of `sql/` answer what a view answers, and find their rows by key."""
+
+from __future__ import annotations
+
+import random
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphstore
+from graphstore.errors import DamageError, GraphStoreError
+from graphstore.ledger.database import Database, schema_statements
+from graphstore.ledger.statements import Statement
+from graphstore.read import chains, described, happened, ids, linked, points, superseding
+from graphstore.values.period import instant
+
+pytestmark = pytest.mark.in_process("asks the ledger of the store")
+
+STANDINGS_ARE_WRITTEN = True
+"""Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
+
+MODULES = (chains, described, happened, ids, linked, points, superseding)
+STATEMENTS = {
+    one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
+}
+FREE = re.compile(r"--[^\n]*")
+PARAMETER = re.compile(r":([a-z_]+)")
+
+
+def parameters(statement: Statement[Any]) -> dict[str, None]:
+    return dict.fromkeys(PARAMETER.findall(FREE.sub("", statement.text)))
+
+
+ABOUT_ONE_THING = [
+    name for name, statement in STATEMENTS.items() if {"id", "ids"} & parameters(statement).keys()
+]
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in schema_statements():
+            connection.execute(statement)
+        yield connection
+
+
+@pytest.mark.parametrize("name", ABOUT_ONE_THING)
+def test_a_statement_finds_its_rows_by_key(name, empty):
+    statement = STATEMENTS[name]
+    own = {*re.findall(r"^(?:WITH(?: RECURSIVE)? )?(\w+) \([\w, ]+\) AS ", statement.text, re.MULTILINE)}
+
+    plan = [row[3] for row in empty.execute(f"EXPLAIN QUERY PLAN {statement.text}", parameters(statement))]
+
+    scans = [line.split()[1] for line in plan if line.startswith("SCAN") and "VIRTUAL TABLE" not in line]
+    assert {*scans} <= own, plan
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_has_the_columns_of_its_model(name, empty):
+    statement = STATEMENTS[name]
+    found = [column for column, *_ in empty.execute(statement.text, parameters(statement)).description]
+    fields = list(statement.model._fields)
+    required = [field for field in fields if field not in statement.model._field_defaults]
+
+    assert fields[: len(found)] == found
+    assert required == found[: len(required)]
+
+
+def test_each_statement_says_what_it_answers_and_what_it_takes():
+    for statement in STATEMENTS.values():
+        head = statement.text.partition("\nWITH")[0].partition("\nSELECT")[0]
+        assert head.startswith("-- Wh"), statement.name
+        assert "-- Columns: " in head, statement.name
+        assert {f":{name}" for name in parameters(statement)} <= {*re.findall(r":\w+", head)}, statement.name
+
+
+def test_a_damaged_content_is_refused_by_the_name_of_its_thing(tmp_path):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "blue"}, id="sky")
+        store.record_event("deploy", "release 7", id="release")
+        link = store.link("sky", "derived_from", "release", reason="it was seen").id
+        view, vocabulary = store.as_of(), store.vocabulary
+        where = instant(view.at.valid), instant(view.at.tx)
+    with closing(sqlite3.connect(path / "ledger.db")) as connection:
+        damaged = connection.execute(
+            "UPDATE body SET data = CAST(upper(CAST(data AS TEXT)) AS BLOB)"
+        ).rowcount
+        connection.commit()
+    assert damaged >= 3
+
+    with closing(Database(path / "ledger.db", read_only=True)) as database:
+        for read, id, name, named in (
+            (described.node, "sky", "node 'sky', version 1", {}),
+            (described.history, "sky", "node 'sky', version 1", {}),
+            (linked.links_from, "sky", f"link '{link}'", {"vocabulary": vocabulary}),
+            (superseding.what_superseded, "release", "event 'release'", {}),
+        ):
+            with pytest.raises(
+                DamageError, match=f"ledger.db: the content of {name} does not match its checksum"
+            ):
+                read(database, id, *where, **named)
+
+
+# ---------------------------------------------------------------------- random histories
+
+DAYS = [datetime(2026, 1, number, tzinfo=UTC) for number in range(1, 9)]
+NODES = ("alpha", "bravo", "charly", "delta", "echo")
+EVENTS = ("event-a", "event-b", "event-c")
+THINGS = NODES + EVENTS
+IDS = (
+    *NODES,
+    *EVENTS,
+    "alph",
+    "no such",
+    "\ud800",
+    7,
+    *(f"{id}-v{number}" for id in NODES for number in (1, 2, 3, 9)),
+)
+KINDS = (
+    "derived_from", "caused_by", "caused_by", "resolved_by", "contradicts", "supports", "led_to", "meets", "corrects",
+)  # fmt: skip
+FILTERS = (
+    (None, None, None, None),
+    ("fact", None, None, None),
+    ("fact", "Slot", None, None),
+    (None, "slot", "here", "hot"),
+    (None, None, None, 'say "so"'),
+    ("no such", None, "here", None),
+)
+ASKED_KINDS = (
+    "causes",
+    ("relates_to",),
+    ("caused_by", "supports"),
+    ("meets", "superseded_by", "leads_to"),
+    "no_such",
+)
+
+
+class History:
+    """A store on disk, and random verbs of which some are refused."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self.path = path
+        self.chance = random.Random(seed)
+        self.now = DAYS[4]
+        self.store = graphstore.open(path, clock=lambda: self.now)
+        self.store.define_kind("led_to", inverse="leads_to", causal=True)
+        self.store.define_kind("meets", symmetric=True)
+        self.links: list[str] = []
+        for _ in range(5):
+            self.try_some(("add", "event"))
+
+    def go_on(self, steps: int) -> None:
+        """Do some verbs, each by itself or several in one transaction."""
+        for _ in range(steps):
+            self.now += self.chance.choice([timedelta(hours=5), timedelta(days=1), timedelta(days=-1)])
+            if self.chance.random() < 0.7:
+                self.try_some(VERBS + ALONE)
+            else:
+                with self.store.transaction(author=self.chance.choice([None, "ana"])):
+                    for _ in range(self.chance.randint(2, 5)):
+                        self.try_some(VERBS)
+
+    def try_some(self, verbs: tuple[str, ...]) -> None:
+        """Do one of some verbs, unless it is refused."""
+        with suppress(GraphStoreError):
+            getattr(self, self.chance.choice(verbs))()
+
+    def coordinate(self) -> dict[str, datetime]:
+        """A coordinate at or beside a boundary."""
+        tick = timedelta(microseconds=self.chance.choice([-1, 0, 1]))
+        changes = self.store.changes()
+        tx = self.chance.choice([self.chance.choice(changes).tx, changes[-1].tx])
+        return {"valid": self.chance.choice([*DAYS, self.now]) + tick, "tx": tx}
+
+    # ------------------------------------------------------------------ what the verbs are given
+
+    def known(self, among: tuple[str, ...]) -> str:
+        return self.chance.choice([id for id in among if self.store.knows(id)] or [*among])
+
+    def new(self, among: tuple[str, ...]) -> str | None:
+        return self.chance.choice([None, *(id for id in among if not self.store.knows(id))])
+
+    def period(self) -> dict[str, Any]:
+        start, stop = sorted(self.chance.sample(range(len(DAYS)), 2))
+        return {
+            "valid_from": DAYS[start],
+            "valid_to": self.chance.choice([graphstore.OPEN, graphstore.OPEN, DAYS[stop]]),
+        }
+
+    def some_period(self) -> dict[str, Any]:
+        return self.period() if self.chance.random() < 0.5 else {}
+
+    def content(self) -> dict[str, Any]:
+        return {"says": self.chance.choice(["red", "green", "blue"]), "size": self.chance.choice([1, 2])}
+
+    def tags(self) -> tuple[str, ...]:
+        return self.chance.choice([(), ("hot",), ("hot", 'say "so"')])
+
+    # ------------------------------------------------------------------ verbs
+
+    def add(self) -> None:
+        named: dict[str, Any] = {}
+        if self.chance.random() < 0.3:
+            named[self.chance.choice(["supersedes", "corrects", "derived_from"])] = [self.known(THINGS)]
+        key, scope = self.chance.choice([None, "slot"]), self.chance.choice(["", "here"])
+        self.store.add_node(
+            "fact",
+            self.content(),
+            id=self.new(NODES),
+            key=key,
+            scope=scope,
+            tags=self.tags(),
+            **self.period(),
+            **named,
+        )
+
+    def event(self) -> None:
+        type = self.chance.choice(["error", "error", "fix", "deploy", "TEXT", "visit"])
+        self.store.record_event(
+            type,
+            self.chance.choice(["it broke", "it failed"]),
+            id=self.new(EVENTS),
+            occurred_at=self.chance.choice(DAYS),
+            metadata=self.chance.choice([None, {"n": 1}, {"n": 2}]),
+            related_to=self.chance.choice([None, self.known(THINGS)]),
+            trace_id=self.chance.choice([None, "t1"]),
+        )
+
+    def revise(self) -> None:
+        self.store.revise(self.known(NODES), self.content(), tags=self.tags(), **self.some_period())
+
+    def amend(self) -> None:
+        self.store.amend(self.known(NODES), {"size": 3}, **self.some_period())
+
+    def retract(self) -> None:
+        self.store.retract(self.known(THINGS), reason="wrong", **self.some_period())
+
+    def end(self) -> None:
+        self.store.end(self.known(NODES), at=self.chance.choice(DAYS))
+
+    def confirm(self) -> None:
+        self.store.confirm(self.known(THINGS), reason="still so")
+
+    def supersede(self) -> None:
+        since = self.chance.choice([None, *DAYS])
+        self.store.supersede(self.known(THINGS), by=self.known(THINGS), valid_from=since, reason="newer")
+
+    def link(self) -> None:
+        more = self.chance.choice([{}, {"metadata": {"n": 1}, "strength": 4, "reason": "it is so"}])
+        kind = self.chance.choice(KINDS)
+        made = self.store.link(self.known(THINGS), kind, self.known(THINGS), **self.some_period(), **more)
+        self.links.append(made.id)
+
+    def unlink(self) -> None:
+        if self.links:
+            self.store.unlink(self.chance.choice(self.links), **self.some_period())
+
+    def point(self) -> None:
+        self.store.define_point("visit")
+
+    def undo(self) -> None:
+        self.store.undo(self.chance.choice(self.store.changes()[-6:]).tx, reason="a slip")
+
+    def evict(self) -> None:
+        self.store.evict(ids=[self.known(THINGS)], reason="too large")
+
+    def erase(self) -> None:
+        self.store.erase(self.known(THINGS), reason="not ours")
+
+
+VERBS = (
+    "add", "event", "event", "revise", "revise", "amend", "retract", "end", "confirm", "supersede", "supersede", "unlink", *("link",) * 5,
+)  # fmt: skip
+ALONE = ("undo", "undo", "point")
+FORGETTING = ("evict", "erase")
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("seed", [0, 1, 2, 731])
+def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
+    history = History(tmp_path / "memory.gs", seed)
+    with closing(history.store) as store:
+        for round in range(6):
+            history.go_on(10)
+            if round > 3:
+                history.try_some(FORGETTING)
+            for _ in range(3):
+                view = store.as_of(**history.coordinate())
+                with asked_beside(history.path, view) as database:
+                    compare(database, view, history.links)
+
+
+def compare(database: Database, view: Any, link_ids: list[str]) -> None:
+    """Assert that the statements answer each question as a view does."""
+    valid, tx, vocabulary = instant(view.at.valid), instant(view.at.tx), view.vocabulary
+
+    def same(read: str, ask: Callable[..., Any], *args: Any, **named: Any) -> None:
+        knows = {"vocabulary": vocabulary} if ask in KNOWING_KINDS else {}
+        expected = outcome(getattr(view, read), *args, **named)
+        assert expected == outcome(ask, database, *args[:1], valid, tx, *args[1:], **named, **knows), (
+            read,
+            args,
+            str(view.at),
+        )
+
+    for kind, key, scope, tag in FILTERS:
+        named = {"kind": kind, "key": key, "scope": scope, "tag": tag}
+        assert view.nodes(**named) == described.nodes(database, valid, tx, **named), (named, str(view.at))
+    for id in [*IDS, *link_ids[-3:]]:
+        same("history", described.history, id)
+        same("versions", described.versions, id)
+    for id in IDS:
+        same("node", described.node, id)
+        same("supersedes", linked.supersedes, id)
+        same("what_superseded", superseding.what_superseded, id)
+        for kinds in ((), *ASKED_KINDS):
+            same("links_from", linked.links_from, id, kinds)
+            same("backlinks_to", linked.backlinks_to, id, kinds)
+        for depth in (1, 2, 5, 100):
+            same("causes", chains.causes, id, depth)
+            same("effects", chains.effects, id, depth)
+
+
+KNOWING_KINDS = (linked.links_from, linked.backlinks_to, linked.supersedes, chains.causes, chains.effects)
+
+
+def outcome(read: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """The answer, or the class and the text of the error."""
+    try:
+        return read(*args, **named)
+    except GraphStoreError as error:
+        return type(error), str(error)
+
+
+@contextmanager
+def asked_beside(path: Path, view: Any) -> Iterator[Database]:
+    """The ledger of a store; until the writer fills its standings, a copy in which those of one coordinate are the view's."""
+    if STANDINGS_ARE_WRITTEN:
+        with closing(Database(path / "ledger.db", read_only=True)) as database:
+            yield database
+        return
+    with tempfile.TemporaryDirectory(prefix="graphstore-asked-") as folder:
+        copy = Path(folder) / "ledger.db"
+        with closing(sqlite3.connect(path / "ledger.db")) as whole, closing(sqlite3.connect(copy)) as part:
+            whole.backup(part)
+            write_standings(part, view)
+        with closing(Database(copy, read_only=True)) as database:
+            yield database
+
+
+def write_standings(connection: sqlite3.Connection, view: Any) -> None:
+    """Write the rows of `absence` and `shaky` that hold at the coordinate of a view."""
+    valid, tx = instant(view.at.valid), instant(view.at.tx)
+    here = (valid, tx, valid + 1, tx + 1)
+    for number, id in connection.execute(
+        "SELECT number, id FROM entity WHERE tx_from <= ?", (tx,)
+    ).fetchall():
+        standing = view.inspect(id).node.standing
+        if standing == "shaky":
+            connection.execute("INSERT INTO shaky VALUES (?, ?, ?, ?, ?)", (number, *here))
+        elif standing in ("superseded", "ended", "retracted"):
+            connection.execute("INSERT INTO absence VALUES (?, ?, ?, ?, ?, ?)", (number, *here, standing))
+    connection.commit()
