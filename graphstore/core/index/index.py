@@ -17,7 +17,7 @@ from graphstore.core.index.rollback import cut_back, leave_out
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
-from graphstore.values.vocabulary import UPHOLDING
+from graphstore.values.vocabulary import OF_EVENTS, UPHOLDING
 
 _FEW = 48
 _BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
