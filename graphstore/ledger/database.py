@@ -414,6 +414,7 @@ class Database:
                     f"PRAGMA synchronous={'FULL' if self.durability == 'commit' else 'NORMAL'}"
                 )
                 self._writer.execute("PRAGMA secure_delete=ON")
+                self._writer.execute("PRAGMA temp_store=MEMORY")  # what a savepoint keeps is no file
             self._writer.execute("BEGIN IMMEDIATE")
             self._turn = threading.get_ident()
             self.check_schema(self._writer)

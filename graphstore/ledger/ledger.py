@@ -362,7 +362,7 @@ class Ledger:
         """Everything that differs from what was written: the number of its row in the chain (0: the file itself) and what is wrong.
 
         Args:
-            contents: whether bodies are compared with their hashes too.
+            contents: whether bodies are compared with their hashes too, and rows with the chain.
         """
         try:
             for (finding,) in self.database.rows("PRAGMA integrity_check"):
@@ -400,6 +400,8 @@ class Ledger:
                             number,
                             f"{self.path} line {number}: the content of body {body} does not match its hash.",
                         )
+        if not contents:
+            return
         for difference in differences(self.database.uri()):
             yield 0, f"{self.path}: {difference}. `graphstore rebuild` makes the rows anew from the chain."
 
@@ -510,6 +512,7 @@ class Ledger:
                 self._take_back()
             elif self._grouping:
                 self.failed = f"cannot write {self.path}: {error}."
+                self._harmless = True  # no COMMIT was tried
             raise self._not_written(error) from error
         self._number += 1
         self._heads += [head for head, _ in lines]

@@ -27,6 +27,9 @@ SINCE = "2026-01-01"
 
 Read = Callable[[GraphStore, View], object]
 
+LEAVES = ("leaf-1", "leaf-2", "leaf-3")
+"""Things on which nothing rests: who changes one pays for nothing else."""
+
 
 def crowd(size: int, path: str | Path = ":memory:") -> GraphStore:
     """So many that rest on one another, and have nothing to do with those that are asked for."""
@@ -34,7 +37,7 @@ def crowd(size: int, path: str | Path = ":memory:") -> GraphStore:
     store.bulk_load(
         versions=[
             {"node_id": id, "content": {"what": id}, "valid_from": SINCE}
-            for id in (*(f"c{n}" for n in range(size)), "one", "two", "three", "roof", "ground")
+            for id in (*(f"c{n}" for n in range(size)), "one", "two", "three", "roof", "ground", *LEAVES)
         ],
         events=[
             {"id": f"e{n}", "type": "error", "description": f"boom {n}", "occurred_at": SINCE}
@@ -44,7 +47,8 @@ def crowd(size: int, path: str | Path = ":memory:") -> GraphStore:
             {"source": f"c{n}", "kind": kind, "target": f"c{n // 2}", "valid_from": SINCE}
             for n in range(1, size)
             for kind in ("derived_from", "reference")
-        ],
+        ]
+        + [{"source": leaf, "kind": "derived_from", "target": "c5", "valid_from": SINCE} for leaf in LEAVES],
     )
     store.link("roof", "derived_from", "ground", valid_from=SINCE)
     store.retract("ground", reason="wrong")

@@ -19,6 +19,8 @@ import graphstore
 from graphstore import DamageError, EngineError, GraphStoreError
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import header
+from graphstore.ledger.database import Database
+from graphstore.ledger.ledger import Ledger
 from tests.conftest import Clock
 from tests.support.disk import edit, no_room
 from tests.support.ledger_rows import change, recorded, rows
@@ -297,6 +299,8 @@ def cut(path: Path, lines: int) -> None:
         f"DELETE FROM chain WHERE number > (SELECT max(number) FROM chain) - {lines}",
         "DELETE FROM body WHERE number >= (SELECT max(first_body + bodies) FROM chain)",
     )
+    with contextlib.closing(Ledger(Database(path / "ledger.db"))) as ledger:
+        ledger.rebuild_rows()
 
 
 def test_a_tail_cut_at_every_byte_is_read_up_to_the_last_whole_line(old_journal):

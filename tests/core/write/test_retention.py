@@ -194,7 +194,7 @@ def test_a_commit_stays_though_the_disk_refuses_the_eviction_after_it(path, cloc
         store.record_event("deploy", "x" * 500_000, id="event-1", occurred_at="2026-01-01")
         store.record_event("deploy", "v1", id="event-0")
         # what a commit writes has room, the pages of the long description that are overwritten have none
-        with no_room((path / "ledger.db-wal").stat().st_size + 100_000):
+        with no_room((path / "ledger.db-wal").stat().st_size + 250_000):
             store.set_retention(bytes=4000)
             store.record_event("deploy", "v2", id="event-2")
         assert "v2" == store.event("event-2").description
