@@ -36,7 +36,7 @@ _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 
 _FINISH_EVERY = 1.0  # seconds between two attempts to finish a removal
 _PAGE = 1_000  # rows of the chain that are fetched at once
-_BEFORE_APPENDING, _TAKE_BACK = "SAVEPOINT appended", "ROLLBACK TO appended"
+_BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO appended", "RELEASE appended"
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
 _LAST = "SELECT number, digest, first_body + bodies FROM chain ORDER BY number DESC LIMIT 1"
@@ -84,6 +84,7 @@ class Ledger:
         ] = {}  # bodies by number: other threads of this process may read them already
         self._state: State = (Position(0, 0), GENESIS, None, 0)
         self._kept: State = self._state  # the last that is committed
+        self._has_savepoint = False  # within the SQL transaction, before what was appended last
         self._tx_of_kept: tuple[int, Instant] = (0, BEGINNING)
         self._next_body = 1
         self._number: Ticket = 0
@@ -442,7 +443,7 @@ class Ledger:
         except EngineError as error:
             error.outcome = error.outcome or "not kept"
             raise
-        self._turns = 1
+        self._turns, self._has_savepoint = 1, False
         last = self.database.rows(_LAST)
         number, digest, following = last[0] if last else (0, GENESIS, 1)
         end, known, *_ = self._state
@@ -493,7 +494,10 @@ class Ledger:
         number, digest, placed = before[0].offset, before[1], []
         try:
             self.database.ensure_begun()
+            if self._grouping and self._has_savepoint:  # SQLite asks all savepoints of each page that is written
+                self.database.writer.execute(_KEEP)
             self.database.writer.execute(_BEFORE_APPENDING)
+            self._has_savepoint = True
             standings = StandingWriter(self.database.writer)
             for part, (head, bodies) in enumerate(lines):
                 if part < len(lines) - 1:
@@ -598,7 +602,7 @@ class Ledger:
 
     def begin_group(self) -> None:
         """What is appended from here on is committed together at `end_group`, or not at all."""
-        self._grouping = True
+        self._grouping, self._has_savepoint = True, False
 
     def end_group(self) -> None:
         """Commit the group."""
@@ -612,6 +616,7 @@ class Ledger:
             self._commit()
 
     def _commit(self) -> None:
+        self._has_savepoint = False
         try:
             self.database.writer.execute("COMMIT")
         except sqlite3.Error as error:
@@ -741,6 +746,7 @@ class Ledger:
     def reopen(self) -> None:
         """Begin anew: the next `read` is from the first row. What was appended and not committed is taken back."""
         if self._turns and self.database.writer.in_transaction:
+            self._has_savepoint = False
             self.database.writer.execute("ROLLBACK")  # rows of others that were not read here yet stay
             self.database.ensure_begun()
         self._rewritten, self._bytes = self._property("rewritten"), None

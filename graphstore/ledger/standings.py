@@ -118,6 +118,8 @@ class Facts:
         self._connection = connection
         self._entities: dict[int, Entity] = {}
         self._rows: dict[int, list[Row]] = {}
+        self._believed: dict[int, list[Row]] = {}
+        self._removed: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._operations: dict[int, tuple[Instant, str, str]] = {}
         self._link_rows: dict[int, list[LinkRow]] = {}
         self._replaced: dict[int, set[int]] = {}
@@ -171,7 +173,11 @@ class Facts:
 
     def believed(self, entity: int) -> list[Row]:
         """The periods of an entity believed now, by valid_from."""
-        return sorted((row for row in self.rows(entity) if row.closed_by is None), key=lambda row: row.start)
+        found = self._believed.get(entity)
+        if found is None:
+            believed = (row for row in self.rows(entity) if row.closed_by is None)
+            found = self._believed[entity] = sorted(believed, key=lambda row: row.start)
+        return found
 
     def operation(self, number: int) -> tuple[Instant, str, str]:
         """The tx, verb and subject of an operation."""
@@ -227,14 +233,14 @@ class Facts:
 
     def removed(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """What was taken of an entity and is in no period: start, stop, operation; in the order of the operations."""
-        return [
-            (start, stop, by)
-            for start, stop, by in self._all(
+        found = self._removed.get(entity)
+        if found is None:
+            rows = self._all(
                 "SELECT valid_from, valid_to, operation FROM removed WHERE entity = ? ORDER BY rowid",
                 (entity,),
             )
-            if self.counts(by)
-        ]
+            found = self._removed[entity] = [row for row in rows if self.counts(row[2])]
+        return found
 
     def changed(self, entity: int) -> list[tuple[Instant, Instant, int, bool]]:
         """When the content of an entity changed: start, stop, operation, and whether that is certain; in the order of the operations."""
@@ -329,6 +335,14 @@ class Facts:
                 (entity, OPEN),
             )
             self._may_have_fallen[entity] = bool(found)
+        return bool(found)
+
+    def is_linked(self, entity: int) -> bool:
+        """Whether any link was ever made from or to an entity."""
+        [(found,)] = self._all(
+            "SELECT EXISTS (SELECT 1 FROM link WHERE source = ?1) OR EXISTS (SELECT 1 FROM link WHERE target = ?1)",
+            (entity,),
+        )
         return bool(found)
 
     def has_dependants_before(self, entity: int, operation: int) -> bool:
@@ -824,8 +838,8 @@ class _Spreading:
         return found
 
     def _worked_out_anew(self, touched: Touched) -> set[int]:
-        """What was touched, and whatever is shaky that may be so because of it."""
-        found = {*touched.fallen, *touched.itself}
+        """What was touched, and whatever is shaky that may be so because of it. What no link has ever named rests on nothing, and nothing on it."""
+        found = {entity for entity in (*touched.fallen, *touched.itself) if self._facts.is_linked(entity)}
         waiting = list(found)
         while waiting:
             entity = waiting.pop()
@@ -857,7 +871,7 @@ class _Spreading:
 
     def _sources(self) -> set[int]:
         """The entities whose falls may reach what is worked out anew, or were changed."""
-        facts, found = self._facts, set(self._fallen)
+        facts, found = self._facts, self._fallen & self._anew
         waiting = list(self._anew)
         while waiting:
             entity = waiting.pop()
@@ -889,7 +903,7 @@ class _Spreading:
         """The falls, of what, and which parts of what they reach directly."""
         facts = self._facts
         for root in self._sources():
-            parts = facts.falls(root)
+            parts = facts.falls(root) if facts.dependants(root) else []
             if not parts:
                 continue
             reached: dict[Fall, list[tuple[int, Instant, Instant]]] = {}
