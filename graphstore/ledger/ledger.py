@@ -403,8 +403,14 @@ class Ledger:
                         )
         if not contents:
             return
-        for difference in differences(self.database.uri()):
-            yield 0, f"{self.path}: {difference}. `graphstore rebuild` makes the rows anew from the chain."
+        try:
+            for difference in differences(self.database.uri()):
+                yield (
+                    0,
+                    f"{self.path}: {difference}. `graphstore rebuild` makes the rows anew from the chain.",
+                )
+        except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot even be made
+            yield 0, f"{self.path}: its rows cannot be compared with the chain ({error})"
 
     def rebuild_rows(self) -> None:
         """Make all rows anew from the chain, in one SQL transaction. Raises EngineError when the disk refuses: they are then as they were."""
@@ -494,7 +500,9 @@ class Ledger:
         number, digest, placed = before[0].offset, before[1], []
         try:
             self.database.ensure_begun()
-            if self._grouping and self._has_savepoint:  # SQLite asks all savepoints of each page that is written
+            if (
+                self._grouping and self._has_savepoint
+            ):  # SQLite asks all savepoints of each page that is written
                 self.database.writer.execute(_KEEP)
             self.database.writer.execute(_BEFORE_APPENDING)
             self._has_savepoint = True
