@@ -1,4 +1,4 @@
-"""Compares the rows of a ledger with its chain: what they say is worked out from the chain once more."""
+"""Makes the rows of a ledger from its chain once more, and compares them with those that are there."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _differing(connection: sqlite3.Connection, table: str) -> Iterator[str]:
 def _named(
     connection: sqlite3.Connection, columns: Iterable[str], row: Iterable[Any]
 ) -> Iterator[tuple[str, Any]]:
-    """The values of a row by column, with ids in place of numbers."""
+    """Yield the values of a row by column, with ids in place of numbers."""
     for column, value in zip(columns, row, strict=True):
         table = _NAMES.get(column)
         if table is not None and isinstance(value, int):

@@ -91,7 +91,7 @@ class RowWriter:
     # ------------------------------------------------------------------ numbers
 
     def _next(self, table: str) -> int:
-        """The number of the next row of a table."""
+        """Return the number of the next row of a table."""
         last = self._connection.execute(f"SELECT max(number) FROM {table}").fetchone()[0]
         return 0 if last is None else int(last) + 1
 
@@ -208,7 +208,7 @@ class RowWriter:
         return self._tx, OPEN, self._operation(by), None
 
     def _add_unseen(self, head: Head) -> None:
-        """What no period shows: occurrences, first descriptions, and what came and went in this transaction."""
+        """Add what no period shows: occurrences, first descriptions, and what came and went in this transaction."""
         if "seen" in head:
             first = self._next("occurrence")
             rows = [
@@ -282,7 +282,7 @@ class RowWriter:
         self._set_operation("claim", described)
 
     def _add_unseen_of_links(self, head: Head) -> None:
-        """What no period of a link shows: who recorded it first, what came and went, and what a supersession took."""
+        """Add what no period of a link shows: who recorded it first, what came and went, and what a supersession took."""
         for id, ordinal, by in head.get("link_told", ()):
             self._connection.execute(
                 "UPDATE claim SET operation = ? WHERE number = ?",

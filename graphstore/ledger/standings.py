@@ -3,9 +3,9 @@
 At the end of each transaction the standings are worked out for now, over all valid time, of whatever the transaction may have changed. Where they
 differ from the rows that are open, those are closed at the transaction's tx and others are opened. So the rows are exact at every coordinate.
 
-A thing that stands is shaky where a way of links, each saying that one rests on the other, leads from it to something that has fallen, and nothing on that way was
-looked at since. What came before what is a matter of operations, whose numbers rise. Falls are followed upwards, from what fell to what rests on it: the
-latest first, so that most things are visited once.
+An entity that stands is shaky where a path of links, each of which says that one end rests on the other, leads to an entity that was invalidated, and no entity on
+the path was rechecked since. The numbers of operations say what came first. The code calls an invalidation a fall, and a recheck a look. It follows falls from the
+foundation to its dependants, the latest fall first, so that it visits most entities once.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _LINKS_TO = (
     "WHERE l.target = ? AND p.link = l.number AND p.closed_by IS NULL"
 )
 _ADDING = frozenset({"revise", "amend", "retract", "correct"})
-"""Verbs that end nothing that shook: what they close falls anew, later, and so that at least as many links pass it on."""
+"""Verbs that never make a dependant less shaky: what they close falls by a later operation, and for at least the same kinds of link."""
 _REPLACING = ("supersedes", "corrects")
 _RETRACTED_SOMEWHERE = -1  # in place of an operation: the retraction that overlaps the link decides
 
 
 class Fall(NamedTuple):
-    """What became of an entity: by which operation, and the word for it."""
+    """States what invalidated an entity: the operation, and the word for it (superseded, revised, retracted …)."""
 
     operation: int
     word: str
 
 
 class FallenPart(NamedTuple):
-    """What became of an entity over a part of valid time. Several: its revisions, or a first fall that counts only where a link overlaps it."""
+    """Gives the falls of an entity over a part of valid time. Of two, the first counts where a link overlaps what was retracted, else the second."""
 
     start: Instant
     stop: Instant
@@ -81,7 +81,7 @@ class LinkRow(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """One thing rests on another over a period, by a link believed now; `counts`: the falls of the other that count."""
+    """States that one entity rests on another over a period, by a link believed now. `counts`: the words of the falls that count for that link."""
 
     other: int
     start: Instant
@@ -100,7 +100,10 @@ class Entity(NamedTuple):
 
 
 class Touched(NamedTuple):
-    """What transactions changed: entities of which the time, the content or the life changed, and entities of which a link, or when they were looked at last, did."""
+    """Lists what a transaction changed.
+
+    `fallen`: entities whose periods, content or existence changed. `itself`: entities of which a link or the last recheck changed.
+    """
 
     fallen: set[int]
     itself: set[int]
@@ -112,7 +115,7 @@ class Touched(NamedTuple):
 
 
 class Facts:
-    """What the rows say now of entities and links, read once each."""
+    """Reads what the rows say now of entities and links, each once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -723,7 +726,7 @@ class StandingWriter:
 
 
 class _Noting:
-    """What one line changed."""
+    """Finds what one line changed."""
 
     def __init__(self, connection: sqlite3.Connection, head: Head) -> None:
         self._connection, self._head = connection, head
@@ -808,7 +811,7 @@ class _Noting:
 
 
 class _Spreading:
-    """What is shaky now of whatever a transaction may have changed, whose operations are numbered from `first` on."""
+    """Finds what is shaky now, of all that a transaction may have changed. The operations of that transaction are numbered from `first` on."""
 
     def __init__(self, facts: Facts, touched: Touched, first: int) -> None:
         self._facts, self._first = facts, first
@@ -822,7 +825,7 @@ class _Spreading:
         ] = {}  # what a later fall has reached, that no thing on the way stopped
 
     def result(self) -> dict[int, list[Period]]:
-        """The shaky parts of the entities whose rows may have to change."""
+        """Return the shaky periods of each entity whose rows may have to change."""
         for fall, root, reached in sorted(self._reaching(), key=lambda one: -one[0].operation):
             self._spread(fall, root, reached)
         result = {entity: coalesce(self._found.get(entity, ())) for entity in self._anew}
@@ -838,7 +841,7 @@ class _Spreading:
         return found
 
     def _worked_out_anew(self, touched: Touched) -> set[int]:
-        """What was touched, and whatever is shaky that may be so because of it. What no link has ever named rests on nothing, and nothing on it."""
+        """Return what was touched, and its shaky dependants, direct or not: their flags are worked out again. An entity without links has no flags."""
         found = {entity for entity in (*touched.fallen, *touched.itself) if self._facts.is_linked(entity)}
         waiting = list(found)
         while waiting:
@@ -916,7 +919,7 @@ class _Spreading:
                 yield fall, root, first
 
     def _spread(self, fall: Fall, root: int, first: list[tuple[int, Instant, Instant]]) -> None:
-        """Follow a fall upwards."""
+        """Follow a fall from its entity to the dependants."""
         facts, visited = self._facts, dict[int, list[Period]]()
         waiting, is_stopped = deque(first), False
         while waiting:
@@ -945,7 +948,7 @@ class _Spreading:
                 self._whole[entity] = coalesce([*self._whole.get(entity, ()), *reached])
 
     def _unseen(self, entity: int, piece: Period, operation: int) -> Iterator[Period]:
-        """The parts of a period over which an entity stands and was not looked at since an operation."""
+        """Yield the parts of a period over which an entity stands and was not rechecked since an operation."""
         parts = self._facts.upright(entity)
         at = max(bisect_right(parts, piece[0], key=lambda part: part[0]) - 1, 0)
         for start, stop, looked in parts[at : bisect_left(parts, piece[1], key=lambda part: part[0])]:

@@ -13,7 +13,7 @@ SELECT (SELECT value FROM property WHERE name = 'rewritten'),
 
 
 class ShakyRows:
-    """What the rows of the trunk say, in place of spans that are kept in memory (`Shaken`): nothing is made, dropped or saved here."""
+    """Answers in place of the spans that `Shaken` keeps in memory. The rows are of the trunk. Nothing is made, dropped or saved here."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
