@@ -130,7 +130,8 @@ class Database:
             if file.exists():
                 return
             part = file.with_name(f"{NAME}.part")
-            part.unlink(missing_ok=True)
+            for left in ("", "-journal", "-wal", "-shm"):  # of a creation that was killed
+                Path(f"{part}{left}").unlink(missing_ok=True)
             os.close(open_plain(part, os.O_RDWR | os.O_CREAT))
             part.chmod(0o600)
             connection = sqlite3.connect(part, isolation_level=None)
@@ -547,10 +548,12 @@ class Database:
             elif connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    def ensure_begun(self) -> None:
-        """Begin the next transaction of a turn in which one was committed."""
-        if not self.writer.in_transaction:
-            self.writer.execute("BEGIN IMMEDIATE")
+    def ensure_begun(self) -> bool:
+        """Begin the next transaction of a turn in which one was committed. Returns whether that was needed."""
+        if self.writer.in_transaction:
+            return False
+        self.writer.execute("BEGIN IMMEDIATE")
+        return True
 
     @contextlib.contextmanager
     def _alone(self, timeout: float | None = None) -> Iterator[Connection]:

@@ -499,10 +499,9 @@ class Ledger:
         before, next_body = self._state, self._next_body
         number, digest, placed = before[0].offset, before[1], []
         try:
-            self.database.ensure_begun()
-            if (
-                self._grouping and self._has_savepoint
-            ):  # SQLite asks all savepoints of each page that is written
+            if self.database.ensure_begun():  # a savepoint ends with its transaction, as within an erase
+                self._has_savepoint = False
+            elif self._grouping and self._has_savepoint:  # SQLite asks all savepoints of each page
                 self.database.writer.execute(_KEEP)
             self.database.writer.execute(_BEFORE_APPENDING)
             self._has_savepoint = True
