@@ -165,3 +165,20 @@ def test_an_sqlite_that_is_too_old_is_refused_and_nothing_is_touched(path, there
         ):
             graphstore.open(path, **options)
     assert before == state(path.parent)
+
+
+def test_what_a_killed_creation_leaves_is_taken_away_by_the_next(path):
+    path.mkdir()
+    with closing(sqlite3.connect(path / "ledger.db.part", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE chain (half INTEGER)")
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO chain VALUES (1)")
+        assert (path / "ledger.db.part-journal").exists()
+        for name in ("journal", "wal", "shm"):
+            (path / f"ledger.db.part-{name}").touch()
+        (path / "ledger.db.part-journal").rename(path / "kept")
+    (path / "kept").rename(path / "ledger.db.part-journal")
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"n": 1}, id="fact-a")
+        assert store.verify().ok
+    assert not list(path.glob("*.part*"))

@@ -121,6 +121,35 @@ def test_no_writer_starves(tmp_path):
     compare(path, [id for writer in writers for id in writer.acknowledged])
 
 
+OPENS = """
+import sys, time, graphstore
+folder, name, rounds, start = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+time.sleep(max(0.0, start - time.time()))
+for number in range(rounds):
+    store = graphstore.open(f"{folder}/{number}.gs", author=name)
+    store.add_node("fact", {}, id=name)
+    store.close()
+"""
+
+
+def test_processes_make_the_same_new_stores_at_once(tmp_path):
+    rounds = 40
+    start = time.time() + 4
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPENS, str(tmp_path), f"w{number}", str(rounds), str(start)],
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+        )
+        for number in range(WRITERS)
+    ]
+    told = [process.communicate(timeout=120)[1] for process in processes]
+    assert [b""] * WRITERS == told
+    for number in range(rounds):
+        with graphstore.open(tmp_path / f"{number}.gs", create=False) as store:
+            assert {f"w{writer}" for writer in range(WRITERS)} == {node.id for node in store.nodes()}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_writers_that_are_killed_lose_nothing_that_was_acknowledged(tmp_path, seed):
     chance, path = random.Random(seed), tmp_path / "memory.gs"

@@ -88,6 +88,8 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
 def _new(place: Path, *, read_only: bool, create: bool) -> Folder:
     """The folder of a store that is to be made. Raises as `locate` does."""
     if _holds_other_things(place):
+        if (place / LEDGER).exists():  # another process has made it since it was looked for
+            return locate(place, read_only=read_only, create=create)
         raise InvalidError(
             f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
         )
@@ -115,7 +117,9 @@ def _has_journal(place: Path) -> bool:
 def _holds_other_things(place: Path) -> bool:
     if not place.is_dir():
         return False
-    if {entry.name for entry in place.iterdir()} - {LOCK, LOG, _JOURNAL, SERVED, f"{LEDGER}.part"}:
+    being_made = f"{LEDGER}.part"  # and the files of SQLite next to it
+    names = {entry.name for entry in place.iterdir() if not entry.name.startswith(being_made)}
+    if names - {LOCK, LOG, _JOURNAL, SERVED}:
         return True
     return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
 
