@@ -227,36 +227,50 @@ def _parents(repo: Repo, commit: Commit) -> list[bytes]:
 
 
 def _changes(repo: Repo, commit: Commit) -> Iterator[_Change]:
-    """What a commit changed against its parent; for a merge, every path it has otherwise than one of its parents."""
+    """Yield what a commit changed against its parent; for a merge, each path once that differs from one of its parents."""
     trees = [_commit(repo, parent).tree for parent in _parents(repo, commit)] or [None]
-    found: list[TreeChange] = []
-    for tree in trees:
-        found += _diff(repo, tree, commit.tree, renames=len(trees) == 1)
-    there = {change.new.path: change for change in found if change.new is not None}
-    for path, change in there.items():
-        new: Any = change.new
-        before = change.old.path if change.type == "rename" and change.old is not None else None
-        yield _Change(path, _TreeFile(new.mode, new.sha.decode()), before)
-    for change in found:
-        if change.old is not None and change.type in ("delete", "rename") and change.old.path not in there:
-            yield _Change(change.old.path, None)
+    diffs = [_diff(repo, tree, commit.tree) for tree in trees]
+    made = set.intersection(*map(_made, diffs))
+    if made:  # only what no parent has can be a rename
+        diffs = [
+            _with_renames(repo, tree, commit.tree, diff) for tree, diff in zip(trees, diffs, strict=True)
+        ]
+    found = [change for diff in diffs for change in diff]
+    files: dict[bytes, Any] = {change.new.path: change.new for change in found if change.new}
+    gone = {change.old.path for change in found if change.old and change.type in ("delete", "rename")}
+    renames = [(change.new, change.old) for change in found if change.type == "rename"]
+    # where the parents differ in what was renamed, the first one's counts
+    before = {new.path: old.path for new, old in reversed(renames) if new and old and new.path in made}
+    for path, file in files.items():
+        yield _Change(path, _TreeFile(file.mode, file.sha.decode()), before.get(path))
+    for path in sorted(gone - files.keys()):
+        yield _Change(path, None)
 
 
-def _diff(repo: Repo, old: Any, new: Any, *, renames: bool) -> list[TreeChange]:
+def _made(diff: list[TreeChange]) -> set[bytes]:
+    """Return the paths that were not there before."""
+    news = {change.new.path for change in diff if change.new is not None}
+    return news - {change.old.path for change in diff if change.old is not None}
+
+
+def _diff(repo: Repo, old: Any, new: Any) -> list[TreeChange]:
     try:
-        found = list(tree_changes(repo.object_store, old, new))
+        return list(tree_changes(repo.object_store, old, new))
     except KeyError as missing:
         raise InvalidError(
             f"the repository lacks object {missing}: a clone without folders (--filter=tree:0) cannot be read. "
             "Clone it whole, or with --filter=blob:none."
         ) from None
-    kinds = {change.type for change in found}
-    if not renames or not kinds >= {"add", "delete"}:
-        return found
+
+
+def _with_renames(repo: Repo, old: Any, new: Any, diff: list[TreeChange]) -> list[TreeChange]:
+    """Return a difference of two trees with its renames, where what they need is there."""
+    if not {change.type for change in diff} >= {"add", "delete"}:
+        return diff
     try:
         detected = RenameDetector(repo.object_store).changes_with_renames(old, new)
     except KeyError:  # a partial clone: the contents to compare are not there
-        return found
+        return diff
     return [part for change in detected for part in _unless_empty(change)]
 
 

@@ -401,6 +401,53 @@ def test_a_merge_that_only_brings_branches_together_changes_no_file(made, store)
     assert (2, {"a"}) == (store.node("file:a").number, paths(store))
 
 
+def _two_branches(made: Making) -> tuple[str, str]:
+    """Two commits on top of one that has `a`, each with a file of its own."""
+    base = made.commit({"a": LINES}, "2024-01-01")
+    left = made.commit({"a": LINES, "left": b"1\n"}, "2024-01-02", parents=(base,))
+    return left, made.commit({"a": LINES, "right": b"another\n"}, "2024-01-03", parents=(base,))
+
+
+def test_a_rename_in_a_merge_is_a_rename(made, store):
+    files = {"b": LINES + b"more\n", "left": b"1\n", "right": b"another\n"}
+    made.commit(files, "2024-01-04", parents=_two_branches(made))
+    report = import_git(store, made.path)
+
+    assert set(files) == paths(store)
+    assert (4, 1, 1) == (report.commits, report.renames, report.deletions)
+    assert ["renamed", "a"] == [store.node("file:b").content[name] for name in ("change", "renamed_from")]
+    assert ["file:b"] == [link.target for link in store.links_from("file:a", "continuation")]
+    assert day("2024-01-04") == store.history("file:a")[-1].valid_to
+
+
+def test_a_file_of_one_branch_that_a_merge_renames_continues(made, store):
+    made.commit(
+        {"a": LINES, "left": b"1\n", "right-hand": b"another\n"}, "2024-01-04", parents=_two_branches(made)
+    )
+    report = import_git(store, made.path)
+
+    assert ({"a", "left", "right-hand"}, 1) == (paths(store), report.renames)
+    assert "right" == store.node("file:right-hand").content["renamed_from"]
+
+
+def test_a_file_that_a_merge_removes_from_all_its_parents_ends_once(made, store):
+    made.commit({"left": b"1\n", "right": b"another\n"}, "2024-01-04", parents=_two_branches(made))
+    report = import_git(store, made.path)
+
+    assert ({"left", "right"}, 0, 1) == (paths(store), report.renames, report.deletions)
+
+
+def test_a_rename_of_one_branch_is_no_second_one_where_it_is_merged(made, store):
+    base = made.commit({"a": LINES}, "2024-01-01")
+    left = made.commit({"b": LINES}, "2024-01-02", parents=(base,))
+    right = made.commit({"a": LINES + b"more\n"}, "2024-01-03", parents=(base,))
+    made.commit({"b": LINES + b"more\n"}, "2024-01-04", parents=(right, left))
+    report = import_git(store, made.path)
+
+    assert ({"b"}, 1, 0) == (paths(store), report.renames, report.renames_unlinked)
+    assert "merged" == store.node("file:b").content["change"]
+
+
 def test_octopus_with_several_roots(made, store):
     roots = tuple(
         made.commit({name: b"1\n"}, f"2024-01-0{day_}", parents=())
