@@ -33,6 +33,7 @@ OLDEST = (3, 38, 0)
 NAME, LOCK = "ledger.db", "lock"
 _BUSY = 10.0  # seconds a statement waits for SQLite's own locks, which are held for moments
 _MAPPED = 1 << 30
+_STATEMENTS = 512  # kept prepared by a connection: at most 9 kB each, and only of those it has used
 _FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")
 _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
@@ -279,7 +280,7 @@ class Database:
     def _opened(self, query: str, file: str | None = None, mapped: int = _MAPPED) -> Connection:
         connection = sqlite3.connect(
             f"{Path(file or self._real).as_uri()}?{query}", uri=True, isolation_level=None, check_same_thread=False,
-            cached_statements=128, timeout=_BUSY, factory=Connection,
+            cached_statements=_STATEMENTS, timeout=_BUSY, factory=Connection,
         )  # fmt: skip
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute(f"PRAGMA mmap_size={mapped}")
