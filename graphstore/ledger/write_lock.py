@@ -340,13 +340,16 @@ class _Helper(threading.Thread):
 
 
 def command(holder: str) -> str:
-    """Return the program that a lock names and its first arguments, as `: python -m graphstore mcp`; empty where this system does not show them.
+    """Return the program that a lock names, as `program` does; empty when it runs on another machine."""
+    pid, _, host = holder.removeprefix("pid ").partition(" on ")
+    return program(int(pid)) if pid.isdecimal() and host == socket.gethostname() else ""
+
+
+def program(pid: int) -> str:
+    """Return what a process runs and its first arguments, as `: python -m graphstore mcp`; empty where this system does not show them.
 
     Later arguments and code after `-c` are left out: they may be confidential.
     """
-    pid, _, host = holder.removeprefix("pid ").partition(" on ")
-    if not pid.isdigit() or host != socket.gethostname():
-        return ""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:4]
     except OSError:

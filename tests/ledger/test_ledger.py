@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -820,6 +821,35 @@ def test_an_erasure_beside_a_long_reader_is_finished_by_who_writes_next(path, mo
         writer.add_node("fact", {}, id="after-the-reader")
         assert [] == having(path, SECRET)
         assert one.verify().ok and two.verify().ok
+
+
+OPENS = """
+import sys, graphstore
+with graphstore.open(sys.argv[1]) as store:
+    store.stats()
+    print("open", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_the_notice_of_bytes_that_are_left_names_who_reads_and_nobody_else(path, monkeypatch):
+    monkeypatch.setattr("graphstore.ledger.database._BUSY", 0.5)
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"text": SECRET}, id="secret")
+        beside = begun(OPENS, path)
+        first, second = begun(READS_ON, path / "ledger.db"), begun(READS_ON, path / "ledger.db")
+        store.erase("secret", reason="asked for")
+        named = {int(pid) for pid in re.findall(r"pid (\d+)", store.notices[-1])}
+        assert named and named <= {first.pid, second.pid}, store.notices
+        if sys.platform == "linux":  # others do not show what a process runs
+            assert "python -c" in store.notices[-1].replace(Path(sys.executable).name, "python")
+        for process in (first, second):
+            process.kill()
+            process.communicate()
+        store.add_node("fact", {"text": SECRET}, id="another")
+        store.erase("another", reason="asked for")
+        assert 1 == len(store.notices)
+        ended(beside)
 
 
 ERASES = """

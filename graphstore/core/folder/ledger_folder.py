@@ -31,7 +31,9 @@ from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.snapshot_readers import snapshot_readers
 from graphstore.ledger.upgrade import OLD, remove_old
+from graphstore.ledger.write_lock import program
 from graphstore.values.models import Problem
 from graphstore.values.period import Instant
 
@@ -142,11 +144,13 @@ class LedgerFolder(Folder):
         return index, count
 
     def _tell_of_bytes(self, journal: Ledger) -> None:
-        """Note that bytes of what was removed are still in the files."""
+        """Note that bytes of what was removed are still in the files, and which processes keep them there, where the system tells."""
         if journal.bytes_left:
+            readers = snapshot_readers(self.file.with_name(f"{NAME}-shm"))
+            who = " and ".join(f"pid {pid}{program(pid)}" for pid in readers) or "another process"
             self._notify(
-                f"bytes of what was erased or evicted are still in {self.file}: another process reads an old snapshot. They are removed "
-                "when the store is next opened for writing, or written."
+                f"bytes of what was erased or evicted are still in {self.file}: an old snapshot of it is being read by {who}. They are removed "
+                "when the store is next opened for writing, or written, after that reading has ended."
             )
 
     def forget(self, index: Index, journal: Seam) -> None:
