@@ -5,17 +5,16 @@ The latest fall is followed first, so that most entities are visited once.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from graphstore.ledger.standing_facts import NOW, Facts, Fall, Ground
-from graphstore.values.period import Instant, Period, coalesce, overlap, without_all
+from graphstore.values.period import Period, coalesce, overlap, without_all
 from graphstore.values.vocabulary import RESTS
 
 _ADDING = frozenset({"revise", "amend", "retract", "correct"})
 """Verbs that never make a dependant less shaky: what they close falls by a later operation, and for at least the same kinds of link."""
+_NOTHING: list[Period] = []
 
 
 class Touched(NamedTuple):
@@ -39,48 +38,48 @@ class Spreading:
     def __init__(self, facts: Facts, touched: Touched, first: int) -> None:
         self._facts, self._first = facts, first
         self._fallen = touched.fallen
-        self._stored: dict[int, list[Period]] = {}
         self._found: dict[int, list[Period]] = {}
         self._anew = self._worked_out_anew(touched)  # entities whose shaky parts are worked out from nothing
         self._below: set[int] = set(self._anew)  # and those by which a fall may reach them
-        self._whole: dict[
-            int, list[Period]
-        ] = {}  # what a later fall has reached, that no thing on the way stopped
+        self._resting: dict[int, list[Ground]] = {}  # of what may have fallen: which of those rest on it
+        self._whole: dict[int, list[Period]] = {}
+        """What a later fall has reached, that no thing on the way stopped."""
 
     def result(self) -> dict[int, list[Period]]:
         """Return the shaky periods of each entity whose rows may have to change."""
+        if not self._anew:
+            return {}
         for fall, root, reached in sorted(self._reaching(), key=lambda one: -one[0].operation):
             self._spread(fall, root, reached)
-        result = {entity: coalesce(self._found.get(entity, ())) for entity in self._anew}
+        self._facts.shaky.load(self._found)
+        result = {entity: self._found.get(entity, _NOTHING) for entity in self._anew}
         for entity, periods in self._found.items():
             if entity not in self._anew:
-                result[entity] = coalesce([*periods, *self._rows_of(entity)])
+                result[entity] = _fewest([*periods, *self._facts.shaky[entity]])
         return result
-
-    def _rows_of(self, entity: int) -> list[Period]:
-        found = self._stored.get(entity)
-        if found is None:
-            found = self._stored[entity] = self._facts.shaky_rows(entity)
-        return found
 
     def _worked_out_anew(self, touched: Touched) -> set[int]:
         """Return what was touched, and its shaky dependants, direct or not: their flags are worked out again. An entity without links has no flags."""
-        found = {entity for entity in (*touched.fallen, *touched.itself) if self._facts.is_linked(entity)}
-        waiting = list(found)
-        while waiting:
-            entity = waiting.pop()
-            may_shake_less = entity in touched.fallen and not self._has_only_fallen(entity)
-            if may_shake_less or self._rows_of(entity):
-                for ground in self._facts.dependants(entity):
-                    if ground.other not in found and self._rows_of(ground.other):
-                        found.add(ground.other)
-                        waiting.append(ground.other)
+        facts = self._facts
+        level = facts.linked(touched.fallen | touched.itself)
+        found = set(level)
+        facts.shaky.load(level)
+        while level:
+            leading = [entity for entity in level if facts.shaky[entity] or self._may_shake_less(entity)]
+            facts.load_below(leading)
+            others = {ground.other for entity in leading for ground in facts.dependants(entity)} - found
+            facts.shaky.load(others)
+            level = {other for other in others if facts.shaky[other]}
+            found |= level
         return found
+
+    def _may_shake_less(self, entity: int) -> bool:
+        return entity in self._fallen and not self._has_only_fallen(entity)
 
     def _has_only_fallen(self, entity: int) -> bool:
         """Whether all that the transaction did to an entity's time is to close parts of it, or to describe them anew."""
         facts, first = self._facts, self._first
-        rows = facts.rows(entity)
+        rows = facts.rows[entity]
         if not rows or rows[0].opened_by >= first:
             return not facts.has_dependants_before(entity, first)
         closed = [row for row in rows if row.closed_by is not None and row.closed_by >= first]
@@ -98,82 +97,139 @@ class Spreading:
     def _sources(self) -> set[int]:
         """The entities whose falls may reach what is worked out anew, or were changed."""
         facts, found = self._facts, self._fallen & self._anew
-        waiting = list(self._anew)
-        while waiting:
-            entity = waiting.pop()
-            looks = {looked for _, _, looked in facts.upright(entity)}
-            if all(looked >= self._first for looked in looks):
-                continue  # only what fell in this transaction may reach it
-            is_plain = looks == {-1} and not facts.entity(entity).is_event and not facts.replaced_by(entity)
-            is_leaf = is_plain and not facts.dependants(entity)
-            for ground in facts.grounds(entity):
-                base = ground.other
-                if facts.may_have_fallen(base):
-                    found.add(base)
-                if base not in self._below and self._rows_of(base):
-                    if is_leaf:
-                        self._take_over(entity, ground)
-                    else:
-                        self._below.add(base)
-                        waiting.append(base)
+        level = set(self._anew)
+        while level:
+            facts.load_upright(level)
+            # of the others, only what fell in this transaction may reach them
+            resting = [
+                one for one in level if any(looked < self._first for _, _, looked in facts.upright(one))
+            ]
+            facts.load_above(resting)
+            shaky = []
+            for entity in resting:
+                for ground in facts.grounds[entity]:
+                    base = ground.other
+                    if facts.may_have_fallen(base):
+                        found.add(base)
+                        self._resting.setdefault(base, []).append(ground._replace(other=entity))
+                    if base not in self._below and facts.shaky[base]:
+                        shaky.append((entity, ground))
+            leaves = self._leaves({entity for entity, _ in shaky})
+            level = {ground.other for entity, ground in shaky if entity not in leaves}
+            for entity, ground in shaky:
+                if entity in leaves and "shaky" in facts.resting[ground.kind]:
+                    self._take_over(entity, ground)
+            self._below |= level
         return found
+
+    def _leaves(self, entities: Iterable[int]) -> set[int]:
+        """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
+        facts = self._facts
+        plain = [
+            entity
+            for entity in entities
+            if all(looked == -1 for _, _, looked in facts.upright(entity))
+            and not facts.entity(entity).is_event
+            and not facts.replaces_any(entity)
+        ]
+        facts.load_dependants(plain)
+        return {entity for entity in plain if not facts.dependants(entity)}
 
     def _take_over(self, entity: int, ground: Ground) -> None:
         """Let what reaches a foundation reach an entity that nobody has ever looked at, and on which nothing rests."""
-        if "shaky" in ground.counts:
-            for shaky in self._rows_of(ground.other):
-                if both := overlap(shaky, (ground.start, ground.stop)):
-                    self._found.setdefault(entity, []).extend(self._unseen(entity, both, NOW))
+        arrived = [both for one in self._facts.shaky[ground.other] if (both := overlap(one, ground[1:3]))]
+        _add(self._found, entity, _common(arrived, self._unseen(entity, NOW)))
 
-    def _reaching(self) -> Iterator[tuple[Fall, int, list[tuple[int, Instant, Instant]]]]:
+    def _reaching(self) -> Iterator[tuple[Fall, int, dict[int, list[Period]]]]:
         """The falls, of what, and which parts of what they reach directly."""
         facts = self._facts
-        for root in self._sources():
-            parts = facts.falls(root) if facts.dependants(root) else []
-            if not parts:
-                continue
-            reached: dict[Fall, list[tuple[int, Instant, Instant]]] = {}
-            for ground in facts.dependants(root):
-                if root in self._fallen or ground.other in self._below:
-                    for part in parts:
-                        for start, stop, fall in facts.counted(part, root, ground):
-                            reached.setdefault(fall, []).append((ground.other, start, stop))
+        sources = self._sources()
+        facts.load_pasts(sources)
+        for root in sources:
+            grounds = facts.dependants(root) if root in self._fallen else self._resting_on(root)
+            parts = facts.falls(root) if grounds else []
+            if any(fall.word == "revised" for part in parts for fall in part.falls):
+                facts.load_recorded(grounds)
+            reached: dict[Fall, dict[int, list[Period]]] = {}
+            for ground in grounds:
+                for part in parts:
+                    for start, stop, fall in facts.counted(part, root, ground):
+                        reached.setdefault(fall, {}).setdefault(ground.other, []).append((start, stop))
             for fall, first in reached.items():
                 yield fall, root, first
 
-    def _spread(self, fall: Fall, root: int, first: list[tuple[int, Instant, Instant]]) -> None:
-        """Follow a fall from its entity to the dependants."""
-        facts, visited = self._facts, dict[int, list[Period]]()
-        waiting, is_stopped = deque(first), False
-        while waiting:
-            entity, start, stop = waiting.popleft()
-            holes = (*visited.get(entity, ()), *self._whole.get(entity, ()))
-            parts = [
-                part
-                for piece in without_all((start, stop), holes)
-                for part in self._unseen(entity, piece, fall.operation)
-            ]
-            if not parts:
-                continue
-            if (fall.word == "ended" and facts.entity(entity).is_event) or root in facts.replaced_by(entity):
-                is_stopped = True
-                continue
-            visited[entity] = coalesce([*visited.get(entity, ()), *parts])
-            is_open = entity in self._anew or entity not in self._below
-            for ground in facts.dependants(entity):
-                if "shaky" in ground.counts and (is_open or ground.other in self._below):
-                    for part in parts:
-                        if both := overlap(part, (ground.start, ground.stop)):
-                            waiting.append((ground.other, *both))
-        for entity, reached in visited.items():
-            self._found[entity] = coalesce([*self._found.get(entity, ()), *reached])
-            if not is_stopped:
-                self._whole[entity] = coalesce([*self._whole.get(entity, ()), *reached])
+    def _resting_on(self, root: int) -> list[Ground]:
+        exempt = self._facts.replacers(root)
+        return [ground for ground in self._resting.get(root, ()) if ground.other not in exempt]
 
-    def _unseen(self, entity: int, piece: Period, operation: int) -> Iterator[Period]:
-        """Yield the parts of a period over which an entity stands and was not rechecked since an operation."""
+    def _spread(self, fall: Fall, root: int, level: dict[int, list[Period]]) -> None:
+        """Follow a fall from its entity to the dependants."""
+        facts, is_stopped = self._facts, False
+        exempt = facts.replacers(root)
+        left: dict[int, list[Period]] = {}  # what the fall may reach of each entity, and has not reached yet
+        reached: dict[int, list[Period]] = {}
+        while level:
+            facts.load_below(level)
+            further: dict[int, list[Period]] = {}
+            for entity, arrived in level.items():
+                if entity not in left:
+                    left[entity] = self._reachable(entity, fall.operation)
+                parts = _common(arrived, left[entity]) if left[entity] else []
+                if not parts:
+                    continue
+                if entity in exempt or (fall.word == "ended" and facts.entity(entity).is_event):
+                    is_stopped = True
+                    continue
+                left[entity] = _without(left[entity], parts)
+                _add(reached, entity, parts)
+                is_open = entity in self._anew or entity not in self._below
+                for ground in facts.dependants(entity):
+                    if left.get(ground.other, True) and (is_open or ground.other in self._below):
+                        self._pass_on(ground, parts, further)
+            level = further
+        for entity, parts in reached.items():
+            _add(self._found, entity, parts)
+            if not is_stopped:
+                _add(self._whole, entity, parts)
+
+    def _pass_on(self, ground: Ground, parts: list[Period], further: dict[int, list[Period]]) -> None:
+        """Add the parts of a foundation over which an entity rests on it."""
+        other, start, stop, _, kind = ground
+        if "shaky" in self._facts.resting[kind]:
+            for part in parts:
+                if both := overlap(part, (start, stop)):
+                    further.setdefault(other, []).append(both)
+
+    def _reachable(self, entity: int, operation: int) -> list[Period]:
+        """Return over which periods an operation may make an entity shaky, and no later one did."""
+        unseen, holes = self._unseen(entity, operation), self._whole.get(entity)
+        return _without(unseen, holes) if holes else unseen
+
+    def _unseen(self, entity: int, operation: int) -> list[Period]:
+        """Return the periods over which an entity stands and was not rechecked since an operation."""
         parts = self._facts.upright(entity)
-        at = max(bisect_right(parts, piece[0], key=lambda part: part[0]) - 1, 0)
-        for start, stop, looked in parts[at : bisect_left(parts, piece[1], key=lambda part: part[0])]:
-            if looked < operation and (both := overlap((start, stop), piece)):
-                yield both
+        return _fewest([(start, stop) for start, stop, looked in parts if looked < operation])
+
+
+def _add(found: dict[int, list[Period]], entity: int, parts: list[Period]) -> None:
+    """Add parts to those of an entity. Lists are shared, and never changed."""
+    earlier = found.get(entity)
+    found[entity] = coalesce([*earlier, *parts]) if earlier else parts
+
+
+def _fewest(periods: list[Period]) -> list[Period]:
+    return periods if len(periods) < 2 else coalesce(periods)
+
+
+def _common(first: list[Period], second: list[Period]) -> list[Period]:
+    """Return the instants that both have, as the fewest periods."""
+    if first == second:
+        return second
+    return _fewest([both for one in first for other in second if (both := overlap(one, other))])
+
+
+def _without(periods: list[Period], holes: list[Period]) -> list[Period]:
+    """Return the parts of periods outside all holes."""
+    if periods == holes:
+        return _NOTHING
+    return [part for period in periods for part in without_all(period, holes)]

@@ -6,9 +6,10 @@ An invalidation is called a fall, and a recheck a look. The numbers of operation
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -17,16 +18,117 @@ from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import BEGINNING, OPEN, Instant, Period, instant, overlap, without_all
 from graphstore.values.vocabulary import OF_EVENTS, RESTS, UPHOLDING
 
-Rows = list[tuple[Any, ...]]
 NOW: Instant = OPEN - 1
-_LINKS_FROM = (
-    "SELECT l.target, p.valid_from, p.valid_to, l.number, l.kind FROM link l CROSS JOIN link_period p "
-    "WHERE l.source = ? AND p.link = l.number AND p.closed_by IS NULL"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names as a list of SQL."""
+    quoted = (name.replace("'", "''") for name in sorted(names))
+    return "(" + ", ".join(f"'{name}'" for name in quoted) + ")"
+
+
+# Each statement takes a JSON array of numbers, and its first column is one of them.
+_EACH = "FROM json_each(?1) s CROSS JOIN"
+_ENTITY = f"SELECT e.number, e.id, e.is_event, e.tx_from {_EACH} entity e WHERE e.number = s.value"
+_ROWS = (
+    "SELECT p.entity, p.number, p.version, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.opened_by, p.closed_by "
+    f"{_EACH} period p WHERE p.entity = s.value ORDER BY p.number"
 )
-_LINKS_TO = (
-    "SELECT l.source, p.valid_from, p.valid_to, l.number, l.kind FROM link l CROSS JOIN link_period p "
-    "WHERE l.target = ? AND p.link = l.number AND p.closed_by IS NULL"
+_OPERATION = f"SELECT o.number, o.tx, o.verb, o.subject {_EACH} operation o WHERE o.number = s.value"
+_UNDONE = f"SELECT u.tx, u.operation {_EACH} undone u WHERE u.tx = s.value"
+_LINK_ROWS = (
+    "SELECT p.link, p.valid_from, p.valid_to, p.tx_from, p.tx_to "
+    f"{_EACH} link_period p WHERE p.link = s.value ORDER BY p.number"
 )
+_RECORDED = (
+    f"SELECT p.link, p.valid_from, p.valid_to, c.operation {_EACH} link_period p CROSS JOIN claim c "
+    "WHERE p.link = s.value AND c.number = p.claim UNION ALL "
+    f"SELECT n.link, n.valid_from, n.valid_to, n.operation {_EACH} linked n WHERE n.link = s.value"
+)
+_FORGOTTEN = f"SELECT f.entity, f.word, f.operation {_EACH} forgotten f WHERE f.entity = s.value"
+_REMOVED = (
+    "SELECT r.entity, r.valid_from, r.valid_to, r.operation "
+    f"{_EACH} removed r WHERE r.entity = s.value ORDER BY r.rowid"
+)
+_CHANGED = (
+    "SELECT c.entity, c.valid_from, c.valid_to, c.operation, c.is_certain "
+    f"{_EACH} changed c WHERE c.entity = s.value ORDER BY c.rowid"
+)
+_BELIEVED_LINK = "EXISTS (SELECT 1 FROM link_period p WHERE p.link = l.number AND p.closed_by IS NULL)"
+_REPLACING = (
+    f"SELECT l.target, l.number, l.source, l.kind = 'supersedes', {_BELIEVED_LINK} "
+    f"{_EACH} link l WHERE l.target = s.value AND l.kind IN ('supersedes', 'corrects') ORDER BY l.number"
+)
+_REPLACED = (
+    f"SELECT l.source, l.target {_EACH} link l "
+    f"WHERE l.source = s.value AND l.kind IN ('supersedes', 'corrects') AND {_BELIEVED_LINK}"
+)
+_STANDING = (
+    "SELECT e.number, p.valid_from, p.valid_to, CASE e.is_event WHEN 0 THEN coalesce(o.number, -1) ELSE -1 END "
+    f"{_EACH} entity e CROSS JOIN period p CROSS JOIN version v "
+    "LEFT JOIN operation o ON o.number = v.operation AND o.verb IN ('revise', 'amend') "
+    "WHERE e.number = s.value AND p.entity = e.number AND p.closed_by IS NULL AND v.number = p.version "
+    "AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number) ORDER BY p.valid_from"
+)
+_CONFIRMED = (
+    f"SELECT e.number, o.number {_EACH} entity e CROSS JOIN operation o "
+    "WHERE e.number = s.value AND o.subject = e.id AND o.verb = 'confirm' AND o.tx >= e.tx_from ORDER BY o.number DESC"
+)
+_ABSENCE = (
+    "SELECT a.entity, a.valid_from, a.valid_to, a.standing "
+    f"{_EACH} absence a WHERE a.entity = s.value AND a.tx_to = {OPEN} ORDER BY a.valid_from"
+)
+_SHAKY = (
+    f"SELECT a.entity, a.valid_from, a.valid_to {_EACH} shaky a "
+    f"WHERE a.entity = s.value AND a.tx_to = {OPEN} ORDER BY a.valid_from"
+)
+_LINKED = (
+    "SELECT s.value FROM json_each(?1) s WHERE EXISTS (SELECT 1 FROM link WHERE source = s.value) "
+    "OR EXISTS (SELECT 1 FROM link WHERE target = s.value)"
+)
+_MAY_HAVE_FALLEN = (
+    "SELECT s.value FROM json_each(?1) s WHERE "
+    f"EXISTS (SELECT 1 FROM period WHERE entity = s.value AND (valid_to < {OPEN} OR closed_by IS NOT NULL)) "
+    "OR EXISTS (SELECT 1 FROM changed WHERE entity = s.value) OR EXISTS (SELECT 1 FROM removed WHERE entity = s.value) "
+    "OR EXISTS (SELECT 1 FROM link WHERE target = s.value AND kind = 'supersedes') "
+    "OR NOT EXISTS (SELECT 1 FROM period WHERE entity = s.value)"
+)
+# Of a link by which one end rests on the other; `e` is the end that rests. By the kinds that replace (:kinds) the source rests on the target, by others
+# the target on the source.
+_IS_RESTING = (
+    f"AND e.number = l.source AND l.kind IN (:kinds) AND (e.is_event = 0 OR l.kind IN {_listed(OF_EVENTS)})"
+)
+_IS_UPHELD = (
+    f"AND e.number = l.target AND e.is_event = 0 AND l.kind IN {_listed(UPHOLDING)} AND NOT EXISTS "
+    f"(SELECT 1 FROM entity u WHERE u.number = l.source AND u.is_event = 1 AND u.kind = '{CONFIRMATION}')"
+)
+
+
+def _resting(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
+    """Return the statement of the links by which one end rests on the other. Each argument: the end that is asked for, and the other one."""
+    parts = [
+        f"SELECT l.{asked}, l.{other}, p.valid_from, p.valid_to, l.number, l.kind {_EACH} link l CROSS JOIN entity e "
+        f"CROSS JOIN link_period p WHERE l.{asked} = s.value {condition} AND p.link = l.number AND p.closed_by IS NULL"
+        for (asked, other), condition in ((resting, _IS_RESTING), (upheld, _IS_UPHELD))
+    ]
+    return " UNION ALL ".join(parts)
+
+
+def _ahead(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
+    """Return the statement of what such links lead to from entities, those included: the nearest, at most ?2."""
+    parts = [
+        f"SELECT l.{other} FROM ahead a CROSS JOIN link l CROSS JOIN entity e WHERE l.{asked} = a.number {condition}"
+        for (asked, other), condition in ((resting, _IS_RESTING), (upheld, _IS_UPHELD))
+    ]
+    recursion = " UNION ".join(["SELECT s.value FROM json_each(?1) s", *parts])
+    return f"WITH RECURSIVE ahead(number) AS ({recursion} LIMIT ?2) SELECT number FROM ahead"
+
+
+_DOWN, _UP = ("target", "source"), ("source", "target")
+_DEPENDANTS, _DEPENDANTS_AHEAD = _resting(_DOWN, _UP), _ahead(_DOWN, _UP)
+_GROUNDS, _GROUNDS_AHEAD = _resting(_UP, _DOWN), _ahead(_UP, _DOWN)
+_NO_ROWS: list[Any] = []  # one for all, since garbage collection costs more the more lists there are
+_NARROW = 16  # entities: below that a statement costs more than its rows
 _RETRACTED_SOMEWHERE = -1  # in place of an operation: the retraction that overlaps the link decides
 
 
@@ -59,60 +161,146 @@ class Row(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """A row of `link_period`, with the operation that recorded its claim first."""
+    """A row of `link_period`."""
 
-    link: int
     start: Instant
     stop: Instant
     tx_from: Instant
     tx_to: Instant
-    recorded_by: int
 
 
 class Ground(NamedTuple):
-    """States that one entity rests on another over a period, by a link believed now. `counts`: the words of the falls that count for that link."""
+    """States that one entity rests on another over a period, by a link believed now of a kind. `other`: the other one of the two."""
 
     other: int
     start: Instant
     stop: Instant
     link: int
-    counts: frozenset[str]
+    kind: str
+
+
+class Replacing(NamedTuple):
+    """States that an entity superseded another by a link, or corrected it. `is_believed`: over some time the link is believed now."""
+
+    link: int
+    source: int
+    supersedes: int
+    is_believed: int
 
 
 class Entity(NamedTuple):
     """A row of `entity`."""
 
-    number: int
     id: str
-    is_event: bool
+    is_event: int
     tx_from: Instant
 
 
+class Lookup(dict[int, list[Any]]):
+    """Finds the rows of numbers, such as entities. One statement finds those of many numbers, and those of each number are looked for once."""
+
+    def __init__(self, connection: sqlite3.Connection, statement: str, make: Callable[[Any], Any]) -> None:
+        self._connection, self._statement, self._make = connection, statement, make
+
+    def __missing__(self, number: int) -> list[Any]:
+        make = self._make
+        found = self._connection.execute(_of_one(self._statement), (number,))
+        self[number] = rows = [make(row[1:]) for row in found]
+        return rows
+
+    def load(self, numbers: Iterable[int]) -> list[int]:
+        """Find the rows of all these numbers. Return those that were not known yet."""
+        missing = [number for number in numbers if number not in self]
+        if len(missing) > 1:
+            self.update(dict.fromkeys(missing, _NO_ROWS))
+            make = self._make
+            for row in self._connection.execute(self._statement, (_array(missing),)):
+                if found := self[row[0]]:
+                    found.append(make(row[1:]))
+                else:
+                    self[row[0]] = [make(row[1:])]
+        elif missing:
+            self.__missing__(missing[0])
+        return missing
+
+
+class Rows:
+    """Makes an attribute of `Facts` when it is asked for first: a `Lookup` of a statement's rows, as tuples of a class.
+
+    `of_links`: the statement has (:kinds) in place of the kinds of link that count.
+    """
+
+    def __init__(self, statement: str, row: type[Any] = tuple, *, of_links: bool = False) -> None:
+        self._statement, self._make, self._of_links = statement, partial(tuple.__new__, row), of_links
+
+    def __set_name__(self, owner: type[Facts], name: str) -> None:
+        self._name = name
+
+    def __get__(self, facts: Facts, owner: type[Facts]) -> Lookup:
+        """Return the new lookup. Later it is found in the object itself."""
+        statement = facts.of_kinds(self._statement) if self._of_links else self._statement
+        found = Lookup(facts.connection, statement, self._make)
+        facts.__dict__[self._name] = found
+        return found
+
+
+def _array(numbers: Collection[int]) -> str:
+    return orjson.dumps(list(numbers)).decode()
+
+
+@cache
+def _of_one(statement: str) -> str:
+    """Return a statement that takes one number, and no array: that costs 10 µs less."""
+    return statement.replace("json_each(?1) s", "(SELECT ?1 AS value) s")
+
+
 class Facts:
-    """Reads what the rows say now of entities and links, each once."""
+    """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them."""
+
+    rows = Rows(_ROWS, Row)
+    """The periods of an entity, in the order in which they were written."""
+    absence = Rows(_ABSENCE)
+    """How the open rows say that an entity stands where it does not."""
+    shaky = Rows(_SHAKY)
+    """Over which valid time the open rows say that an entity is shaky."""
+    grounds = Rows(_GROUNDS, Ground, of_links=True)
+    """What an entity rests on by links believed now."""
+    _dependants = Rows(_DEPENDANTS, Ground, of_links=True)
+    _upright = Rows(_STANDING)
+    _entities = Rows(_ENTITY, Entity)
+    _operations = Rows(_OPERATION)
+    _undone = Rows(_UNDONE)
+    _link_rows = Rows(_LINK_ROWS, LinkRow)
+    _recorded = Rows(_RECORDED)
+    _forgotten = Rows(_FORGOTTEN)
+    _removed = Rows(_REMOVED)
+    _changed = Rows(_CHANGED)
+    _replacing = Rows(_REPLACING, Replacing)
+    _replaced = Rows(_REPLACED)
+    _ever_fallen = Rows(_MAY_HAVE_FALLEN)
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._entities: dict[int, Entity] = {}
-        self._rows: dict[int, list[Row]] = {}
-        self._believed: dict[int, list[Row]] = {}
-        self._removed: dict[int, list[tuple[Instant, Instant, int]]] = {}
-        self._operations: dict[int, tuple[Instant, str, str]] = {}
-        self._link_rows: dict[int, list[LinkRow]] = {}
-        self._replaced: dict[int, set[int]] = {}
-        self._falls: dict[int, list[FallenPart]] = {}
-        self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
-        self._dependants: dict[int, list[Ground]] = {}
-        self._grounds: dict[int, list[Ground]] = {}
-        self._may_have_fallen: dict[int, bool] = {}
-        self._superseding: dict[int, list[int]] = {}
+        self.connection = connection
         [(self._any_undone, self._any_kinds)] = self._all(
             "SELECT EXISTS (SELECT 1 FROM undone), EXISTS (SELECT 1 FROM defined)"
         )
         self.resting: Mapping[str, frozenset[str]] = self._kinds() if self._any_kinds else RESTS
+        self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
+        self._believed: dict[int, list[Row]] = {}
+        self._falls: dict[int, list[FallenPart]] = {}
 
-    def _all(self, statement: str, values: tuple[Any, ...] = ()) -> Rows:
-        return self._connection.execute(statement, values).fetchall()
+    def of_kinds(self, statement: str) -> str:
+        """Return a statement with the kinds by which a source rests on its target."""
+        return statement.replace("(:kinds)", _listed(kind for kind in self.resting if kind not in UPHOLDING))
+
+    def _all(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        return self.connection.execute(statement, values).fetchall()
+
+    def _each(self, statement: str, numbers: Collection[int], *values: int) -> list[Any]:
+        """Return the rows that a statement finds of numbers."""
+        if len(numbers) == 1:
+            return self._all(_of_one(statement), (*numbers, *values))
+        return self._all(statement, (_array(numbers), *values))
 
     def _kinds(self) -> dict[str, frozenset[str]]:
         """The kinds by which one end rests on the other, those of this store too."""
@@ -127,43 +315,21 @@ class Facts:
 
     def entity(self, number: int) -> Entity:
         """The row of an entity."""
-        found = self._entities.get(number)
-        if found is None:
-            [(id, is_event, tx)] = self._all(
-                "SELECT id, is_event, tx_from FROM entity WHERE number = ?", (number,)
-            )
-            found = self._entities[number] = Entity(number, id, bool(is_event), tx)
-        return found
-
-    def rows(self, entity: int) -> list[Row]:
-        """The periods of an entity, in the order in which they were written."""
-        found = self._rows.get(entity)
-        if found is None:
-            found = self._rows[entity] = [
-                Row(*row)
-                for row in self._all(
-                    "SELECT number, version, valid_from, valid_to, tx_from, tx_to, opened_by, closed_by FROM period WHERE entity = ? ORDER BY number",
-                    (entity,),
-                )
-            ]
-        return found
+        [found] = self._entities[number]
+        return cast("Entity", found)
 
     def believed(self, entity: int) -> list[Row]:
         """The periods of an entity believed now, by valid_from."""
         found = self._believed.get(entity)
         if found is None:
-            believed = (row for row in self.rows(entity) if row.closed_by is None)
+            believed = (row for row in self.rows[entity] if row.closed_by is None)
             found = self._believed[entity] = sorted(believed, key=lambda row: row.start)
         return found
 
     def operation(self, number: int) -> tuple[Instant, str, str]:
         """The tx, verb and subject of an operation."""
-        found = self._operations.get(number)
-        if found is None:
-            found = self._operations[number] = self._all(
-                "SELECT tx, verb, subject FROM operation WHERE number = ?", (number,)
-            )[0]
-        return found
+        [found] = self._operations[number]
+        return cast("tuple[Instant, str, str]", found)
 
     def verb(self, operation: int) -> str:
         """The verb of an operation."""
@@ -171,170 +337,122 @@ class Facts:
 
     def counts(self, operation: int) -> bool:
         """Whether the transaction of an operation is not taken back."""
-        if not self._any_undone:
-            return True
-        undos = self._all("SELECT operation FROM undone WHERE tx = ?", (self.operation(operation)[0],))
-        return not any(self.counts(undo) for (undo,) in undos)
+        return not self._any_undone or not self._undos(self.operation(operation)[0])
 
-    def link_rows(self, link: int) -> list[LinkRow]:
-        """The periods of a link, in the order in which they were written."""
-        found = self._link_rows.get(link)
-        if found is None:
-            found = self._link_rows[link] = [
-                LinkRow(*row)
-                for row in self._all(
-                    "SELECT p.link, p.valid_from, p.valid_to, p.tx_from, p.tx_to, c.operation FROM link_period p CROSS JOIN claim c "
-                    "WHERE p.link = ? AND c.number = p.claim ORDER BY p.number",
-                    (link,),
-                )
-            ]
-        return found
+    def _undos(self, tx: Instant) -> list[int]:
+        """The operations that took a transaction back, as far as they count."""
+        return [undo for (undo,) in self._undone[tx] if self.counts(undo)]
 
     def superseding(self, entity: int) -> list[int]:
         """The links that ever superseded an entity."""
-        found = self._superseding.get(entity)
-        if found is None:
-            found = self._superseding[entity] = [
-                link
-                for (link,) in self._all(
-                    "SELECT number FROM link WHERE target = ? AND kind = 'supersedes' ORDER BY number",
-                    (entity,),
-                )
-            ]
-        return found
+        return [one.link for one in self._replacing[entity] if one.supersedes]
+
+    def replacers(self, entity: int) -> set[int]:
+        """What supersedes or corrects an entity by a link believed now, over whatever time."""
+        return {one.source for one in self._replacing[entity] if one.is_believed}
+
+    def replaces_any(self, entity: int) -> bool:
+        """Whether an entity supersedes or corrects another by a link believed now, over whatever time."""
+        return bool(self._replaced[entity])
 
     def forgotten(self, entity: int) -> tuple[str, int] | None:
         """The word and the operation by which an entity was evicted or erased last."""
-        rows = self._all("SELECT word, operation FROM forgotten WHERE entity = ?", (entity,))
+        rows = self._forgotten[entity]
         return rows[0] if rows else None
 
     def removed(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """What was taken of an entity and is in no period: start, stop, operation; in the order of the operations."""
-        found = self._removed.get(entity)
-        if found is None:
-            rows = self._all(
-                "SELECT valid_from, valid_to, operation FROM removed WHERE entity = ? ORDER BY rowid",
-                (entity,),
-            )
-            found = self._removed[entity] = [row for row in rows if self.counts(row[2])]
-        return found
+        return [row for row in self._removed[entity] if self.counts(row[2])]
 
     def changed(self, entity: int) -> list[tuple[Instant, Instant, int, bool]]:
         """When the content of an entity changed: start, stop, operation, and whether that is certain; in the order of the operations."""
-        return [
-            (start, stop, by, bool(certain))
-            for start, stop, by, certain in self._all(
-                "SELECT valid_from, valid_to, operation, is_certain FROM changed WHERE entity = ? ORDER BY rowid",
-                (entity,),
-            )
-            if self.counts(by)
-        ]
+        return [row for row in self._changed[entity] if self.counts(row[2])]
 
-    def replaced_by(self, entity: int) -> set[int]:
-        """What an entity supersedes or corrects by a link believed now, over whatever time."""
-        found = self._replaced.get(entity)
-        if found is None:
-            found = self._replaced[entity] = {
-                target
-                for (target,) in self._all(
-                    "SELECT l.target FROM link l WHERE l.source = ? AND l.kind IN ('supersedes', 'corrects') "
-                    "AND EXISTS (SELECT 1 FROM link_period p WHERE p.link = l.number AND p.closed_by IS NULL)",
-                    (entity,),
-                )
-            }
-        return found
+    # ------------------------------------------------------------------ many at once
 
-    def shaky_rows(self, entity: int) -> list[Period]:
-        """Over which valid time the open rows say that an entity is shaky."""
-        return self._all(
-            "SELECT valid_from, valid_to FROM shaky WHERE entity = ? AND tx_to = ? ORDER BY valid_from",
-            (entity, OPEN),
-        )
+    def linked(self, entities: Collection[int]) -> set[int]:
+        """Those of some entities from or to which a link was ever made."""
+        return {entity for (entity,) in self._each(_LINKED, entities)}
+
+    def load_pasts(self, entities: Collection[int]) -> None:
+        """Read what may say how entities stand or what became of them. Of one alone, that is read when it is asked for."""
+        if len(entities) < 2:
+            return
+        self._entities.load(entities)
+        self.rows.load(entities)
+        for lookup in (self._removed, self._changed, self._forgotten, self._replacing):
+            lookup.load(entities)
+        rows = [row for entity in entities for row in self.rows[entity]]
+        self._operations.load({by for row in rows for by in (row.opened_by, row.closed_by) if by is not None})
+        self._link_rows.load({link for entity in entities for link in self.superseding(entity)})
+
+    def load_below(self, entities: Collection[int]) -> None:
+        """Read what rests on entities, and how those stand; of a few entities, also what rests on that, and so on."""
+        missing = self._with_ahead(entities, self._dependants, _DEPENDANTS_AHEAD)
+        self.load_dependants(missing)
+        self.load_upright(missing)
+        self.shaky.load(missing)
+
+    def load_above(self, entities: Collection[int]) -> None:
+        """Read what entities rest on, and what may have become of that; of a few entities, also what that rests on, and so on."""
+        missing = self._with_ahead(entities, self.grounds, _GROUNDS_AHEAD)
+        self.load_upright(missing)
+        self.grounds.load(missing)
+        bases = {ground.other for entity in missing for ground in self.grounds[entity]}
+        self._ever_fallen.load(bases)
+        self.shaky.load(bases)
+
+    def load_recorded(self, grounds: Iterable[Ground]) -> None:
+        """Read when the links were recorded by which entities rest on others."""
+        self._recorded.load(ground.link for ground in grounds)
+
+    def _with_ahead(self, entities: Collection[int], known: Lookup, statement: str) -> list[int]:
+        """Return the entities that are not known yet. If they are few, add what links lead to from there: twice as many each time, as long as most of it is new."""
+        missing = [entity for entity in entities if entity not in known]
+        if not missing:
+            return missing
+        most, self._steps[statement] = self._steps.get(statement, 0), _NARROW
+        if len(missing) >= _NARROW or not most:
+            return missing
+        ahead = self._each(self.of_kinds(statement), missing, len(missing) + most)
+        new = [entity for (entity,) in ahead if entity not in known]
+        if 2 * len(new) > len(ahead):
+            self._steps[statement] = 2 * most
+        return new
 
     # ------------------------------------------------------------------ what rests on what
 
     def dependants(self, base: int) -> list[Ground]:
         """What rests on an entity by links believed now, but for what supersedes or corrects it."""
-        found = self._dependants.get(base)
-        if found is None:
-            found = self._dependants[base] = [
-                ground
-                for ground in (*self._linked_to(base), *self._upheld_by(base))
-                if base not in self.replaced_by(ground.other)
-            ]
-        return found
+        if base not in self._dependants:
+            self.load_dependants((base,))
+        return self._dependants[base]
 
-    def _linked_to(self, base: int) -> Iterator[Ground]:
-        for entity, start, stop, link, kind in self._all(_LINKS_TO, (base,)):
-            rests = kind in self.resting and kind not in UPHOLDING
-            if rests and (kind in OF_EVENTS or not self.entity(entity).is_event):
-                yield Ground(entity, start, stop, link, self.resting[kind])
-
-    def _upheld_by(self, base: int) -> Iterator[Ground]:
-        for entity, start, stop, link, kind in self._all(_LINKS_FROM, (base,)):
-            if kind in UPHOLDING and not self.entity(entity).is_event and not self._is_confirmation(base):
-                yield Ground(entity, start, stop, link, self.resting[kind])
-
-    def _is_confirmation(self, entity: int) -> bool:
-        return self._all(
-            "SELECT is_event = 1 AND kind = ? FROM entity WHERE number = ?", (CONFIRMATION, entity)
-        ) == [(1,)]
-
-    def grounds(self, entity: int) -> list[Ground]:
-        """What an entity rests on by links believed now."""
-        found = self._grounds.get(entity)
-        if found is None:
-            found = self._grounds[entity] = [*self._linked_from(entity), *self._upholding(entity)]
-        return found
-
-    def _linked_from(self, entity: int) -> Iterator[Ground]:
-        is_event = self.entity(entity).is_event
-        for base, start, stop, link, kind in self._all(_LINKS_FROM, (entity,)):
-            if kind in self.resting and kind not in UPHOLDING and (not is_event or kind in OF_EVENTS):
-                yield Ground(base, start, stop, link, self.resting[kind])
-
-    def _upholding(self, entity: int) -> Iterator[Ground]:
-        if self.entity(entity).is_event:
-            return
-        for base, start, stop, link, kind in self._all(_LINKS_TO, (entity,)):
-            if kind in UPHOLDING and not self._is_confirmation(base):
-                yield Ground(base, start, stop, link, self.resting[kind])
+    def load_dependants(self, bases: Iterable[int]) -> None:
+        """Read what rests on entities."""
+        missing = self._dependants.load(bases)
+        self._replacing.load(missing)
+        for base in missing:
+            if self._replacing[base]:
+                exempt = self.replacers(base)
+                self._dependants[base] = [one for one in self._dependants[base] if one.other not in exempt]
 
     def may_have_fallen(self, entity: int) -> bool:
         """Whether anything ever became of an entity that may count."""
-        found = self._may_have_fallen.get(entity)
-        if found is None:
-            [(found,)] = self._all(
-                "SELECT EXISTS (SELECT 1 FROM period WHERE entity = ?1 AND (valid_to < ?2 OR closed_by IS NOT NULL)) "
-                "OR EXISTS (SELECT 1 FROM changed WHERE entity = ?1) OR EXISTS (SELECT 1 FROM removed WHERE entity = ?1) "
-                "OR EXISTS (SELECT 1 FROM link WHERE target = ?1 AND kind = 'supersedes') "
-                "OR NOT EXISTS (SELECT 1 FROM period WHERE entity = ?1)",
-                (entity, OPEN),
-            )
-            self._may_have_fallen[entity] = bool(found)
-        return bool(found)
-
-    def is_linked(self, entity: int) -> bool:
-        """Whether any link was ever made from or to an entity."""
-        [(found,)] = self._all(
-            "SELECT EXISTS (SELECT 1 FROM link WHERE source = ?1) OR EXISTS (SELECT 1 FROM link WHERE target = ?1)",
-            (entity,),
-        )
-        return bool(found)
+        return bool(self._ever_fallen[entity])
 
     def has_dependants_before(self, entity: int, operation: int) -> bool:
         """Whether anything rested on an entity before an operation."""
-        return any(
-            row.recorded_by < operation
-            for ground in self.dependants(entity)
-            for row in self.link_rows(ground.link)
-        )
+        grounds = self.dependants(entity)
+        self.load_recorded(grounds)
+        return any(by < operation for ground in grounds for _, _, by in self._recorded[ground.link])
 
     # ------------------------------------------------------------------ how an entity stands
 
     def last_cover(self, entity: int, valid: Instant, upto: Instant = NOW) -> Row | None:
         """The period written last over an instant that was not taken back, believed or not."""
-        for row in reversed(self.rows(entity)):
+        rows: list[Row] = self.rows[entity]
+        for row in reversed(rows):
             if row.start <= valid < row.stop and row.tx_from <= upto and self.counts(row.opened_by):
                 return row
         return None
@@ -344,7 +462,7 @@ class Facts:
         return any(
             row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
             for link in self.superseding(entity)
-            for row in self.link_rows(link)
+            for row in self._link_rows[link]
         )
 
     def standing(self, entity: int, valid: Instant) -> str:
@@ -370,7 +488,7 @@ class Facts:
         begun = [
             row.start
             for link in self.superseding(entity)
-            for row in self.link_rows(link)
+            for row in self._link_rows[link]
             if row.tx_to == OPEN
         ]
         if begun:
@@ -396,9 +514,8 @@ class Facts:
         """The operation that removed an instant of an entity last; -1: none did."""
         found = -1
         if self._any_undone:
-            undos = self._all("SELECT operation FROM undone WHERE tx = ?", (self.entity(entity).tx_from,))
-            found = max((undo for (undo,) in undos if self.counts(undo)), default=-1)
-            for row in reversed(self.rows(entity)):
+            found = max(self._undos(self.entity(entity).tx_from), default=-1)
+            for row in reversed(self.rows[entity]):
                 if row.start <= valid < row.stop and self._removes(row.closed_by, entity, NOW):
                     found = max(found, row.closed_by or 0)
                     break
@@ -414,7 +531,7 @@ class Facts:
         gaps = [by for _, _, by in self.removed(entity) if self.operation(by)[0] <= upto]
         closing = [
             row.closed_by
-            for row in self.rows(entity)
+            for row in self.rows[entity]
             if row.closed_by is not None and self._removes(row.closed_by, entity, upto)
         ]
         return max((*gaps, *closing), default=-1)
@@ -425,9 +542,9 @@ class Facts:
         found = [(by, (start, stop)) for start, stop, by in gaps]
         listed = {by for _, _, by in gaps}
         pieces: dict[tuple[int, int], list[Period]] = {}
-        for row in self.rows(entity):
+        for row in self.rows[entity]:
             pieces.setdefault((row.opened_by, row.version), []).append((row.start, row.stop))
-        for row in self.rows(entity):
+        for row in self.rows[entity]:
             by = row.closed_by
             if by is not None and by not in listed and self._removes(by, entity, NOW):
                 kept = pieces.get((by, row.version), ())
@@ -437,12 +554,12 @@ class Facts:
     def edges(self, entity: int) -> list[Instant]:
         """The instants at which the standing of an entity may change, and the ends of time."""
         found = {BEGINNING, OPEN}
-        for row in self.rows(entity):
+        for row in self.rows[entity]:
             found.update((row.start, row.stop))
         for start, stop, *_ in (*self.removed(entity), *self.changed(entity)):
             found.update((start, stop))
         for link in self.superseding(entity):
-            for one in self.link_rows(link):
+            for one in self._link_rows[link]:
                 found.update((one.start, one.stop))
         return sorted(found)
 
@@ -490,14 +607,14 @@ class Facts:
 
     def _forgot(self, entity: int, last: int) -> int:
         """The operation by which an entity was forgotten and so has fallen; -1: none. The eviction of an event is no fall: it was too old to keep, and no less true."""
-        closing = {row.closed_by for row in self.rows(entity) if row.closed_by is not None}
+        closing = {row.closed_by for row in self.rows[entity] if row.closed_by is not None}
         forgetting = sorted({by for by in closing if self.verb(by) in FORGETTING} | {last}, reverse=True)
         is_event = self.entity(entity).is_event
         return next((by for by in forgetting if self.verb(by) == "erase" or not is_event), -1)
 
     def _before_forgotten(self, entity: int) -> Instant:
         """The last tx before an entity was forgotten first."""
-        closing = {row.closed_by for row in self.rows(entity) if row.closed_by is not None}
+        closing = {row.closed_by for row in self.rows[entity] if row.closed_by is not None}
         return min((self.operation(by)[0] - 1 for by in closing if self.verb(by) in FORGETTING), default=NOW)
 
     def _became(self, entity: int, valid: Instant, upto: Instant) -> list[Fall]:
@@ -514,7 +631,7 @@ class Facts:
         return other
 
     def _became_of_event(self, entity: int, valid: Instant, upto: Instant) -> list[Fall]:
-        believed = [row for row in self.rows(entity) if row.tx_from <= upto < row.tx_to]
+        believed = [row for row in self.rows[entity] if row.tx_from <= upto < row.tx_to]
         if any(row.start <= valid < row.stop for row in believed):
             by = self._superseded_by(entity, valid, upto)
             return [Fall(min(by), "superseded")] if by else []
@@ -567,18 +684,18 @@ class Facts:
             for link in self.superseding(entity)
             if any(
                 row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
-                for row in self.link_rows(link)
+                for row in self._link_rows[link]
             )
         ]
 
     def _recorded_first(self, link: int, valid: Instant | None = None) -> int:
         """The first operation that recorded a link, over an instant or over any time."""
-        spans = [
-            *((row.start, row.stop, row.recorded_by) for row in self.link_rows(link)),
-            *self._all("SELECT valid_from, valid_to, operation FROM linked WHERE link = ?", (link,)),
-        ]
         return min(
-            (by for start, stop, by in spans if (valid is None or start <= valid < stop) and self.counts(by)),
+            (
+                by
+                for start, stop, by in self._recorded[link]
+                if (valid is None or start <= valid < stop) and self.counts(by)
+            ),
             default=-1,
         )
 
@@ -589,9 +706,9 @@ class Facts:
         start, stop = max(part.start, ground.start), min(part.stop, ground.stop)
         if start >= stop:
             return
-        fall = part.falls[0]
+        fall, counted = part.falls[0], self.resting[ground.kind]
         if fall.word == "revised":
-            if "revised" in ground.counts:
+            if "revised" in counted:
                 for begun, ended in self._recorded_alike(ground.link, (start, stop)):
                     if fall.operation > self._recorded_first(ground.link, begun):
                         yield begun, ended, fall
@@ -607,44 +724,42 @@ class Facts:
                 return
             else:
                 fall = part.falls[1]
-        if fall.word in ground.counts:
+        if fall.word in counted:
             yield start, stop, fall
 
     def _recorded_alike(self, link: int, part: Period) -> Iterator[Period]:
         """The pieces of a period over each of which one operation recorded a link first."""
-        edges = {*part}
-        spans = [
-            *((row.start, row.stop) for row in self.link_rows(link)),
-            *self._all("SELECT valid_from, valid_to FROM linked WHERE link = ?", (link,)),
-        ]
-        edges.update(edge for span in spans for edge in span if part[0] < edge < part[1])
-        return pairwise(sorted(edges))
+        edges = {edge for start, stop, _ in self._recorded[link] for edge in (start, stop)}
+        return pairwise(sorted({*part, *(edge for edge in edges if part[0] < edge < part[1])}))
+
+    # ------------------------------------------------------------------ where an entity stands
 
     def upright(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """Over which parts of valid time an entity stands, each with the operation that looked at it last (-1: none), in order."""
-        found = self._upright.get(entity)
-        if found is None:
-            found = self._upright[entity] = (
-                [] if self.forgotten(entity) else list(self._standing_parts(entity))
-            )
-        return found
+        if entity not in self._upright:
+            self.load_upright((entity,))
+        return self._upright[entity]
 
-    def _standing_parts(self, entity: int) -> Iterator[tuple[Instant, Instant, int]]:
-        confirmed = self._confirmed_last(entity)
-        if self.entity(entity).is_event:
-            for start, stop in pairwise(self.edges(entity)):
-                if self.standing(entity, start) == "stands":
-                    yield start, stop, confirmed
+    def load_upright(self, entities: Iterable[int]) -> None:
+        """Read where entities stand."""
+        missing = self._upright.load(entities)
+        if not missing:
             return
-        for row in self.believed(entity):
-            [(by,)] = self._all("SELECT operation FROM version WHERE number = ?", (row.version,))
-            described = by if by is not None and self.verb(by) in DESCRIBING else -1
-            yield row.start, row.stop, max(described, confirmed)
+        self._replacing.load(missing)
+        for entity in missing:
+            if self._replacing[entity] and self.superseding(entity) and self.entity(entity).is_event:
+                self._upright[entity] = self._not_superseded(entity)
+        looked: dict[int, int] = {}
+        for entity, by in self._each(_CONFIRMED, missing):
+            if entity not in looked and self.counts(by):
+                looked[entity] = by
+        for entity, by in looked.items():
+            self._upright[entity] = [
+                (start, stop, max(other, by)) for start, stop, other in self._upright[entity]
+            ]
 
-    def _confirmed_last(self, entity: int) -> int:
-        one = self.entity(entity)
-        rows = self._all(
-            "SELECT number, tx FROM operation WHERE subject = ? AND verb = 'confirm' ORDER BY number DESC",
-            (one.id,),
-        )
-        return next((by for by, tx in rows if tx >= one.tx_from and self.counts(by)), -1)
+    def _not_superseded(self, event: int) -> list[tuple[Instant, Instant, int]]:
+        if not self._upright[event]:
+            return []
+        edges = pairwise(self.edges(event))
+        return [(start, stop, -1) for start, stop in edges if self.standing(event, start) == "stands"]

@@ -18,7 +18,7 @@ import orjson
 
 from graphstore.core.journal.line import FORGETTING, UNDO
 from graphstore.ledger.spreading import Spreading, Touched
-from graphstore.ledger.standing_facts import Facts
+from graphstore.ledger.standing_facts import Facts, Lookup
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
 
@@ -48,31 +48,32 @@ class StandingWriter:
         if not touched.fallen and not touched.itself:
             return
         facts = Facts(self._connection)
-        for entity in touched.fallen:
-            self._write_rows("absence", entity, facts.absences(entity), tx)
-        for entity, periods in Spreading(facts, touched, first).result().items():
-            self._write_rows("shaky", entity, periods, tx)
+        facts.load_pasts(touched.fallen)
+        absences = {entity: facts.absences(entity) for entity in touched.fallen}
+        self._write_rows("absence", facts.absence, absences, tx)
+        self._write_rows("shaky", facts.shaky, Spreading(facts, touched, first).result(), tx)
 
-    def _write_rows(self, table: str, entity: int, wanted: Iterable[tuple[Any, ...]], tx: Instant) -> None:
-        """Close the open rows of an entity that are not wanted any more, and open those that are new."""
-        word = ", standing" if table == "absence" else ""
-        there = set(
-            self._connection.execute(
-                f"SELECT valid_from, valid_to{word} FROM {table} WHERE entity = ? AND tx_to = ?",
-                (entity, OPEN),
-            )
-        )
-        wanted = set(wanted)
-        for start, *_ in there - wanted:
-            self._connection.execute(
+    def _write_rows(
+        self, table: str, there: Lookup, wanted: Mapping[int, Iterable[tuple[Any, ...]]], tx: Instant
+    ) -> None:
+        """Close the open rows of entities that are not wanted any more, and open those that are new."""
+        there.load(wanted)
+        closed, opened = [], []
+        for entity, rows in wanted.items():
+            if (stored := there[entity]) != rows:
+                closed += [(tx, entity, start, OPEN) for start, *_ in set(stored).difference(rows)]
+                opened += [
+                    (entity, start, tx, stop, OPEN, *more)
+                    for start, stop, *more in set(rows).difference(stored)
+                ]
+        if closed:
+            self._connection.executemany(
                 f"UPDATE {table} SET tx_to = ? WHERE entity = ? AND valid_from = ? AND tx_to = ?",
-                (tx, entity, start, OPEN),
+                sorted(closed),
             )
-        marks = ", ?" if word else ""
-        self._connection.executemany(
-            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?{marks})",
-            [(entity, start, tx, stop, OPEN, *more) for start, stop, *more in sorted(wanted - there)],
-        )
+        if opened:
+            marks = ", ".join("?" * len(opened[0]))
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", sorted(opened))
 
 
 class _Noting:
