@@ -61,14 +61,15 @@ class StandingWriter:
         closed, opened = [], []
         for entity, rows in wanted.items():
             if (stored := there[entity]) != rows:
-                closed += [(tx, entity, start, OPEN) for start, *_ in set(stored).difference(rows)]
+                closed += [(tx, entity, start) for start, *_ in set(stored).difference(rows)]
                 opened += [
                     (entity, start, tx, stop, OPEN, *more)
                     for start, stop, *more in set(rows).difference(stored)
                 ]
-        if closed:
+        if closed:  # the row has its whole key, else SQLite keeps a copy of its page for each row
             self._connection.executemany(
-                f"UPDATE {table} SET tx_to = ? WHERE entity = ? AND valid_from = ? AND tx_to = ?",
+                f"UPDATE {table} SET tx_to = ?1 WHERE entity = ?2 AND valid_from = ?3 AND tx_from = "
+                f"(SELECT max(tx_from) FROM {table} WHERE entity = ?2 AND valid_from = ?3)",
                 sorted(closed),
             )
         if opened:
