@@ -63,8 +63,8 @@ class Spreading:
         facts = self._facts
         level = facts.linked(touched.fallen | touched.itself)
         found = set(level)
-        facts.shaky.load(level)
         while level:
+            facts.shaky.load(level)
             leading = [entity for entity in level if facts.shaky[entity] or self._may_shake_less(entity)]
             facts.load_below(leading)
             others = {ground.other for entity in leading for ground in facts.dependants(entity)} - found

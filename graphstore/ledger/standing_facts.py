@@ -199,6 +199,8 @@ class Entity(NamedTuple):
 class Lookup(dict[int, list[Any]]):
     """Finds the rows of numbers, such as entities. One statement finds those of many numbers, and those of each number are looked for once."""
 
+    __slots__ = ("_connection", "_make", "_statement")
+
     def __init__(self, connection: sqlite3.Connection, statement: str, make: Callable[[Any], Any]) -> None:
         self._connection, self._statement, self._make = connection, statement, make
 

@@ -51,7 +51,8 @@ class StandingWriter:
         facts.load_pasts(touched.fallen)
         absences = {entity: facts.absences(entity) for entity in touched.fallen}
         self._write_rows("absence", facts.absence, absences, tx)
-        self._write_rows("shaky", facts.shaky, Spreading(facts, touched, first).result(), tx)
+        if shaky := Spreading(facts, touched, first).result():
+            self._write_rows("shaky", facts.shaky, shaky, tx)
 
     def _write_rows(
         self, table: str, there: Lookup, wanted: Mapping[int, Iterable[tuple[Any, ...]]], tx: Instant
