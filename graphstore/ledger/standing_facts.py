@@ -256,6 +256,11 @@ def _of_one(statement: str) -> str:
     return statement.replace("json_each(?1) s", "(SELECT ?1 AS value) s")
 
 
+@cache
+def _of_kinds(statement: str, kinds: tuple[str, ...]) -> str:
+    return statement.replace("(:kinds)", _listed(kind for kind in kinds if kind not in UPHOLDING))
+
+
 class Facts:
     """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them."""
 
@@ -293,7 +298,7 @@ class Facts:
 
     def of_kinds(self, statement: str) -> str:
         """Return a statement with the kinds by which a source rests on its target."""
-        return statement.replace("(:kinds)", _listed(kind for kind in self.resting if kind not in UPHOLDING))
+        return _of_kinds(statement, tuple(self.resting))
 
     def _all(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         return self.connection.execute(statement, values).fetchall()
