@@ -18,6 +18,10 @@ from graphstore.values.period import Instant
 Row = TypeVar("Row")
 
 
+class NotInRows(Exception):
+    """The rows of the ledger cannot answer this: the index can."""
+
+
 class Undone(NamedTuple):
     """A transaction that was taken back, and the one that did so."""
 

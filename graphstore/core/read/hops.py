@@ -6,56 +6,15 @@ inverse name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, get_args
-
 from graphstore.core.read import kernel
 from graphstore.core.read.rows import Side
 from graphstore.core.read.sight import Core, Sight
-from graphstore.errors import InvalidError
+from graphstore.values.link_filter import ALL, LinkFilter
 from graphstore.values.models import Link
 from graphstore.values.period import Instant
-from graphstore.values.vocabulary import Group, Vocabulary, strength_of
-
-GROUPS: tuple[str, ...] = get_args(Group)
-UNSAID = 3  # the strength of a link that has none
-
-
-class LinkFilter(NamedTuple):
-    """Which links are wanted. `kinds` None: all, under their stored names; `turned`: stored kinds requested by their inverse names."""
-
-    kinds: frozenset[str] | None = None
-    turned: frozenset[str] = frozenset()
-    group: str | None = None
-    strength: int | None = None
-    confidence: str | None = None
-    created_by: str | None = None
-
 
 SAME_TOPIC = "same_topic"
-ALL = LinkFilter()
 TOPIC = LinkFilter(frozenset({SAME_TOPIC}))
-
-
-def link_filter(
-    vocabulary: Vocabulary,
-    kinds: Iterable[str] | str,
-    group: str | None = None,
-    strength: int | None = None,
-    confidence: str | None = None,
-    created_by: str | None = None,
-) -> LinkFilter:
-    """A filter from a caller's arguments. Raises InvalidError for an unknown kind, group or confidence."""
-    narrowed = (group, strength, confidence, created_by) != (None, None, None, None)
-    if isinstance(kinds, tuple) and not kinds and not narrowed:
-        return ALL
-    straight, turned = vocabulary.named(kinds)
-    if group is not None and group not in GROUPS:
-        raise InvalidError.choice("group of links", group, GROUPS)
-    if confidence not in (None, "explicit", "inferred"):
-        raise InvalidError.choice("confidence", confidence, ("explicit", "inferred"))
-    chosen = straight if straight or turned else None
-    return LinkFilter(chosen, turned, group, strength_of(strength), confidence, created_by)
 
 
 def links_at(
@@ -108,10 +67,5 @@ def _admits(sight: Sight, row: int, wanted: LinkFilter) -> bool:
     index = sight.index
     claim = index.k_claim[row]
     kind = sight.core.vocabulary.kinds[index.l_kind[index.k_link[row]]]
-    inferred = index.c_inferred[claim]
-    return (
-        (wanted.group is None or kind.group == wanted.group)
-        and (wanted.strength is None or (index.c_strength[claim] or UNSAID) >= wanted.strength)
-        and (wanted.confidence is None or (wanted.confidence == "inferred") == bool(inferred))
-        and (wanted.created_by is None or index.c_by[claim] == wanted.created_by)
-    )
+    said = index.c_strength[claim], bool(index.c_inferred[claim]), index.c_by[claim]
+    return (wanted.group is None or kind.group == wanted.group) and wanted.admits(*said)

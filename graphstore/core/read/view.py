@@ -22,6 +22,7 @@ from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
 from graphstore.values.inputs import at_least_one, json_object, optional_text, text_of, whole_number
+from graphstore.values.link_filter import ALL, link_filter
 from graphstore.values.models import (
     Chain,
     Change,
@@ -411,7 +412,7 @@ class Reader(Painted):
         return Inspection(
             node=node,
             links=tuple(
-                link for link in hops.links(sight, ent, hops.ALL, begins=True) if link.kind != hops.SAME_TOPIC
+                link for link in hops.links(sight, ent, ALL, begins=True) if link.kind != hops.SAME_TOPIC
             ),
             backlinks=tuple(hops.stored(sight, index.into, ent)),
             same_topic=tuple(hops.links(sight, ent, hops.TOPIC, begins=True)),
@@ -535,7 +536,7 @@ class Reader(Painted):
         one counts as 3.
         """
         core, coordinate = self._core, self._coordinate()
-        wanted = hops.link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
+        wanted = link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
         return hops.links_at(core, coordinate, id, wanted, begins=True)
 
     @kernel_first
@@ -551,7 +552,7 @@ class Reader(Painted):
     ) -> list[Link]:
         """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
         core, coordinate = self._core, self._coordinate()
-        wanted = hops.link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
+        wanted = link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
         return hops.links_at(core, coordinate, id, wanted, begins=False)
 
     @unlocked
