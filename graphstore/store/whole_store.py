@@ -26,6 +26,7 @@ from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
 from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, moment
+from graphstore.values.snapshot_settings import KEPT, as_kept
 
 if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
@@ -174,8 +175,8 @@ class WholeStore(Writer):
         wanted = snapshots.name_of(name)
         with self._verb() as work:
             snapshots.refuse_taken(work.index, wanted)
-            kept = snapshots.as_kept(work.tx, work.tx, work.author)
-            self._keep("snapshot", snapshots.KEPT + wanted, kept, wanted)
+            kept = as_kept(work.tx, work.tx, work.author)
+            self._keep("snapshot", KEPT + wanted, kept, wanted)
             return snapshots.find(work.index, wanted, work.tx)
 
     def snapshots(self) -> list[Snapshot]:

@@ -5,17 +5,13 @@ Each is a setting of the store, so a follower, a reopened store and a dump have 
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphstore.core.index.index import Index
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.coordinates import looks_like_time
 from graphstore.values.inputs import printable, text_of
 from graphstore.values.models import Snapshot
-from graphstore.values.period import Instant, instant, iso, moment
-
-KEPT = "snapshot:"
-"""The prefix of the settings that hold snapshots."""
+from graphstore.values.period import Instant, instant
+from graphstore.values.snapshot_settings import KEPT, snapshot_of
 
 
 def name_of(name: object) -> str:
@@ -37,15 +33,10 @@ def refuse_taken(index: Index, name: str) -> None:
         )
 
 
-def as_kept(valid: Instant, tx: Instant, author: str | None) -> dict[str, str | None]:
-    """The setting of a snapshot."""
-    return {"valid": iso(valid), "tx": iso(tx), "author": author}
-
-
 def known(index: Index, tx: Instant) -> list[Snapshot]:
     """The snapshots made by `tx`, in order."""
     made = (
-        _made(name.removeprefix(KEPT), kept)
+        snapshot_of(name.removeprefix(KEPT), kept)
         for setting in index.settings
         for name, kept in setting.items()
         if name.startswith(KEPT)
@@ -64,15 +55,4 @@ def find(index: Index, name: object, tx: Instant) -> Snapshot:
     if kept is None or instant(kept["tx"]) > tx:
         missing = NotFoundError.nearest("snapshot", plain, lambda: [one.name for one in known(index, tx)])
         raise NotFoundError(f"{missing} snapshots() lists them; a time is ISO 8601, such as '2026-01-30'.")
-    return _made(plain, kept)
-
-
-def _made(name: str, kept: dict[str, Any]) -> Snapshot:
-    return Snapshot.made(
-        {
-            "name": name,
-            "valid": moment(instant(kept["valid"])),
-            "tx": moment(instant(kept["tx"])),
-            "author": kept["author"],
-        }
-    )
+    return snapshot_of(plain, kept)
