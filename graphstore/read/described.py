@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.database import Database
@@ -13,7 +13,7 @@ from graphstore.read.ids import Id, known, resolve
 from graphstore.read.linked import link_periods
 from graphstore.read.points import Point, as_json
 from graphstore.values import spans
-from graphstore.values.inputs import authorized_of, optional_text
+from graphstore.values.inputs import authorized_of, json_object, optional_text
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Event, Json, Link, Node, Standing, Version
 from graphstore.values.period import Instant, exactly, moment
@@ -94,13 +94,20 @@ def nodes(
     key: str | None = None,
     scope: str | None = None,
     tag: str | None = None,
+    content: Mapping[str, Any] | None = None,
 ) -> list[Node]:
-    """Return the nodes that stand at a coordinate, in the order they were first known. All filters must hold."""
+    """Return the nodes that stand at a coordinate, in the order they were first known. All filters must hold.
+
+    `content`: fields of the content and their values.
+    """
     for name, value in (("kind", kind), ("scope", scope), ("tag", tag)):
         optional_text(name, value)
+    said = {} if content is None else json_object("content", content)
     point = Point(database, valid, tx)
     slot = None if key is None else slot_name(key)
-    return [node_of(point, row) for row in point.rows(NODES, kind=kind, key=slot, scope=scope, tag=tag)]
+    rows = point.rows(NODES, kind=kind, key=slot, scope=scope, tag=tag)
+    found = [node_of(point, row) for row in rows]
+    return [node for node in found if all(each in node.content.items() for each in said.items())]
 
 
 # ---------------------------------------------------------------------- helpers
@@ -162,8 +169,8 @@ def node_of(point: Point, row: Described) -> Node:
     return Node.made({**_fields(point, row), "standing": row.standing})
 
 
-def event_of(happened: Happened, row: Described) -> Event:
-    """Make the value of an event, without its links."""
+def event_of(happened: Happened, row: Described, links: tuple[Link, ...] | None = None) -> Event:
+    """Make the value of an event."""
     point = happened.point
     body = point.content(row.data, row.checksum, f"event {row.id!r}")
     if not body:
@@ -186,7 +193,7 @@ def event_of(happened: Happened, row: Described) -> Event:
             "count": count,
             "status": happened.status(row.id, row.kind, body, row.forgotten is not None),
             "metadata": metadata,
-            "links": None,
+            "links": links,
             "fingerprint": get("fingerprint"),
             "trace_id": get("trace_id"),
             "span_id": get("span_id"),

@@ -9,6 +9,7 @@ from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.read.ids import resolve
 from graphstore.read.points import Point, as_json
+from graphstore.values.link_filter import LinkFilter, link_filter
 from graphstore.values.models import Link, Standing
 from graphstore.values.period import Instant, moment
 from graphstore.values.vocabulary import Vocabulary
@@ -40,6 +41,8 @@ class Linked(NamedTuple):
 LINKS_FROM = Statement("links_from", Linked)
 BACKLINKS_TO = Statement("backlinks_to", Linked)
 LINK_PERIODS = Statement("link_periods", Linked)
+LINK_HISTORY = Statement("link_history", Linked)
+LINKS_AROUND = Statement("links_around", Linked)
 
 
 def links_from(
@@ -49,14 +52,19 @@ def links_from(
     tx: Instant,
     kinds: Iterable[str] | str = (),
     *,
+    group: str | None = None,
+    strength: int | None = None,
+    confidence: str | None = None,
+    created_by: str | None = None,
     vocabulary: Vocabulary,
 ) -> list[Link]:
     """Return the links that hold at a coordinate with this as their source, by (valid_from, tx_from, id); symmetric ones from either end.
 
-    An inverse name among `kinds` (`causes`) gives those links turned round, under that name. Raises NotFoundError for an unknown id, InvalidError for
-    an unknown kind.
+    An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without one
+    counts as 3. Raises NotFoundError for an unknown id, InvalidError for an unknown kind, group or confidence.
     """
-    return _links(LINKS_FROM, Point(database, valid, tx), id, kinds, vocabulary)
+    wanted = link_filter(vocabulary, kinds, group, strength, confidence, created_by)
+    return _links(LINKS_FROM, Point(database, valid, tx), id, wanted, vocabulary)
 
 
 def backlinks_to(
@@ -66,10 +74,38 @@ def backlinks_to(
     tx: Instant,
     kinds: Iterable[str] | str = (),
     *,
+    group: str | None = None,
+    strength: int | None = None,
+    confidence: str | None = None,
+    created_by: str | None = None,
     vocabulary: Vocabulary,
 ) -> list[Link]:
     """Return the links that hold at a coordinate with this as their target: otherwise as `links_from`."""
-    return _links(BACKLINKS_TO, Point(database, valid, tx), id, kinds, vocabulary)
+    wanted = link_filter(vocabulary, kinds, group, strength, confidence, created_by)
+    return _links(BACKLINKS_TO, Point(database, valid, tx), id, wanted, vocabulary)
+
+
+def link_history(
+    database: Database,
+    source: str,
+    kind: str,
+    target: str,
+    valid: Instant,
+    tx: Instant,
+    *,
+    vocabulary: Vocabulary,
+) -> list[Link]:
+    """Return every period believed at `tx` of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.
+
+    `kind` may be an inverse name, and of a symmetric kind either end may come first. Raises NotFoundError for an unknown end, InvalidError for an
+    unknown kind.
+    """
+    point = Point(database, valid, tx)
+    said = vocabulary.sentence(source, kind, target, "explicit")
+    first, last = resolve(point, said.source)[0].id, resolve(point, said.target)[0].id
+    pairs = {first: last, last: first} if said.kind.symmetric else {first: last}
+    rows = point.rows(LINK_HISTORY, kind=said.kind.name, pairs=as_json(pairs))
+    return [link_of(point, row, row.source_standing, row.target_standing) for row in rows]
 
 
 def supersedes(
@@ -82,22 +118,37 @@ def supersedes(
 
 
 def _links(
-    statement: Statement[Linked],
-    point: Point,
-    id: str,
-    kinds: Iterable[str] | str,
-    vocabulary: Vocabulary,
+    statement: Statement[Linked], point: Point, id: str, wanted: LinkFilter, vocabulary: Vocabulary
 ) -> list[Link]:
-    straight, turned = vocabulary.named(kinds)
-    is_filtered = bool(straight or turned)
-    symmetric = vocabulary.symmetric & straight if is_filtered else vocabulary.symmetric
+    of_group = frozenset(
+        name for name, kind in vocabulary.kinds.items() if wanted.group in (None, kind.group)
+    )
+    straight = of_group if wanted.kinds is None else wanted.kinds & of_group
+    turned = wanted.turned & of_group
+    is_filtered = wanted.kinds is not None or wanted.group is not None
+    symmetric = vocabulary.symmetric & straight
     shown = {name: name for name in symmetric} | {name: vocabulary.kinds[name].inverse for name in turned}
     filters = {"kinds": as_json(list(straight)) if is_filtered else None, "turned": as_json(shown)}
     rows = point.rows(statement, id=id, **filters) if isinstance(id, str) else []
     if not rows:
         known_as = resolve(point, id)[0].id
         rows = [] if known_as == id else point.rows(statement, id=known_as, **filters)
-    return [link_of(point, row, row.source_standing, row.target_standing) for row in rows]
+    return [
+        link_of(point, row, row.source_standing, row.target_standing)
+        for row in rows
+        if wanted.admits(row.strength, bool(row.is_inferred), row.created_by)
+    ]
+
+
+def links_around(point: Point, ids: list[str]) -> dict[str, list[Link]]:
+    """Return the links that hold at either end of some things, by their ids: of each in the order of (valid_from, tx_from, id)."""
+    found: dict[str, list[Link]] = {id: [] for id in ids}
+    for row in point.rows(LINKS_AROUND, ids=as_json(ids)):
+        link = link_of(point, row, row.source_standing, row.target_standing)
+        for id in (link.source, link.target):
+            if id in found:
+                found[id].append(link)
+    return found
 
 
 def link_periods(point: Point, id: str) -> list[Link]:

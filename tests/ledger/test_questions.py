@@ -18,7 +18,7 @@ import graphstore
 from graphstore.errors import DamageError, GraphStoreError
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
-from graphstore.read import chains, described, happened, ids, linked, points, superseding
+from graphstore.read import chains, described, events, happened, ids, linked, points, settings, superseding
 from graphstore.values.period import instant
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.in_process("asks the ledger of the store")
 STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
-MODULES = (chains, described, happened, ids, linked, points, superseding)
+MODULES = (chains, described, events, happened, ids, linked, points, settings, superseding)
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
 }
@@ -255,7 +255,13 @@ class History:
         self.store.supersede(self.known(THINGS), by=self.known(THINGS), valid_from=since, reason="newer")
 
     def link(self) -> None:
-        more = self.chance.choice([{}, {"metadata": {"n": 1}, "strength": 4, "reason": "it is so"}])
+        more = self.chance.choice(
+            [
+                {},
+                {"metadata": {"n": 1}, "strength": 4, "reason": "it is so"},
+                {"confidence": "inferred", "created_by": "agent:one", "strength": 2},
+            ]
+        )
         kind = self.chance.choice(KINDS)
         made = self.store.link(self.known(THINGS), kind, self.known(THINGS), **self.some_period(), **more)
         self.links.append(made.id)
@@ -266,6 +272,9 @@ class History:
 
     def point(self) -> None:
         self.store.define_point("visit")
+
+    def snapshot(self) -> None:
+        self.store.snapshot(self.chance.choice(["first", "second", "snap: third"]))
 
     def undo(self) -> None:
         self.store.undo(self.chance.choice(self.store.changes()[-6:]).tx, reason="a slip")
@@ -280,7 +289,7 @@ class History:
 VERBS = (
     "add", "event", "event", "revise", "revise", "amend", "retract", "end", "confirm", "supersede", "supersede", "unlink", *("link",) * 5,
 )  # fmt: skip
-ALONE = ("undo", "undo", "point")
+ALONE = ("undo", "undo", "point", "snapshot")
 FORGETTING = ("evict", "erase")
 
 
@@ -297,6 +306,7 @@ def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
                 view = store.as_of(**history.coordinate())
                 with asked_beside(history.path, view) as database:
                     compare(database, view, history.links)
+                    compare_filtered(database, view)
 
 
 def compare(database: Database, view: Any, link_ids: list[str]) -> None:
@@ -331,6 +341,90 @@ def compare(database: Database, view: Any, link_ids: list[str]) -> None:
 
 
 KNOWING_KINDS = (linked.links_from, linked.backlinks_to, linked.supersedes, chains.causes, chains.effects)
+
+
+ASKED_EVENTS: tuple[dict[str, Any], ...] = (
+    *({"type": type} for type in (None, "error", "TEXT", "fact", "\ud800", 7)),
+    *({"related_to": id} for id in (*THINGS, "no such", "alpha-v1", 7, "")),
+    {"type": "error", "related_to": "alpha"},
+    *({"pattern": pattern} for pattern in ("", "BROKE", "it", "no such", 7)),
+    {"since": "2026-01-03"},
+    {"until": "2026-01-04", "type": "error"},
+    {"since": "2026-01-02", "until": "2026-01-05", "related_to": "event-a"},
+    {"since": "2026-01-03", "until": "2026-01-03"},
+    {"since": "2026-01-05", "until": "2026-01-03"},
+    *({"since": since} for since in ("2d", "yesterday", "beginning", "open", "first", "snap: third", "2026-01-05T00:00", "", 7)),
+    {"until": "now"},
+)  # fmt: skip
+ASKED_CONTENT = (
+    {},
+    {"says": "red"},
+    {"says": "blue", "size": 1},
+    {"size": True},
+    {"size": 2.0},
+    {"other": None},
+    {"says": "\ud800"},
+    {1: 2},
+    "says",
+)
+LINK_FILTERS: tuple[dict[str, Any], ...] = (
+    *({"group": group} for group in ("factual", "lifecycle", "custom", "semantic", "no such", 7)),
+    *({"strength": strength} for strength in (1, 3, 4, 6)),
+    *({"confidence": confidence} for confidence in ("inferred", "explicit", "maybe")),
+    *({"created_by": name} for name in ("user", "agent:one", "\ud800", 7)),
+    {"kinds": ("causes", "meets", "contradicts"), "group": "custom"},
+    {
+        "kinds": ("causes", "meets", "contradicts"),
+        "group": "factual",
+        "confidence": "explicit",
+        "strength": 3,
+    },
+)
+SENTENCES = (
+    "caused_by",
+    "causes",
+    "meets",
+    "contradicts",
+    "superseded_by",
+    "possibly_supports",
+    "no such",
+    7,
+)
+SETTINGS = ("points", "no such", "snapshot:first", "\ud800")
+
+
+def compare_filtered(database: Database, view: Any) -> None:
+    """Assert that the statements answer as a view does where a filter, a sentence or a setting is asked for."""
+    valid, tx, vocabulary = instant(view.at.valid), instant(view.at.tx), view.vocabulary
+
+    def same(expected: Any, ask: Callable[..., Any], *args: Any, **named: Any) -> None:
+        assert expected == outcome(ask, database, *args, **named), (args, named, str(view.at))
+
+    for named in ASKED_EVENTS:
+        same(outcome(view.events, **named), events.events, valid, tx, **named)
+    for content in ASKED_CONTENT:
+        named = {"kind": "fact", "content": content}
+        same(outcome(view.nodes, **named), described.nodes, valid, tx, **named)
+    for id in (*THINGS, "no such"):
+        for named in LINK_FILTERS:
+            for read in (linked.links_from, linked.backlinks_to):
+                expected = outcome(getattr(view, read.__name__), id, **named)
+                same(expected, read, id, valid, tx, **named, vocabulary=vocabulary)
+    for source in (*THINGS, "alpha-v1", "no such"):
+        for target in THINGS:
+            for kind in SENTENCES:
+                said = source, kind, target
+                same(
+                    outcome(view.link_history, *said),
+                    linked.link_history,
+                    *said,
+                    valid,
+                    tx,
+                    vocabulary=vocabulary,
+                )
+    same(view._names(), settings.snapshots, tx)
+    for name in SETTINGS:
+        same(view._setting(name), settings.setting, name)
 
 
 def outcome(read: Callable[..., Any], *args: Any, **named: Any) -> Any:
