@@ -1,7 +1,7 @@
 -- Which periods are believed of the links that say one sentence, `source kind target`, as known at :tx? One row for each, in the order of (valid_from, when it
 -- was recorded, id).
 --
--- Parameters: :kind, the kind of the links; :pairs, a JSON object of their ends, {"<id of the source>": "<id of the target>"}, of a symmetric kind either way
+-- Parameters: :kinds, a JSON array of the kinds of the links; :pairs, a JSON object of their ends, {"<id of the source>": "<id of the target>"}, of a symmetric kind either way
 -- round; :valid and :tx, the coordinate of the standings, in microseconds since 1970-01-01 UTC.
 -- Columns: those of links_from.sql.
 SELECT
@@ -53,7 +53,8 @@ SELECT
 FROM json_each(:pairs) j
 CROSS JOIN entity source ON source.id = j.key
 CROSS JOIN entity target ON target.id = j.value
-CROSS JOIN link l ON l.source = source.number AND l.kind = :kind AND l.target = target.number
+CROSS JOIN json_each(:kinds) k
+CROSS JOIN link l ON l.source = source.number AND l.kind = k.value AND l.target = target.number
 CROSS JOIN link_period p ON p.link = l.number AND p.tx_from <= :tx AND p.tx_to > :tx
 CROSS JOIN claim c ON c.number = p.claim
 CROSS JOIN operation o ON o.number = c.operation

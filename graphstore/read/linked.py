@@ -104,7 +104,7 @@ def link_history(
     said = vocabulary.sentence(source, kind, target, "explicit")
     first, last = resolve(point, said.source)[0].id, resolve(point, said.target)[0].id
     pairs = {first: last, last: first} if said.kind.symmetric else {first: last}
-    rows = point.rows(LINK_HISTORY, kind=said.kind.name, pairs=as_json(pairs))
+    rows = point.rows(LINK_HISTORY, kinds=as_json([said.kind.name]), pairs=as_json(pairs))
     return [link_of(point, row, row.source_standing, row.target_standing) for row in rows]
 
 
@@ -120,15 +120,14 @@ def supersedes(
 def _links(
     statement: Statement[Linked], point: Point, id: str, wanted: LinkFilter, vocabulary: Vocabulary
 ) -> list[Link]:
-    of_group = frozenset(
-        name for name, kind in vocabulary.kinds.items() if wanted.group in (None, kind.group)
-    )
-    straight = of_group if wanted.kinds is None else wanted.kinds & of_group
-    turned = wanted.turned & of_group
-    is_filtered = wanted.kinds is not None or wanted.group is not None
-    symmetric = vocabulary.symmetric & straight
+    straight, turned = wanted.kinds, wanted.turned
+    if wanted.group is not None:
+        of_group = frozenset(name for name, kind in vocabulary.kinds.items() if kind.group == wanted.group)
+        straight = of_group if straight is None else straight & of_group
+        turned &= of_group
+    symmetric = vocabulary.symmetric if straight is None else vocabulary.symmetric & straight
     shown = {name: name for name in symmetric} | {name: vocabulary.kinds[name].inverse for name in turned}
-    filters = {"kinds": as_json(list(straight)) if is_filtered else None, "turned": as_json(shown)}
+    filters = {"kinds": None if straight is None else as_json(list(straight)), "turned": as_json(shown)}
     rows = point.rows(statement, id=id, **filters) if isinstance(id, str) else []
     if not rows:
         known_as = resolve(point, id)[0].id

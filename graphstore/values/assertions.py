@@ -14,6 +14,12 @@ from graphstore.values import sameness
 from graphstore.values.keys import topic_name, version_of
 from graphstore.values.sentences import Frame, Making, frames, is_named, makes, making, sentence
 
+BEFORE = 10
+"""With so many of the newest before it in its group, at most, a statement makes a candidate."""
+RECORDS = frozenset({"session", "segment"})
+"""Kinds of node that record what was done: two similar ones do not contradict each other."""
+DECISION = "decision"  # the name under which a link's metadata keeps what was decided
+
 _VALUE_WORDS = 6  # a longer text in a field is prose
 _FIELDS_MOST = 6  # of a content that a tag alone names
 _BARE = re.compile(r"\W*(?:[\w./+-]+|\w+[A-ZА-ЯЁ]\w*\s+\w+)\W*")

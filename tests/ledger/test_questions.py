@@ -18,7 +18,19 @@ import graphstore
 from graphstore.errors import DamageError, GraphStoreError
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
-from graphstore.read import chains, described, events, happened, ids, linked, points, settings, superseding
+from graphstore.read import (
+    chains,
+    conflicts,
+    described,
+    events,
+    happened,
+    ids,
+    linked,
+    points,
+    settings,
+    superseding,
+)
+from graphstore.read.points import NotInRows
 from graphstore.values.period import instant
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
@@ -26,7 +38,7 @@ pytestmark = pytest.mark.in_process("asks the ledger of the store")
 STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
-MODULES = (chains, described, events, happened, ids, linked, points, settings, superseding)
+MODULES = (chains, conflicts, described, events, happened, ids, linked, points, settings, superseding)
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
 }
@@ -307,6 +319,7 @@ def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
                 with asked_beside(history.path, view) as database:
                     compare(database, view, history.links)
                     compare_filtered(database, view)
+                    compare_contradictions(database, view)
 
 
 def compare(database: Database, view: Any, link_ids: list[str]) -> None:
@@ -425,6 +438,27 @@ def compare_filtered(database: Database, view: Any) -> None:
     same(view._names(), settings.snapshots, tx)
     for name in SETTINGS:
         same(view._setting(name), settings.setting, name)
+
+
+def compare_contradictions(database: Database, view: Any) -> None:
+    """Assert that the statements find the contradictions that a view finds, or leave the question to the index."""
+    valid, tx = instant(view.at.valid), instant(view.at.tx)
+    asked: list[dict[str, Any]] = [
+        *({"settled": True, "candidates": False, "limit": limit} for limit in (None, 2, 0)),
+        *({"of": of} for of in (None, *THINGS, "no such")),
+        *({"of": of, "settled": True, "limit": 1} for of in (None, *THINGS)),
+        *({"of": of, "candidates": False} for of in (None, *THINGS)),
+    ]
+    for named in asked:
+        with suppress(NotInRows):
+            found = outcome(conflicts.contradictions, database, valid, tx, **named)
+            assert outcome(view.contradictions, **named) == found, (named, str(view.at))
+    for one in (*THINGS, "alpha-v1", "no such"):
+        for other in THINGS:
+            found = outcome(
+                conflicts.contradiction, database, one, other, valid, tx, vocabulary=view.vocabulary
+            )
+            assert outcome(view.contradiction, one, other) == found, (one, other, str(view.at))
 
 
 def outcome(read: Callable[..., Any], *args: Any, **named: Any) -> Any:

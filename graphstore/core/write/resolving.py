@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from graphstore.core.read.conflicts import BOTH, DECISION, of_link, rows_between
+from graphstore.core.read.conflicts import BOTH, of_link, rows_between
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.write.giving_back import let_go
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.values.assertions import DECISION
 from graphstore.values.models import UPRIGHT, Contradiction, Json, Node
 from graphstore.values.period import ALWAYS, OPEN, Period, exactly
 
