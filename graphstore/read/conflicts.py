@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 from graphstore.errors import NotFoundError
 from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
@@ -14,7 +11,6 @@ from graphstore.read.linked import LINK_HISTORY, Linked, link_of
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.values import sameness
 from graphstore.values.assertions import (
-    BEFORE,
     DECISION,
     RECORDS,
     Assertion,
@@ -124,7 +120,6 @@ def _candidate(point: Point, one: str, other: str) -> Contradiction | None:
         return None
     bodies = [point.content(row.data, row.checksum, f"node {row.id!r}, version {row.number}") for row in rows]
     newer, older = (_assertions(row, body) for row, body in zip(rows, bodies, strict=True))
-    _refuse_many([*newer, *older])
     says = disagreement(newer, older)
     if says is None:
         return None
@@ -146,9 +141,3 @@ def _candidate(point: Point, one: str, other: str) -> Contradiction | None:
 
 def _assertions(row: Described, body: Json) -> list[Assertion]:
     return assertions(row.kind, row.key, body["content"], body.get("text"), body.get("tags", ()))
-
-
-def _refuse_many(both: Iterable[Assertion]) -> None:
-    """Raise NotInRows where two nodes say so much of one subject that not all of it is compared."""
-    if max(Counter(each.of for each in both).values(), default=0) > BEFORE:
-        raise NotInRows

@@ -14,8 +14,6 @@ from graphstore.values import sameness
 from graphstore.values.keys import topic_name, version_of
 from graphstore.values.sentences import Frame, Making, frames, is_named, makes, making, sentence
 
-BEFORE = 10
-"""With so many of the newest before it in its group, at most, a statement makes a candidate."""
 RECORDS = frozenset({"session", "segment"})
 """Kinds of node that record what was done: two similar ones do not contradict each other."""
 DECISION = "decision"  # the name under which a link's metadata keeps what was decided

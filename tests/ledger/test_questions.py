@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,29 @@ def test_a_damaged_content_is_refused_by_the_name_of_its_thing(tmp_path):
                 DamageError, match=f"ledger.db: the content of {name} does not match its checksum"
             ):
                 read(database, id, *where, **named)
+
+
+def test_two_nodes_that_disagree_are_a_candidate(tmp_path):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        with store.transaction():
+            for id, port, named in (
+                ("a", 80, {}),
+                ("b", 8080, {}),
+                ("c", 80, {"scope": "here"}),
+                ("d", 8080, {"scope": "here"}),
+                ("e", 1, {"kind": "session"}),
+            ):
+                content = {"service": "api", "port": port}
+                store.add_node(named.pop("kind", "fact"), content, id=id, **named)
+        store.revise("a", {"service": "api", "port": 443}, valid_from=store.node("a").valid_from)
+        store.link("c", "supports", "d")
+        view = store.as_of()
+        with closing(Database(path / "ledger.db", read_only=True)) as database:
+            compare_pairs(database, view, tuple("abcde"))
+            with pytest.raises(NotInRows):
+                conflicts.contradictions(database, instant(view.at.valid), instant(view.at.tx))
+        assert view.contradiction("b", "a").about == "port of api"
 
 
 # ---------------------------------------------------------------------- random histories
@@ -364,6 +388,7 @@ ASKED_EVENTS: tuple[dict[str, Any], ...] = (
     {"since": "2026-01-03"},
     {"until": "2026-01-04", "type": "error"},
     {"since": "2026-01-02", "until": "2026-01-05", "related_to": "event-a"},
+    {"since": "2026-01-02", "until": "2026-01-05"},
     {"since": "2026-01-03", "until": "2026-01-03"},
     {"since": "2026-01-05", "until": "2026-01-03"},
     *({"since": since} for since in ("2d", "yesterday", "beginning", "open", "first", "snap: third", "2026-01-05T00:00", "", 7)),
@@ -424,7 +449,7 @@ def compare_filtered(database: Database, view: Any) -> None:
                 expected = outcome(getattr(view, read.__name__), id, **named)
                 same(expected, read, id, valid, tx, **named, vocabulary=vocabulary)
     for source in (*THINGS, "alpha-v1", "no such"):
-        for target in THINGS:
+        for target in ("alpha", "bravo", "event-a"):
             for kind in SENTENCES:
                 said = source, kind, target
                 same(
@@ -453,12 +478,15 @@ def compare_contradictions(database: Database, view: Any) -> None:
         with suppress(NotInRows):
             found = outcome(conflicts.contradictions, database, valid, tx, **named)
             assert outcome(view.contradictions, **named) == found, (named, str(view.at))
-    for one in (*THINGS, "alpha-v1", "no such"):
-        for other in THINGS:
-            found = outcome(
-                conflicts.contradiction, database, one, other, valid, tx, vocabulary=view.vocabulary
-            )
-            assert outcome(view.contradiction, one, other) == found, (one, other, str(view.at))
+    compare_pairs(database, view, (*THINGS, "alpha-v1", "no such"))
+
+
+def compare_pairs(database: Database, view: Any, ids: tuple[str, ...]) -> None:
+    """Assert that the statements find the contradictions of each two things that a view finds."""
+    where = instant(view.at.valid), instant(view.at.tx)
+    for one, other in product(ids, repeat=2):
+        found = outcome(conflicts.contradiction, database, one, other, *where, vocabulary=view.vocabulary)
+        assert outcome(view.contradiction, one, other) == found, (one, other, str(view.at))
 
 
 def outcome(read: Callable[..., Any], *args: Any, **named: Any) -> Any:

@@ -16,13 +16,15 @@ from graphstore.core.search.asserted import Said, read
 from graphstore.core.search.search import known_versions
 from graphstore.errors import NotFoundError
 from graphstore.values import sameness
-from graphstore.values.assertions import BEFORE, DECISION, RECORDS, Assertion, about, different, disagreement
+from graphstore.values.assertions import DECISION, RECORDS, Assertion, about, different, disagreement
 from graphstore.values.inputs import whole_number
 from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT, Contradiction, Json
 from graphstore.values.period import Instant, exactly
 
 BOTH = "both"
+BEFORE = 10
+"""With so many of the newest before it in its group, at most, a statement makes a candidate."""
 _NEAREST = 10  # of what a search finds, and
 _TAGGED = 100  # of what bears its key or a tag, so many are looked at for one thing
 
