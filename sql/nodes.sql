@@ -33,7 +33,7 @@ WHERE NOT e.is_event AND e.tx_from <= :tx
   AND (
     :tag IS NULL
     OR (  -- most contents do not have the text of the tag anywhere: those are not parsed
-      instr(b.data, CAST(trim(json_quote(:tag), '"') AS BLOB))
+      instr(b.data, CAST(json_quote(:tag) AS BLOB))
       AND EXISTS (SELECT 1 FROM json_each(CAST(b.data AS TEXT), '$.tags') t WHERE t.value = :tag)
     )
   )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphstore.errors import NotFoundError
 from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
-from graphstore.read.described import Described, things
+from graphstore.read.described import Described, body_of, things
 from graphstore.read.ids import resolve
 from graphstore.read.linked import LINK_HISTORY, Linked, link_of
 from graphstore.read.points import NotInRows, Point, as_json
@@ -118,7 +118,7 @@ def _candidate(point: Point, one: str, other: str) -> Contradiction | None:
     rows = [row for row in point.rows(NEWEST, ids=as_json([one, other])) if row.kind not in RECORDS]
     if len(rows) < 2 or rows[0].scope != rows[1].scope:
         return None
-    bodies = [point.content(row.data, row.checksum, f"node {row.id!r}, version {row.number}") for row in rows]
+    bodies = [body_of(point, row) for row in rows]
     newer, older = (_assertions(row, body) for row, body in zip(rows, bodies, strict=True))
     says = disagreement(newer, older)
     if says is None:

@@ -106,8 +106,9 @@ def nodes(
     point = Point(database, valid, tx)
     slot = None if key is None else slot_name(key)
     rows = point.rows(NODES, kind=kind, key=slot, scope=scope, tag=tag)
-    found = [node_of(point, row) for row in rows]
-    return [node for node in found if all(each in node.content.items() for each in said.items())]
+    if said:
+        rows = [row for row in rows if _says(point, row, said)]
+    return [node_of(point, row) for row in rows]
 
 
 # ---------------------------------------------------------------------- helpers
@@ -220,10 +221,19 @@ def version_of(point: Point, row: Described) -> Version:
     return Version.made({**_fields(point, row), "ref": f"{row.id}-v{row.number}"})
 
 
+def body_of(point: Point, row: Described) -> Json:
+    """Return the body of a version of a node; empty when it was forgotten."""
+    return point.content(row.data, row.checksum, f"node {row.id!r}, version {row.number}")
+
+
+def _says(point: Point, row: Described, said: Json) -> bool:
+    """Return True if a content has all these fields with these values."""
+    content = body_of(point, row)["content"].items()
+    return all(each in content for each in said.items())
+
+
 def _fields(point: Point, row: Described) -> Json:
-    body = point.content(row.data, row.checksum, f"node {row.id!r}, version {row.number}")
-    if not body:
-        body = {"content": {}, "trigger": row.forgotten or ""}
+    body = body_of(point, row) or {"content": {}, "trigger": row.forgotten or ""}
     return {
         "id": row.id,
         "kind": row.kind,
