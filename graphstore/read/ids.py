@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import Point
+from graphstore.read.points import NotInRows, Point
 from graphstore.values.period import exactly
 
+_ALIAS = re.compile(r".+-v[1-9][0-9]*@.+\Z", re.DOTALL)  # a version of a branch that was merged
 _REF = re.compile(r"(.+)-v([1-9][0-9]{0,17})\Z", re.DOTALL)
 
 
@@ -40,13 +41,15 @@ def known(point: Point, id: str, number: int = 0) -> Entity | None:
 def resolve(point: Point, id: str) -> tuple[Entity, int]:
     """Return the node or event that an id or a `{id}-v{n}` names among what is known here, and n or 0.
 
-    Raises NotFoundError, and InvalidError for what is not text.
+    Raises NotFoundError, InvalidError for what is not text, and NotInRows for what may name a version of a branch.
     """
     if not isinstance(id, str):
         raise InvalidError(f"id {id!r} is no text. Give a str.")
     entity = known(point, id)
     if entity is not None:
         return entity, 0
+    if _ALIAS.match(id):
+        raise NotInRows
     ref = _REF.match(id)
     entity = known(point, ref[1], int(ref[2])) if ref else None
     if ref is None or entity is None:

@@ -122,6 +122,24 @@ def test_a_damaged_content_is_refused_by_the_name_of_its_thing(tmp_path):
                 read(database, id, *where, **named)
 
 
+def test_a_version_of_a_merged_branch_is_left_to_the_index(tmp_path):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "blue"}, id="sky")
+        branch = store.branch("side")
+        branch.revise("sky", {"says": "grey"})
+        store.revise("sky", {"says": "red"})
+        store.merge("side", decide="branch")
+        view = store.as_of()
+        assert {"says": "grey"} == view.node("sky-v2@side").content
+
+        with (
+            closing(Database(path / "ledger.db", read_only=True)) as database,
+            pytest.raises(NotInRows),
+        ):
+            described.node(database, "sky-v2@side", instant(view.at.valid), instant(view.at.tx))
+
+
 def test_two_nodes_that_disagree_are_a_candidate(tmp_path):
     path = tmp_path / "memory.gs"
     with graphstore.open(path) as store:
