@@ -6,7 +6,7 @@
 --
 -- Columns: id, kind, source, target, as the sentence `source kind target`; source_standing and target_standing: stands, shaky, superseded, ended, retracted,
 -- not_yet, evicted or erased; strength, is_inferred, created_by; author and recorded_at, who recorded it first, and when; valid_from and valid_to, tx_from and tx_to, its
--- period (NULL: open); data, its reason and metadata as JSON (as text: CAST(data AS TEXT)), NULL where none were given, and its CRC-32.
+-- period (NULL: open); data, its reason and metadata as JSON (as text: CAST(data AS TEXT)), NULL where none were given, and its CRC-32 (-1: it is missing).
 WITH
 near (number, id, standing) AS MATERIALIZED (
   SELECT
@@ -76,7 +76,7 @@ SELECT
   ) AS source_standing,
   near.standing AS target_standing,
   c.strength, c.is_inferred, c.created_by, o.author, o.tx AS recorded_at,
-  p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, b.checksum
+  p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM found
 CROSS JOIN near
 CROSS JOIN link_period p

@@ -20,7 +20,7 @@ near (number) AS (SELECT DISTINCT number FROM reached)
 SELECT
   l.id, l.kind, source.id AS source, target.id AS target, NULL AS source_standing, NULL AS target_standing,
   c.strength, c.is_inferred, c.created_by, o.author, o.tx AS recorded_at,
-  p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, b.checksum,
+  p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to, b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum,
   coalesce(
     (  -- an effect begins no earlier than its cause
       SELECT e.valid_from FROM period e WHERE e.entity = l.source AND e.tx_from <= :tx AND e.tx_to > :tx ORDER BY e.valid_from LIMIT 1

@@ -20,7 +20,7 @@ subject (number, id, is_event, kind, key, scope, tx_from, word, held) AS MATERIA
 SELECT
   subject.id, subject.is_event, subject.kind, subject.key, subject.scope, subject.tx_from AS known_since, v.ordinal AS number,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, CASE WHEN p.tx_to <= :tx THEN p.tx_to END AS tx_to,
-  o.author, coalesce(o.tx, subject.tx_from) AS recorded_at, subject.word AS forgotten, b.data, b.checksum,
+  o.author, coalesce(o.tx, subject.tx_from) AS recorded_at, subject.word AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   CASE
     WHEN subject.held <> p.number THEN 'superseded'
     ELSE coalesce(
@@ -44,7 +44,7 @@ SELECT
 FROM subject
 CROSS JOIN version v ON v.entity = subject.number AND v.ordinal = :number
 CROSS JOIN period p ON p.entity = subject.number AND p.version = v.number AND p.tx_from <= :tx
-CROSS JOIN body b ON b.number = v.body
+LEFT JOIN body b ON b.number = v.body
 LEFT JOIN operation o ON o.number = v.operation
 ORDER BY p.number IS subject.held DESC, p.number DESC
 LIMIT 1;

@@ -30,7 +30,7 @@ chosen (number) AS (
 SELECT
   e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from AS known_since, v.ordinal AS number,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to,
-  o.author, coalesce(o.tx, e.tx_from) AS recorded_at, NULL AS forgotten, b.data, b.checksum,
+  o.author, coalesce(o.tx, e.tx_from) AS recorded_at, NULL AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   coalesce(
     (
       SELECT a.standing FROM absence a
@@ -47,7 +47,7 @@ FROM chosen
 CROSS JOIN entity e ON e.number = chosen.number
 CROSS JOIN period p ON p.entity = e.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
 CROSS JOIN version v ON v.number = p.version
-CROSS JOIN body b ON b.number = v.body
+LEFT JOIN body b ON b.number = v.body
 LEFT JOIN operation o ON o.number = v.operation
 WHERE e.is_event
   AND (:type IS NULL OR e.kind = :type)

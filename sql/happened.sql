@@ -5,7 +5,7 @@
 -- the transactions that are taken back as known at :tx ('[]' where table undone is empty).
 -- Columns: id; link, NULL in the rows of the event itself, else the id of the link; since, when that begins; is_event, whether the thing that the row is of is an event;
 -- first_reported, when it happened by its first report; is_believed, whether anything is believed of it; is_superseded, whether a link that supersedes it holds;
--- occurred_at; data, the JSON of the operation that recorded that occurrence (what it says otherwise than the first report is in "own"), and its CRC-32; place and
+-- occurred_at; data, the JSON of the operation that recorded that occurrence (what it says otherwise than the first report is in "own"), and its CRC-32 (-1: it is missing); place and
 -- place_checksum: likewise of the operation that evicted the event.
 WITH
 asked (place, event, id, thing, link, since) AS MATERIALIZED (
@@ -31,7 +31,7 @@ SELECT
       ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
     WHERE l.target = t.number AND l.kind = 'supersedes'
   ) AS is_superseded,
-  h.occurred_at, b.data, b.checksum, g.data AS place, g.checksum AS place_checksum
+  h.occurred_at, b.data, CASE WHEN o.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum, g.data AS place, CASE WHEN r.body IS NOT NULL THEN coalesce(g.checksum, -1) END AS place_checksum
 FROM asked
 CROSS JOIN entity t ON t.number = asked.thing
 LEFT JOIN occurrence h ON h.event = t.number AND h.tx <= :tx AND h.tx NOT IN (SELECT value FROM json_each(:undone))

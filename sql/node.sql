@@ -5,11 +5,11 @@
 --
 -- Columns: what the entity is (id, is_event, kind, key, scope, known_since: when its id was recorded first); number, its version, {id}-v{number};
 -- valid_from and valid_to, tx_from and tx_to, the period of that version here (NULL: open, or not ended as known at :tx); author and recorded_at, who
--- recorded that version first, and when; forgotten, NULL here; data, its content as JSON (as text: CAST(data AS TEXT)), and its CRC-32; standing, stands or shaky.
+-- recorded that version first, and when; forgotten, NULL here; data, its content as JSON (as text: CAST(data AS TEXT)), and its CRC-32 (-1: it is missing); standing, stands or shaky.
 SELECT
   e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from AS known_since, v.ordinal AS number,
   p.valid_from, nullif(p.valid_to, 253402300799999999) AS valid_to, p.tx_from, NULL AS tx_to,
-  o.author, coalesce(o.tx, e.tx_from) AS recorded_at, NULL AS forgotten, b.data, b.checksum,
+  o.author, coalesce(o.tx, e.tx_from) AS recorded_at, NULL AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   CASE WHEN (
     SELECT 1 FROM shaky s
     WHERE s.entity = e.number AND s.valid_from <= :valid AND s.valid_to > :valid AND s.tx_from <= :tx AND s.tx_to > :tx
@@ -18,7 +18,7 @@ SELECT
 FROM entity e
 CROSS JOIN period p ON p.entity = e.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
 CROSS JOIN version v ON v.number = p.version
-CROSS JOIN body b ON b.number = v.body
+LEFT JOIN body b ON b.number = v.body
 LEFT JOIN operation o ON o.number = v.operation
 WHERE e.id = :id AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number)
 ORDER BY p.valid_from DESC

@@ -17,6 +17,7 @@ CREATE TABLE chain (
   head       BLOB NOT NULL,        -- canonical JSON: the operations, their effects, the hash of each body, and the digest of the row before ("prev")
   UNIQUE (tx, part)
 ) STRICT;
+CREATE INDEX chain_requires ON chain (number) WHERE instr(head, CAST('"requires":["' AS BLOB)) > 0;
 
 -- What people and programs wrote: contents, texts, reasons, metadata. Only here: an erased body is gone from the whole ledger, and its hash in the head
 -- of its line keeps the chain of digests whole.
@@ -29,6 +30,7 @@ CREATE TABLE body (
 -- What the store notes about this file itself.
 --   rewritten   how often rows were removed from the chain (evictions without a trace): who has read it reads it again
 --   attempts    rises when a failed commit is overwritten, and when a commit is made only to sync the WAL
+--   hiding      the row of the chain that forgot something last, while contents of forgotten things may still be in body; else 0 or missing
 --   unfinished  above 0 while bytes of removed bodies may still be in free pages of this file or in its WAL
 --   device, inode  the file in which this ledger was made or checked last: in another one it is a copy, and is checked once when it is opened
 CREATE TABLE property (
@@ -53,6 +55,7 @@ CREATE TABLE operation (
   body    INTEGER                  -- body.number of its reason, if one was given
 ) STRICT;
 CREATE INDEX operation_tx ON operation (tx);
+CREATE INDEX operation_subject ON operation (subject);
 CREATE INDEX confirmation ON operation (subject) WHERE verb = 'confirm';
 
 -- A node or an event: what never changes of it.

@@ -22,7 +22,7 @@ SELECT
   nullif(coalesce(p.valid_to, e.tx_from), 253402300799999999) AS valid_to,
   coalesce(p.tx_from, e.tx_from) AS tx_from,
   CASE WHEN p.number IS NULL THEN e.tx_from WHEN p.tx_to <= :tx THEN p.tx_to END AS tx_to,
-  o.author, coalesce(o.tx, e.tx_from) AS recorded_at, f.word AS forgotten, b.data, b.checksum,
+  o.author, coalesce(o.tx, e.tx_from) AS recorded_at, f.word AS forgotten, b.data, coalesce(b.checksum, -1) AS checksum,
   coalesce(
     f.word,
     (
@@ -58,6 +58,6 @@ LEFT JOIN period p ON p.number = coalesce(
   (SELECT max(c.number) FROM period c WHERE c.entity = e.number AND c.tx_from <= :tx)
 )
 CROSS JOIN version v ON v.number = coalesce(p.version, (SELECT min(w.number) FROM version w WHERE w.entity = e.number))
-CROSS JOIN body b ON b.number = v.body
+LEFT JOIN body b ON b.number = v.body
 LEFT JOIN operation o ON o.number = v.operation
 ORDER BY asked.place;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
 from graphstore.read.ids import resolve
@@ -10,38 +9,30 @@ from graphstore.read.linked import Linked, link_of
 from graphstore.read.points import Point, as_json
 from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Chain
-from graphstore.values.period import Instant
-from graphstore.values.vocabulary import Vocabulary
 
 CAUSES = Statement("causes", Linked)
 EFFECTS = Statement("effects", Linked)
 _UNLIMITED = 64  # links: from this depth on the statement follows all there are
 
 
-def causes(
-    database: Database, id: str, valid: Instant, tx: Instant, depth: int = 5, *, vocabulary: Vocabulary
-) -> Chain:
+def causes(point: Point, id: str, depth: int = 5) -> Chain:
     """Return what led to this, nearest first, at most `depth` links away. Raises NotFoundError for an unknown id."""
-    return _Walk(CAUSES, Point(database, valid, tx), depth, vocabulary).from_id(id)
+    return _Walk(CAUSES, point, depth).from_id(id)
 
 
-def effects(
-    database: Database, id: str, valid: Instant, tx: Instant, depth: int = 5, *, vocabulary: Vocabulary
-) -> Chain:
+def effects(point: Point, id: str, depth: int = 5) -> Chain:
     """Return what this led to, nearest first, at most `depth` links away. Raises NotFoundError for an unknown id."""
-    return _Walk(EFFECTS, Point(database, valid, tx), depth, vocabulary).from_id(id)
+    return _Walk(EFFECTS, point, depth).from_id(id)
 
 
 class _Walk:
     """One walk at one coordinate, breadth first: each link and each thing once."""
 
-    def __init__(
-        self, statement: Statement[Linked], point: Point, depth: int, vocabulary: Vocabulary
-    ) -> None:
+    def __init__(self, statement: Statement[Linked], point: Point, depth: int) -> None:
         self._statement = statement
         self._point = point
         self._depth = at_least_one("depth", depth)
-        self._kinds = as_json(list(vocabulary.causal))
+        self._kinds = as_json(list(point.vocabulary.causal))
 
     def from_id(self, id: str) -> Chain:
         """Return the chain from the thing that an id names."""

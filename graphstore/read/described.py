@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import Happened
-from graphstore.read.ids import Id, known, resolve
-from graphstore.read.linked import link_periods
+from graphstore.read.ids import LARGEST, Id, known, resolve
+from graphstore.read.linked import Linked, link_of, link_periods, links_of
 from graphstore.read.points import Point, as_json
-from graphstore.values import spans
-from graphstore.values.inputs import authorized_of, json_object, optional_text
+from graphstore.values import content_diff, spans
+from graphstore.values.inputs import at_least_one, authorized_of, json_object, optional_text
 from graphstore.values.keys import slot_name
-from graphstore.values.models import Event, Json, Link, Node, Standing, Version
+from graphstore.values.models import UPRIGHT, Event, FieldChange, Json, Link, Node, Standing, Version
 from graphstore.values.period import Instant, exactly, moment
 from graphstore.values.text import text_of_body
 
@@ -49,14 +48,14 @@ VERSIONS = Statement("versions", Described)
 DESCRIBED = Statement("described", Described)
 THINGS = Statement("things", Described)
 SUCCESSORS = Statement("successors", Id)
+_BELIEVED = UPRIGHT | {"superseded"}  # standings of an event that has happened
 
 
 # ---------------------------------------------------------------------- questions
 
 
-def node(database: Database, id: str, valid: Instant, tx: Instant) -> Node:
+def node(point: Point, id: str) -> Node:
     """Return the node as it stands at a coordinate. Raises NotFoundError where it does not stand, InvalidError for an event."""
-    point = Point(database, valid, tx)
     for row in point.rows(NODE, id=id) if isinstance(id, str) else ():
         if not row.is_event:
             return node_of(point, row)
@@ -65,12 +64,24 @@ def node(database: Database, id: str, valid: Instant, tx: Instant) -> Node:
         raise InvalidError(f"{entity.id!r} is an event. Read it with event({entity.id!r}).")
     if number:
         return described(point, entity.id, number)
-    raise NotFoundError(_absence(point, entity.id))
+    raise NotFoundError(_absence(point, *_thing_rows(point, [entity.id])))
 
 
-def history(database: Database, id: str, valid: Instant, tx: Instant) -> list[Version] | list[Link]:
+def event(point: Point, id: str) -> Event:
+    """Return the event, with its links, when it has happened by a coordinate and is believed there.
+
+    Raises NotFoundError otherwise, InvalidError for a node.
+    """
+    row = thing_row(point, id) or resolved_row(point, id)[0]
+    if not row.is_event:
+        raise InvalidError(f"{row.id!r} is a node. Read it with node({row.id!r}).")
+    if row.standing not in _BELIEVED:
+        raise NotFoundError(_absence(point, row))
+    return event_with_links(point, row, links_of(point, row.id, row.standing))
+
+
+def history(point: Point, id: str) -> list[Version] | list[Link]:
     """Return every period of the node, or of the link, believed at `tx`, over all valid time, by valid_from."""
-    point = Point(database, valid, tx)
     rows = _periods(point, HISTORY, id)
     if rows is None:
         believed = [link for link in link_periods(point, id) if link.tx_to is None]
@@ -78,19 +89,33 @@ def history(database: Database, id: str, valid: Instant, tx: Instant) -> list[Ve
     return [version_of(point, row) for row in rows]
 
 
-def versions(database: Database, id: str, valid: Instant, tx: Instant) -> list[Version] | list[Link]:
+def versions(point: Point, id: str) -> list[Version] | list[Link]:
     """Return every period of the node, or of the link, ever believed up to `tx`, by (tx_from, valid_from)."""
-    point = Point(database, valid, tx)
     rows = _periods(point, VERSIONS, id)
     return link_periods(point, id) if rows is None else [version_of(point, row) for row in rows]
 
 
+def diff(point: Point, id: str, old: int, new: int) -> list[FieldChange]:
+    """Return what changed in the content from version `old` to version `new`, as paths.
+
+    Raises NotFoundError for an unknown number and where the contents were forgotten, InvalidError for what is not a number of a version.
+    """
+    for name, number in (("old", old), ("new", new)):
+        at_least_one(name, number)
+    entity, _ = resolve(point, id)
+    if entity.is_event:
+        raise _no_versions(entity.id)
+    first, second = (_version(point, entity.id, number) for number in (old, new))
+    if first.forgotten:
+        raise NotFoundError(f"the contents of {entity.id!r} were {first.forgotten}: they cannot be compared.")
+    one, two = (_fields(point, row)["content"] for row in (first, second))
+    return content_diff.diff(one, two)
+
+
 def nodes(
-    database: Database,
-    valid: Instant,
-    tx: Instant,
-    *,
+    point: Point,
     kind: str | None = None,
+    *,
     key: str | None = None,
     scope: str | None = None,
     tag: str | None = None,
@@ -103,7 +128,6 @@ def nodes(
     for name, value in (("kind", kind), ("scope", scope), ("tag", tag)):
         optional_text(name, value)
     said = {} if content is None else json_object("content", content)
-    point = Point(database, valid, tx)
     slot = None if key is None else slot_name(key)
     rows = point.rows(NODES, kind=kind, key=slot, scope=scope, tag=tag)
     if said:
@@ -126,21 +150,35 @@ def _periods(point: Point, statement: Statement[Described], id: str) -> list[Des
     else:
         is_event = rows[0].is_event
     if is_event:
-        raise InvalidError(f"{id!r} is an event; events have no versions. Read it with event(…).")
+        raise _no_versions(id)
     return rows
 
 
-def _absence(point: Point, id: str) -> str:
-    """Return the sentence for a node that does not stand: its standing, and its successor."""
-    [row] = point.rows(THINGS, ids=as_json([id]), undone=point.undone)
+def _no_versions(id: str) -> InvalidError:
+    return InvalidError(f"{id!r} is an event; events have no versions. Read it with event(…).")
+
+
+def _version(point: Point, id: str, number: int) -> Described:
+    """Return the row of one version of a node. Raises NotFoundError for an unknown number."""
+    rows = point.rows(DESCRIBED, id=id, number=number) if number <= LARGEST else []
+    if not rows:
+        raise NotFoundError(
+            f"no version {number} of {id!r} as known at {exactly(point.tx)}. versions({id!r}) lists them."
+        )
+    return rows[0]
+
+
+def _absence(point: Point, row: Described) -> str:
+    """Return the sentence for a thing that does not stand: its standing, and its successor."""
+    what = "event" if row.is_event else "node"
     message = (
-        f"node {id!r} does not stand at valid {exactly(point.valid)} as known at {exactly(point.tx)}: "
+        f"{what} {row.id!r} does not stand at valid {exactly(point.valid)} as known at {exactly(point.tx)}: "
         f"{row.standing.replace('_', ' ')}"
     )
-    successors = [found.id for found in point.rows(SUCCESSORS, id=id)]
+    successors = [found.id for found in point.rows(SUCCESSORS, id=row.id)]
     if successors:
         message += f", superseded by {', '.join(map(repr, successors))}"
-    return f"{message}. inspect({id!r}) shows its last content."
+    return f"{message}. inspect({row.id!r}) shows its last content."
 
 
 # ---------------------------------------------------------------------- values
@@ -148,7 +186,7 @@ def _absence(point: Point, id: str) -> str:
 
 def things(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
     """Return the nodes and events of these ids, whatever their standing, by id; events without their links."""
-    rows = point.rows(THINGS, ids=as_json(list(ids)), undone=point.undone)
+    rows = _thing_rows(point, ids)
     events = [row.id for row in rows if row.is_event]
     happened = Happened(point, events) if events else None
     found: dict[str, Node | Event] = {}
@@ -159,6 +197,22 @@ def things(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
     return found
 
 
+def thing_row(point: Point, id: str) -> Described | None:
+    """Return the row of the node or event of exactly this id, whatever its standing; None where it is not known here."""
+    return next(iter(_thing_rows(point, [id])), None) if isinstance(id, str) else None
+
+
+def resolved_row(point: Point, id: str) -> tuple[Described, int]:
+    """Return the row of the node or event that an id or a `{id}-v{n}` names, and n or 0. Raises as `resolve` does."""
+    entity, number = resolve(point, id)
+    [row] = _thing_rows(point, [entity.id])
+    return row, number
+
+
+def _thing_rows(point: Point, ids: Iterable[str]) -> list[Described]:
+    return point.rows(THINGS, ids=as_json(list(ids)), undone=point.undone)
+
+
 def described(point: Point, id: str, number: int) -> Node:
     """Return the node as one of its versions describes it."""
     [row] = point.rows(DESCRIBED, id=id, number=number)
@@ -167,7 +221,12 @@ def described(point: Point, id: str, number: int) -> Node:
 
 def node_of(point: Point, row: Described) -> Node:
     """Make the value of a node."""
-    return Node.made({**_fields(point, row), "standing": row.standing})
+    return Node.made(_fields(point, row, row.standing))
+
+
+def event_with_links(point: Point, row: Described, links: Iterable[Linked]) -> Event:
+    """Make the value of an event with the links at either end of it."""
+    return event_of(Happened(point, [row.id]), row, tuple(link_of(point, link) for link in links))
 
 
 def event_of(happened: Happened, row: Described, links: tuple[Link, ...] | None = None) -> Event:
@@ -232,7 +291,8 @@ def _says(point: Point, row: Described, said: Json) -> bool:
     return all(each in content for each in said.items())
 
 
-def _fields(point: Point, row: Described) -> Json:
+def _fields(point: Point, row: Described, standing: Standing | None = None) -> Json:
+    """Return the fields of a node with its standing, or of a version, in the order in which answers are printed."""
     body = body_of(point, row) or {"content": {}, "trigger": row.forgotten or ""}
     return {
         "id": row.id,
@@ -247,6 +307,7 @@ def _fields(point: Point, row: Described) -> Json:
         "source": body.get("source"),
         "author": row.author,
         "recorded_at": moment(row.recorded_at),
+        **({} if standing is None else {"standing": standing}),
         "valid_from": moment(row.valid_from),
         "valid_to": None if row.valid_to is None else moment(row.valid_to),
         "tx_from": moment(row.tx_from),

@@ -1,4 +1,4 @@
-"""What an id names in a ledger: a node, an event, or one version of a node."""
+"""What an id names in a ledger: a node, an event, one version of a node, or a link."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from typing import NamedTuple
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import NotInRows, Point
+from graphstore.values import generated_ids
+from graphstore.values.inputs import text_of
 from graphstore.values.period import exactly
 
-_ALIAS = re.compile(r".+-v[1-9][0-9]*@.+\Z", re.DOTALL)  # a version of a branch that was merged
-_REF = re.compile(r"(.+)-v([1-9][0-9]{0,17})\Z", re.DOTALL)
+LARGEST = 2**63 - 1  # that a statement takes
+_REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
+_ALIAS = re.compile(r".+-v[1-9][0-9]*@.+", re.DOTALL)  # of a version that was merged from a branch
+_VERSION = re.compile(r"(.+?)(-v[1-9][0-9]*(?:@.+)?)?", re.DOTALL)
+_NAMED = 3  # ids that an error names
 
 
 class Entity(NamedTuple):
@@ -31,6 +36,37 @@ class Id(NamedTuple):
 
 ENTITY = Statement("entity", Entity)
 IDS_BESIDE = Statement("ids_beside", Id)
+IDS_BEGINNING = Statement("ids_beginning", Id)
+LINK = Statement("link", Id)
+
+
+def knows(point: Point, id: str) -> bool:
+    """Return True if a node or event has exactly this id and was recorded by `tx`, whatever became of it."""
+    return isinstance(id, str) and known(point, id) is not None
+
+
+def whole_id(point: Point, text: str) -> str:
+    """Return the generated id that begins so, of what is known at `tx`; a `-v{n}` behind it stays. Any other text is returned as it is.
+
+    Raises NotFoundError where several ids begin so, InvalidError for what is not text.
+    """
+    given = _VERSION.fullmatch(text_of("id", text))
+    if given is None or not generated_ids.may_begin_one(given[1]):
+        return text
+    if known(point, text) or known(point, given[1]) or is_link(point, text):
+        return text
+    found = _generated(point, given[1])
+    if len(found) > 1:
+        more = " …" if len(found) > _NAMED else ""
+        raise NotFoundError(
+            f"{given[1]!r} is ambiguous: {', '.join(found[:_NAMED])}{more}. Give more of the id."
+        )
+    return found[0] + (given[2] or "") if found else text
+
+
+def is_link(point: Point, id: str) -> bool:
+    """Return True if a link has exactly this id, whenever it was made."""
+    return bool(point.rows(LINK, id=id))
 
 
 def known(point: Point, id: str, number: int = 0) -> Entity | None:
@@ -41,22 +77,35 @@ def known(point: Point, id: str, number: int = 0) -> Entity | None:
 def resolve(point: Point, id: str) -> tuple[Entity, int]:
     """Return the node or event that an id or a `{id}-v{n}` names among what is known here, and n or 0.
 
-    Raises NotFoundError, InvalidError for what is not text, and NotInRows for what may name a version of a branch.
+    Raises NotFoundError, InvalidError for what is not text, and NotInRows for what may name a version of a merged branch.
     """
     if not isinstance(id, str):
         raise InvalidError(f"id {id!r} is no text. Give a str.")
     entity = known(point, id)
     if entity is not None:
         return entity, 0
-    if _ALIAS.match(id):
-        raise NotInRows
+    if _ALIAS.fullmatch(id):
+        raise NotInRows(f"{id!r} may name a version of a merged branch")
     ref = _REF.match(id)
-    entity = known(point, ref[1], int(ref[2])) if ref else None
+    entity = known(point, ref[1], min(int(ref[2]), LARGEST)) if ref else None
     if ref is None or entity is None:
         raise NotFoundError.nearest("node or event", id, partial(_beside, point, id))
     if not entity.has_version:
         raise NotFoundError(f"no version {ref[2]} of {ref[1]!r} as known at {exactly(point.tx)}.")
     return entity, int(ref[2])
+
+
+def _generated(point: Point, beginning: str) -> list[str]:
+    """Return the first generated ids that begin so, in order: one more than an error names."""
+    found: list[str] = []
+    after = ""
+    while len(found) <= _NAMED:
+        rows = point.rows(IDS_BEGINNING, beginning=beginning, after=after)
+        if not rows:
+            break
+        found += [row.id for row in rows if generated_ids.is_one(row.id)]
+        after = rows[-1].id
+    return found
 
 
 def _beside(point: Point, id: str) -> list[str]:

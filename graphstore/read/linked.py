@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.read.ids import resolve
 from graphstore.read.points import Point, as_json
 from graphstore.values.link_filter import LinkFilter, link_filter
 from graphstore.values.models import Link, Standing
 from graphstore.values.period import Instant, moment
-from graphstore.values.vocabulary import Vocabulary
 
 
 class Linked(NamedTuple):
@@ -43,83 +41,65 @@ BACKLINKS_TO = Statement("backlinks_to", Linked)
 LINK_PERIODS = Statement("link_periods", Linked)
 LINK_HISTORY = Statement("link_history", Linked)
 LINKS_AROUND = Statement("links_around", Linked)
+LINKS_OF = Statement("links_of", Linked)
 
 
 def links_from(
-    database: Database,
+    point: Point,
     id: str,
-    valid: Instant,
-    tx: Instant,
     kinds: Iterable[str] | str = (),
     *,
     group: str | None = None,
     strength: int | None = None,
     confidence: str | None = None,
     created_by: str | None = None,
-    vocabulary: Vocabulary,
 ) -> list[Link]:
     """Return the links that hold at a coordinate with this as their source, by (valid_from, tx_from, id); symmetric ones from either end.
 
     An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without one
     counts as 3. Raises NotFoundError for an unknown id, InvalidError for an unknown kind, group or confidence.
     """
-    wanted = link_filter(vocabulary, kinds, group, strength, confidence, created_by)
-    return _links(LINKS_FROM, Point(database, valid, tx), id, wanted, vocabulary)
+    wanted = link_filter(point.vocabulary, kinds, group, strength, confidence, created_by)
+    return _links(LINKS_FROM, point, id, wanted)
 
 
 def backlinks_to(
-    database: Database,
+    point: Point,
     id: str,
-    valid: Instant,
-    tx: Instant,
     kinds: Iterable[str] | str = (),
     *,
     group: str | None = None,
     strength: int | None = None,
     confidence: str | None = None,
     created_by: str | None = None,
-    vocabulary: Vocabulary,
 ) -> list[Link]:
     """Return the links that hold at a coordinate with this as their target: otherwise as `links_from`."""
-    wanted = link_filter(vocabulary, kinds, group, strength, confidence, created_by)
-    return _links(BACKLINKS_TO, Point(database, valid, tx), id, wanted, vocabulary)
+    wanted = link_filter(point.vocabulary, kinds, group, strength, confidence, created_by)
+    return _links(BACKLINKS_TO, point, id, wanted)
 
 
-def link_history(
-    database: Database,
-    source: str,
-    kind: str,
-    target: str,
-    valid: Instant,
-    tx: Instant,
-    *,
-    vocabulary: Vocabulary,
-) -> list[Link]:
+def link_history(point: Point, source: str, kind: str, target: str) -> list[Link]:
     """Return every period believed at `tx` of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.
 
     `kind` may be an inverse name, and of a symmetric kind either end may come first. Raises NotFoundError for an unknown end, InvalidError for an
     unknown kind.
     """
-    point = Point(database, valid, tx)
-    said = vocabulary.sentence(source, kind, target, "explicit")
+    said = point.vocabulary.sentence(source, kind, target, "explicit")
     first, last = resolve(point, said.source)[0].id, resolve(point, said.target)[0].id
     pairs = {first: last, last: first} if said.kind.symmetric else {first: last}
     rows = point.rows(LINK_HISTORY, kinds=as_json([said.kind.name]), pairs=as_json(pairs))
     return [link_of(point, row, row.source_standing, row.target_standing) for row in rows]
 
 
-def supersedes(
-    database: Database, id: str, valid: Instant, tx: Instant, *, vocabulary: Vocabulary
-) -> list[Link]:
+def supersedes(point: Point, id: str) -> list[Link]:
     """Return what this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
-    links = links_from(database, id, valid, tx, ("supersedes", "transition"), vocabulary=vocabulary)
+    links = links_from(point, id, ("supersedes", "transition"))
     replaced = {link.target for link in links if link.kind == "supersedes"}
     return [link for link in links if link.kind == "supersedes" or link.target not in replaced]
 
 
-def _links(
-    statement: Statement[Linked], point: Point, id: str, wanted: LinkFilter, vocabulary: Vocabulary
-) -> list[Link]:
+def _links(statement: Statement[Linked], point: Point, id: str, wanted: LinkFilter) -> list[Link]:
+    vocabulary = point.vocabulary
     straight, turned = wanted.kinds, wanted.turned
     if wanted.group is not None:
         of_group = frozenset(name for name, kind in vocabulary.kinds.items() if kind.group == wanted.group)
@@ -133,7 +113,7 @@ def _links(
         known_as = resolve(point, id)[0].id
         rows = [] if known_as == id else point.rows(statement, id=known_as, **filters)
     return [
-        link_of(point, row, row.source_standing, row.target_standing)
+        link_of(point, row)
         for row in rows
         if wanted.admits(row.strength, bool(row.is_inferred), row.created_by)
     ]
@@ -143,7 +123,7 @@ def links_around(point: Point, ids: list[str]) -> dict[str, list[Link]]:
     """Return the links that hold at either end of some things, by their ids: of each in the order of (valid_from, tx_from, id)."""
     found: dict[str, list[Link]] = {id: [] for id in ids}
     for row in point.rows(LINKS_AROUND, ids=as_json(ids)):
-        link = link_of(point, row, row.source_standing, row.target_standing)
+        link = link_of(point, row)
         for id in (link.source, link.target):
             if id in found:
                 found[id].append(link)
@@ -152,14 +132,32 @@ def links_around(point: Point, ids: list[str]) -> dict[str, list[Link]]:
 
 def link_periods(point: Point, id: str) -> list[Link]:
     """Return every period of a link recorded up to the tx, by (tx_from, valid_from); none for what is not the id of a link."""
-    rows = point.rows(LINK_PERIODS, id=id)
-    return [link_of(point, row, row.source_standing, row.target_standing) for row in rows]
+    return [link_of(point, row) for row in link_period_rows(point, id)]
+
+
+def link_period_rows(point: Point, id: str) -> list[Linked]:
+    """Return the rows of the periods that `link_periods` returns."""
+    return point.rows(LINK_PERIODS, id=id) if isinstance(id, str) else []
+
+
+def links_of(point: Point, id: str, standing: Standing) -> list[Linked]:
+    """Return the links that hold here at either end of a thing that has this standing, by (valid_from, tx_from, id), as they are stored."""
+    rows = point.rows(LINKS_OF, id=id)
+    return [
+        row._replace(
+            source_standing=row.source_standing or standing, target_standing=row.target_standing or standing
+        )
+        for row in rows
+    ]
 
 
 def link_of(
-    point: Point, row: Linked, source_standing: Standing | None, target_standing: Standing | None
+    point: Point,
+    row: Linked,
+    source_standing: Standing | None = None,
+    target_standing: Standing | None = None,
 ) -> Link:
-    """Make the value of a link."""
+    """Make the value of a link. The standings of its ends are those of the row, where no others are given."""
     body = point.content(row.data, row.checksum, f"link {row.id!r}")
     return Link.made(
         {
@@ -172,8 +170,8 @@ def link_of(
             "confidence": "inferred" if row.is_inferred else "explicit",
             "created_by": row.created_by,
             "metadata": body.get("metadata", {}),
-            "source_standing": source_standing,
-            "target_standing": target_standing,
+            "source_standing": source_standing or row.source_standing,
+            "target_standing": target_standing or row.target_standing,
             "author": row.author,
             "recorded_at": moment(row.recorded_at),
             "valid_from": moment(row.valid_from),

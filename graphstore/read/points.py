@@ -14,12 +14,14 @@ from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
+from graphstore.values.vocabulary import Vocabulary
 
 Row = TypeVar("Row")
+_MISSING = -1  # in place of the checksum of a body that is not there, and should be
 
 
 class NotInRows(Exception):
-    """The rows of the ledger cannot answer this: the index can."""
+    """The rows do not have what the answer takes. The index has."""
 
 
 class Undone(NamedTuple):
@@ -33,10 +35,13 @@ UNDONE = Statement("undone", Undone)
 
 
 class Point:
-    """The coordinate (valid, tx) of one ledger."""
+    """The coordinate (valid, tx) of one ledger, with the kinds of link that its store knows (None: the built-in ones)."""
 
-    def __init__(self, database: Database, valid: Instant, tx: Instant) -> None:
+    def __init__(
+        self, database: Database, valid: Instant, tx: Instant, vocabulary: Vocabulary | None = None
+    ) -> None:
         self.database = database
+        self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
         self.valid = valid
         self.tx = tx
 
@@ -49,12 +54,13 @@ class Point:
             return []
 
     def content(self, data: bytes | None, checksum: int | None, what: str) -> Json:
-        """Parse a body; one that is not there, or was removed, is empty. Raises DamageError, with `what` it is of, when it is not what was written."""
-        if data is None:
+        """Parse a body; one that was never given, or was removed, is empty. Raises DamageError, with `what` it is of, when it is not what was written."""
+        if data is None and checksum != _MISSING:
             return {}
-        if crc32(data) != checksum:
+        if data is None or crc32(data) != checksum:
+            why = "is missing" if data is None else "does not match its checksum"
             raise DamageError(
-                f"{self.database.file}: the content of {what} does not match its checksum. The ledger is damaged there; nothing was changed. "
+                f"{self.database.file}: the content of {what} {why}. The ledger is damaged there; nothing was changed. "
                 "Restore a dump or a backup."
             )
         found: Json = orjson.loads(data)

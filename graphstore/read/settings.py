@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import SETTING
 from graphstore.read.points import Point
 from graphstore.values.models import Snapshot
-from graphstore.values.period import OPEN, Instant, instant
+from graphstore.values.period import OPEN, instant
 from graphstore.values.snapshot_settings import KEPT, snapshot_of
 
 
@@ -25,14 +24,14 @@ class Named(NamedTuple):
 SETTINGS = Statement("settings", Named)
 
 
-def setting(database: Database, name: str, tx: Instant = OPEN) -> Any:
-    """Return the value that a setting of the store had as known at `tx`; None when it was not set by then."""
-    rows = Point(database, OPEN, tx).rows(SETTING, name=name)
+def setting(point: Point, name: str) -> Any:
+    """Return the value that a setting of the store was given last; None when it was never set."""
+    rows = Point(point.database, OPEN, OPEN).rows(SETTING, name=name)
     return orjson.loads(rows[0].value) if rows else None
 
 
-def snapshots(database: Database, tx: Instant) -> list[Snapshot]:
+def snapshots(point: Point) -> list[Snapshot]:
     """Return the snapshots made by `tx`, in order."""
-    rows = SETTINGS.rows(database, {"first": KEPT, "last": KEPT[:-1] + ";"})  # ";" comes after ":"
+    rows = point.rows(SETTINGS, first=KEPT, last=KEPT[:-1] + ";")  # ";" comes after ":"
     made = [snapshot_of(row.name.removeprefix(KEPT), orjson.loads(row.value)) for row in rows]
-    return [snapshot for snapshot in made if instant(snapshot.tx) <= tx]
+    return [snapshot for snapshot in made if instant(snapshot.tx) <= point.tx]

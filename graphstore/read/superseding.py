@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import described, things
 from graphstore.read.ids import resolve
-from graphstore.read.linked import Linked, link_of
+from graphstore.read.link_story import became
+from graphstore.read.linked import Linked, link_of, link_period_rows
+from graphstore.read.operations import done
 from graphstore.read.points import Point
-from graphstore.values.models import UPRIGHT, Event, How, Node, Step, Supersession
+from graphstore.values.models import UPRIGHT, Event, How, LinkSupersession, Node, Step, Supersession
 from graphstore.values.period import OPEN, Instant, Union, moment
 
 _LEADS_AWAY = {"supersedes": 0, "transition": 1, "corrects": 2}  # kinds of link, the most specific first
@@ -44,29 +45,22 @@ class Removal(NamedTuple):
         return self.valid_from <= at < self.valid_to
 
 
-class Operation(NamedTuple):
-    """Who did something and when; `data` holds why."""
-
-    author: str | None
-    tx: Instant
-    data: bytes | None
-    checksum: int | None
-
-
 WHAT_SUPERSEDED = Statement("what_superseded", Linked)
 REMOVALS = Statement("removals", Removal)
-OPERATION = Statement("operation", Operation)
 
 
-def what_superseded(database: Database, id: str, valid: Instant, tx: Instant) -> Supersession:
+def what_superseded(point: Point, id: str) -> Supersession | LinkSupersession:
     """Return what became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
 
-    Of `{id}-v{n}` newer versions of the same node are steps as well. Raises NotFoundError for an unknown id.
+    Of `{id}-v{n}` newer versions of the same node are steps as well; of a link how it was unlinked, said again otherwise or ended. Raises NotFoundError
+    for an unknown id.
     """
-    point = Point(database, valid, tx)
     rows, found = _reached(point, id) if isinstance(id, str) else ([], {})
     if id in found:
         return _Walk(point, rows, found).of(id, 0)
+    periods = link_period_rows(point, id)
+    if periods:
+        return became(point, periods)
     entity, number = resolve(point, id)
     return _Walk(point, *_reached(point, entity.id)).of(entity.id, 0 if entity.is_event else number)
 
@@ -206,18 +200,18 @@ class _Walk:
                 self._without_link("revised", described(self._point, id, later), row.said_by, row.valid_from)
 
     def _without_link(self, how: How, node: Node | None, operation: int | None, since: Instant) -> None:
-        [done] = self._point.rows(OPERATION, number=operation)
-        body = self._point.content(done.data, done.checksum, f"the reason of operation {operation}")
+        assert operation is not None
+        by, why = done(self._point, operation)
         self._steps.append(
             Step.made(
                 {
                     "how": how,
                     "link": None,
                     "node": node,
-                    "who": done.author,
-                    "why": body.get("reason"),
+                    "who": by.author,
+                    "why": why,
                     "since": moment(since),
-                    "recorded_at": moment(done.tx),
+                    "recorded_at": moment(by.tx),
                 }
             )
         )

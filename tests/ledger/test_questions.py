@@ -21,17 +21,20 @@ from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
 from graphstore.read import (
     chains,
-    conflicts,
+    contradicting,
     described,
-    events,
+    event_list,
     happened,
     ids,
+    inspected,
+    link_story,
     linked,
+    operations,
     points,
     settings,
     superseding,
 )
-from graphstore.read.points import NotInRows
+from graphstore.values import generated_ids
 from graphstore.values.period import instant
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
@@ -39,7 +42,9 @@ pytestmark = pytest.mark.in_process("asks the ledger of the store")
 STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
-MODULES = (chains, conflicts, described, events, happened, ids, linked, points, settings, superseding)
+MODULES = (
+    chains, contradicting, described, event_list, happened, ids, inspected, link_story, linked, operations, points, settings, superseding,
+)  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
 }
@@ -52,7 +57,9 @@ def parameters(statement: Statement[Any]) -> dict[str, None]:
 
 
 ABOUT_ONE_THING = [
-    name for name, statement in STATEMENTS.items() if {"id", "ids"} & parameters(statement).keys()
+    name
+    for name, statement in STATEMENTS.items()
+    if {"id", "ids", "beginning"} & parameters(statement).keys()
 ]
 
 
@@ -97,7 +104,7 @@ def test_each_statement_says_what_it_answers_and_what_it_takes():
 def test_a_damaged_content_is_refused_by_the_name_of_its_thing(tmp_path):
     path = tmp_path / "memory.gs"
     with graphstore.open(path) as store:
-        store.add_node("fact", {"says": "blue"}, id="sky")
+        store.add_node("fact", {"says": "blue"}, id="sky", reason="it is seen")
         store.record_event("deploy", "release 7", id="release")
         link = store.link("sky", "derived_from", "release", reason="it was seen").id
         view, vocabulary = store.as_of(), store.vocabulary
@@ -110,34 +117,22 @@ def test_a_damaged_content_is_refused_by_the_name_of_its_thing(tmp_path):
     assert damaged >= 3
 
     with closing(Database(path / "ledger.db", read_only=True)) as database:
-        for read, id, name, named in (
-            (described.node, "sky", "node 'sky', version 1", {}),
-            (described.history, "sky", "node 'sky', version 1", {}),
-            (linked.links_from, "sky", f"link '{link}'", {"vocabulary": vocabulary}),
-            (superseding.what_superseded, "release", "event 'release'", {}),
+        point = points.Point(database, *where, vocabulary)
+        for read, id, name in (
+            (described.node, "sky", "node 'sky', version 1"),
+            (described.history, "sky", "node 'sky', version 1"),
+            (linked.links_from, "sky", f"link '{link}'"),
+            (superseding.what_superseded, "release", "event 'release'"),
+            (described.event, "release", f"link '{link}'"),
+            (inspected.inspect, "sky", f"link '{link}'"),
+            (inspected.inspect, link, "node 'sky', version 1"),
+            (superseding.what_superseded, link, f"link '{link}'"),
+            (operations.operations, "sky", "the reason of add_node 'sky'"),
         ):
             with pytest.raises(
                 DamageError, match=f"ledger.db: the content of {name} does not match its checksum"
             ):
-                read(database, id, *where, **named)
-
-
-def test_a_version_of_a_merged_branch_is_left_to_the_index(tmp_path):
-    path = tmp_path / "memory.gs"
-    with graphstore.open(path) as store:
-        store.add_node("fact", {"says": "blue"}, id="sky")
-        branch = store.branch("side")
-        branch.revise("sky", {"says": "grey"})
-        store.revise("sky", {"says": "red"})
-        store.merge("side", decide="branch")
-        view = store.as_of()
-        assert {"says": "grey"} == view.node("sky-v2@side").content
-
-        with (
-            closing(Database(path / "ledger.db", read_only=True)) as database,
-            pytest.raises(NotInRows),
-        ):
-            described.node(database, "sky-v2@side", instant(view.at.valid), instant(view.at.tx))
+                read(point, id)
 
 
 def test_two_nodes_that_disagree_are_a_candidate(tmp_path):
@@ -158,9 +153,33 @@ def test_two_nodes_that_disagree_are_a_candidate(tmp_path):
         view = store.as_of()
         with closing(Database(path / "ledger.db", read_only=True)) as database:
             compare_pairs(database, view, tuple("abcde"))
-            with pytest.raises(NotInRows):
-                conflicts.contradictions(database, instant(view.at.valid), instant(view.at.tx))
+            with pytest.raises(points.NotInRows):
+                contradicting.contradictions(
+                    points.Point(database, instant(view.at.valid), instant(view.at.tx))
+                )
         assert view.contradiction("b", "a").about == "port of api"
+
+
+def test_a_name_that_a_merged_version_may_have_is_not_answered_by_the_rows(tmp_path):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "blue"}, id="sky")
+        with store.branch("side") as side:
+            side.revise("sky", {"says": "red"})
+        store.revise("sky", {"says": "grey"}, valid_from="2026-01-01", valid_to="2026-01-02")
+        store.merge("side")
+        view, vocabulary = store.as_of(), store.vocabulary
+        assert view.node("sky-v2@side").content == {"says": "red"}
+        where = instant(view.at.valid), instant(view.at.tx)
+
+    with closing(Database(path / "ledger.db", read_only=True)) as database:
+        for read in (described.node, described.event, operations.operations, superseding.what_superseded):
+            with pytest.raises(points.NotInRows):
+                read(points.Point(database, *where), "sky-v2@side")
+        with pytest.raises(points.NotInRows):
+            inspected.inspect(points.Point(database, *where, vocabulary), "sky-v2@side")
+        with pytest.raises(points.NotInRows):
+            described.diff(points.Point(database, *where), "sky-v2@side", 1, 2)
 
 
 # ---------------------------------------------------------------------- random histories
@@ -176,10 +195,14 @@ IDS = (
     "no such",
     "\ud800",
     7,
+    "alpha-v99999999999999999999",
+    "event-a-v1",
+    "event-a-v2",
     *(f"{id}-v{number}" for id in NODES for number in (1, 2, 3, 9)),
 )
 KINDS = (
     "derived_from", "caused_by", "caused_by", "resolved_by", "contradicts", "supports", "led_to", "meets", "corrects",
+    "same_topic",
 )  # fmt: skip
 FILTERS = (
     (None, None, None, None),
@@ -234,6 +257,33 @@ class History:
         changes = self.store.changes()
         tx = self.chance.choice([self.chance.choice(changes).tx, changes[-1].tx])
         return {"valid": self.chance.choice([*DAYS, self.now]) + tick, "tx": tx}
+
+    def some_links(self) -> list[str]:
+        """Some links of which something became, and some others."""
+        subjects = [change.subject for change in self.store.changes() if change.subject.startswith("lnk_")]
+        often = sorted({*subjects}, key=subjects.count)[-6:]
+        return [*often, *self.chance.sample(self.links, min(3, len(self.links)))]
+
+    def beginnings(self) -> list[Any]:
+        """Beginnings of ids, and texts that begin none."""
+        made = sorted({change.subject for change in self.store.changes()} - {*THINGS})
+        begun = [
+            f"{id[: self.chance.randint(5, len(id))]}{self.chance.choice(['', '-v2', '-v1@side'])}"
+            for id in made
+            if generated_ids.is_one(id)
+        ]
+        return [
+            *begun,
+            *(id[:6] for id in begun),
+            *IDS,
+            "evt_17",
+            "evt_-1",
+            "lnk_00",
+            "012345",
+            "",
+            " ",
+            "alpha-v1@side",
+        ]
 
     # ------------------------------------------------------------------ what the verbs are given
 
@@ -320,6 +370,11 @@ class History:
         made = self.store.link(self.known(THINGS), kind, self.known(THINGS), **self.some_period(), **more)
         self.links.append(made.id)
 
+    def say_again(self) -> None:
+        if self.links:
+            link = self.store.inspect(self.chance.choice(self.links)).link
+            self.store.link(link.source, link.kind, link.target, valid_from=link.valid_from, strength=5)
+
     def unlink(self) -> None:
         if self.links:
             self.store.unlink(self.chance.choice(self.links), **self.some_period())
@@ -341,7 +396,7 @@ class History:
 
 
 VERBS = (
-    "add", "event", "event", "revise", "revise", "amend", "retract", "end", "confirm", "supersede", "supersede", "unlink", *("link",) * 5,
+    "add", "event", "event", "revise", "revise", "amend", "retract", "end", "confirm", "supersede", "supersede", "unlink", "say_again", *("link",) * 5,
 )  # fmt: skip
 ALONE = ("undo", "undo", "point", "snapshot")
 FORGETTING = ("evict", "erase")
@@ -359,43 +414,47 @@ def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
             for _ in range(3):
                 view = store.as_of(**history.coordinate())
                 with asked_beside(history.path, view) as database:
-                    compare(database, view, history.links)
+                    compare(database, view, history)
                     compare_filtered(database, view)
                     compare_contradictions(database, view)
 
 
-def compare(database: Database, view: Any, link_ids: list[str]) -> None:
+def point_of(database: Database, view: Any) -> points.Point:
+    return points.Point(database, instant(view.at.valid), instant(view.at.tx), view.vocabulary)
+
+
+def compare(database: Database, view: Any, history: History) -> None:
     """Assert that the statements answer each question as a view does."""
-    valid, tx, vocabulary = instant(view.at.valid), instant(view.at.tx), view.vocabulary
+    point = point_of(database, view)
 
     def same(read: str, ask: Callable[..., Any], *args: Any, **named: Any) -> None:
-        knows = {"vocabulary": vocabulary} if ask in KNOWING_KINDS else {}
         expected = outcome(getattr(view, read), *args, **named)
-        assert expected == outcome(ask, database, *args[:1], valid, tx, *args[1:], **named, **knows), (
-            read,
-            args,
-            str(view.at),
-        )
+        assert expected == outcome(ask, point, *args, **named), (read, args, str(view.at))
 
     for kind, key, scope, tag in FILTERS:
         named = {"kind": kind, "key": key, "scope": scope, "tag": tag}
-        assert view.nodes(**named) == described.nodes(database, valid, tx, **named), (named, str(view.at))
-    for id in [*IDS, *link_ids[-3:]]:
+        assert view.nodes(**named) == described.nodes(point, **named), (named, str(view.at))
+    for id in [*IDS, *history.some_links()]:
         same("history", described.history, id)
         same("versions", described.versions, id)
+        same("what_superseded", superseding.what_superseded, id)
+        same("inspect", inspected.inspect, id)
+        same("operations", operations.operations, id)
+        same("knows", ids.knows, id)
+        for old, new in ((1, 2), (2, 1), (1, 10**20), (0, 1)):
+            same("diff", described.diff, id, old, new)
+    for text in history.beginnings():
+        same("whole_id", ids.whole_id, text)
     for id in IDS:
         same("node", described.node, id)
+        same("event", described.event, id)
         same("supersedes", linked.supersedes, id)
-        same("what_superseded", superseding.what_superseded, id)
         for kinds in ((), *ASKED_KINDS):
             same("links_from", linked.links_from, id, kinds)
             same("backlinks_to", linked.backlinks_to, id, kinds)
         for depth in (1, 2, 5, 100):
             same("causes", chains.causes, id, depth)
             same("effects", chains.effects, id, depth)
-
-
-KNOWING_KINDS = (linked.links_from, linked.backlinks_to, linked.supersedes, chains.causes, chains.effects)
 
 
 ASKED_EVENTS: tuple[dict[str, Any], ...] = (
@@ -451,41 +510,34 @@ SETTINGS = ("points", "no such", "snapshot:first", "\ud800")
 
 def compare_filtered(database: Database, view: Any) -> None:
     """Assert that the statements answer as a view does where a filter, a sentence or a setting is asked for."""
-    valid, tx, vocabulary = instant(view.at.valid), instant(view.at.tx), view.vocabulary
+    point = point_of(database, view)
 
     def same(expected: Any, ask: Callable[..., Any], *args: Any, **named: Any) -> None:
-        assert expected == outcome(ask, database, *args, **named), (args, named, str(view.at))
+        assert expected == outcome(ask, point, *args, **named), (args, named, str(view.at))
 
     for named in ASKED_EVENTS:
-        same(outcome(view.events, **named), events.events, valid, tx, **named)
+        same(outcome(view.events, **named), event_list.events, **named)
     for content in ASKED_CONTENT:
         named = {"kind": "fact", "content": content}
-        same(outcome(view.nodes, **named), described.nodes, valid, tx, **named)
+        same(outcome(view.nodes, **named), described.nodes, **named)
     for id in (*THINGS, "no such"):
         for named in LINK_FILTERS:
             for read in (linked.links_from, linked.backlinks_to):
                 expected = outcome(getattr(view, read.__name__), id, **named)
-                same(expected, read, id, valid, tx, **named, vocabulary=vocabulary)
+                same(expected, read, id, **named)
     for source in (*THINGS, "alpha-v1", "no such"):
         for target in ("alpha", "bravo", "event-a"):
             for kind in SENTENCES:
                 said = source, kind, target
-                same(
-                    outcome(view.link_history, *said),
-                    linked.link_history,
-                    *said,
-                    valid,
-                    tx,
-                    vocabulary=vocabulary,
-                )
-    same(view._names(), settings.snapshots, tx)
+                same(outcome(view.link_history, *said), linked.link_history, *said)
+    same(view._names(), settings.snapshots)
     for name in SETTINGS:
         same(view._setting(name), settings.setting, name)
 
 
 def compare_contradictions(database: Database, view: Any) -> None:
     """Assert that the statements find the contradictions that a view finds, or leave the question to the index."""
-    valid, tx = instant(view.at.valid), instant(view.at.tx)
+    point = point_of(database, view)
     asked: list[dict[str, Any]] = [
         *({"settled": True, "candidates": False, "limit": limit} for limit in (None, 2, 0)),
         *({"of": of} for of in (None, *THINGS, "no such")),
@@ -493,17 +545,17 @@ def compare_contradictions(database: Database, view: Any) -> None:
         *({"of": of, "candidates": False} for of in (None, *THINGS)),
     ]
     for named in asked:
-        with suppress(NotInRows):
-            found = outcome(conflicts.contradictions, database, valid, tx, **named)
+        with suppress(points.NotInRows):
+            found = outcome(contradicting.contradictions, point, **named)
             assert outcome(view.contradictions, **named) == found, (named, str(view.at))
     compare_pairs(database, view, (*THINGS, "alpha-v1", "no such"))
 
 
 def compare_pairs(database: Database, view: Any, ids: tuple[str, ...]) -> None:
     """Assert that the statements find the contradictions of each two things that a view finds."""
-    where = instant(view.at.valid), instant(view.at.tx)
+    point = point_of(database, view)
     for one, other in product(ids, repeat=2):
-        found = outcome(conflicts.contradiction, database, one, other, *where, vocabulary=view.vocabulary)
+        found = outcome(contradicting.contradiction, point, one, other)
         assert outcome(view.contradiction, one, other) == found, (one, other, str(view.at))
 
 

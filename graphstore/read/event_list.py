@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import Described, event_of
 from graphstore.read.happened import Happened
@@ -15,15 +14,13 @@ from graphstore.read.settings import snapshots
 from graphstore.values import coordinates
 from graphstore.values.inputs import optional_text
 from graphstore.values.models import Event
-from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds
+from graphstore.values.period import OPEN, Period, TimeLike, bounds
 
 EVENTS = Statement("events", Described)
 
 
 def events(
-    database: Database,
-    valid: Instant,
-    tx: Instant,
+    point: Point,
     type: str | None = None,
     *,
     since: TimeLike | None = None,
@@ -38,7 +35,6 @@ def events(
     """
     for name, value in (("type", type), ("pattern", pattern)):
         optional_text(name, value)
-    point = Point(database, valid, tx)
     begin, end = _bounds(point, since, until)
     is_bounded = since is not None or until is not None
     rows = point.rows(
@@ -57,9 +53,7 @@ def events(
 
 
 def _bounds(point: Point, since: TimeLike | None, until: TimeLike | None) -> Period:
-    read = partial(
-        coordinates.resolve, now=min(point.valid, OPEN), names=lambda: snapshots(point.database, point.tx)
-    )
+    read = partial(coordinates.resolve, now=min(point.valid, OPEN), names=lambda: snapshots(point))
     return bounds(
         -OPEN if since is None else read(since, "since"), OPEN if until is None else read(until, "until")
     )

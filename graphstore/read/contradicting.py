@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from graphstore.errors import NotFoundError
-from graphstore.ledger.database import Database
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import Described, body_of, things
 from graphstore.read.ids import resolve
@@ -20,17 +19,14 @@ from graphstore.values.assertions import (
 )
 from graphstore.values.inputs import whole_number
 from graphstore.values.models import UPRIGHT, Contradiction, Json, Node
-from graphstore.values.period import Instant, exactly
-from graphstore.values.vocabulary import Vocabulary
+from graphstore.values.period import exactly
 
 CONTRADICTIONS = Statement("contradictions", Linked)
 NEWEST = Statement("newest", Described)
 
 
 def contradictions(
-    database: Database,
-    valid: Instant,
-    tx: Instant,
+    point: Point,
     settled: bool = False,
     candidates: bool = True,
     limit: int | None = None,
@@ -41,7 +37,6 @@ def contradictions(
     Raises NotInRows where there may be candidates too: they are found by reading all contents. `settled`: with pairs that are decided or of which
     one no longer stands. `limit`: at most so many. `of`: those of this id alone. Raises NotFoundError for an unknown `of`.
     """
-    point = Point(database, valid, tx)
     subject = None if of is None else resolve(point, of)[0].id
     most = whole_number("limit", limit)
     recorded = _recorded(point, point.rows(CONTRADICTIONS, of=subject))
@@ -51,13 +46,10 @@ def contradictions(
     return found
 
 
-def contradiction(
-    database: Database, one: str, other: str, valid: Instant, tx: Instant, *, vocabulary: Vocabulary
-) -> Contradiction:
+def contradiction(point: Point, one: str, other: str) -> Contradiction:
     """Return the contradiction between two things, decided or not. Raises NotFoundError when no link records one and they are no candidates."""
-    point = Point(database, valid, tx)
     ends = resolve(point, one)[0].id, resolve(point, other)[0].id
-    rows = _between(point, *ends, vocabulary)
+    rows = _between(point, *ends)
     recorded = [row for row in rows if row.kind == "contradicts"]
     if recorded:
         return _recorded(point, recorded[-1:])[0]
@@ -66,7 +58,7 @@ def contradiction(
         return found
     first, second = map(repr, ends)
     raise NotFoundError(
-        f"{first} and {second} do not contradict each other at {exactly(valid)}: no contradicts link joins them, and they are no candidates. "
+        f"{first} and {second} do not contradict each other at {exactly(point.valid)}: no contradicts link joins them, and they are no candidates. "
         f"To record that they do: link({first}, 'contradicts', {second})."
     )
 
@@ -101,9 +93,9 @@ def _is_stated(point: Point, id: str) -> bool:
 # ---------------------------------------------------------------------- two things
 
 
-def _between(point: Point, one: str, other: str, vocabulary: Vocabulary) -> list[Linked]:
+def _between(point: Point, one: str, other: str) -> list[Linked]:
     """Return the lifecycle and `contradicts` links that hold here between two things, in order."""
-    kinds = [name for name, kind in vocabulary.kinds.items() if kind.group == "lifecycle"]
+    kinds = [name for name, kind in point.vocabulary.kinds.items() if kind.group == "lifecycle"]
     rows = point.rows(
         LINK_HISTORY,
         kinds=as_json([*kinds, "contradicts"]),

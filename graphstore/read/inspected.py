@@ -1,0 +1,89 @@
+"""One thing with all about it, at a coordinate."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from graphstore.ledger.statements import Statement
+from graphstore.read.described import (
+    HISTORY,
+    described,
+    event_with_links,
+    node_of,
+    resolved_row,
+    thing_row,
+    version_of,
+)
+from graphstore.read.link_story import inspected
+from graphstore.read.linked import Linked, link_of, link_period_rows, links_of
+from graphstore.read.points import Point
+from graphstore.values.models import Event, Inspection, Link, LinkInspection, Node
+from graphstore.values.period import Instant
+
+_SAME_TOPIC = "same_topic"
+
+
+class Confirmation(NamedTuple):
+    """Who confirmed a thing, and when."""
+
+    author: str | None
+    tx: Instant
+
+
+CONFIRMATIONS = Statement("confirmations", Confirmation)
+
+
+def inspect(point: Point, id: str) -> Inspection | LinkInspection:
+    """Return one thing with any standing, its links both ways, and its believed history; of a link its ends and its believed periods.
+
+    Raises NotFoundError for an unknown id.
+    """
+    row, number = thing_row(point, id), 0
+    if row is None:
+        periods = link_period_rows(point, id)
+        if periods:
+            return inspected(point, periods)
+        row, number = resolved_row(point, id)
+    links = links_of(point, row.id, row.standing)
+    begun = _sentences(point, row.id, links)
+    node: Node | Event
+    if row.is_event:
+        node = event_with_links(point, row, links)
+    else:
+        node = described(point, row.id, number) if number else node_of(point, row)
+    history = () if row.is_event else point.rows(HISTORY, id=row.id)
+    confirmed = point.rows(CONFIRMATIONS, id=row.id, undone=point.undone)
+    return Inspection.made(
+        {
+            "node": node,
+            "links": tuple(link for link in begun if link.kind != _SAME_TOPIC),
+            "backlinks": tuple(
+                link_of(point, link)
+                for link in links
+                if link.target == row.id and link.kind not in point.vocabulary.symmetric
+            ),
+            "history": tuple(version_of(point, period) for period in history),
+            "same_topic": tuple(link for link in begun if link.kind == _SAME_TOPIC),
+            "confirmations": len(confirmed),
+        }
+    )
+
+
+def _sentences(point: Point, id: str, links: list[Linked]) -> list[Link]:
+    """Return the links that begin with a thing, symmetric ones from either end."""
+    found = []
+    for link in links:
+        if link.source == id:
+            found.append(link_of(point, link))
+        elif link.kind in point.vocabulary.symmetric:
+            found.append(link_of(point, _turned(link)))
+    return found
+
+
+def _turned(link: Linked) -> Linked:
+    return link._replace(
+        source=link.target,
+        target=link.source,
+        source_standing=link.target_standing,
+        target_standing=link.source_standing,
+    )

@@ -1,0 +1,123 @@
+"""A link by its id at a coordinate: all about it, and what became of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from graphstore.ledger.statements import Statement
+from graphstore.read.described import things
+from graphstore.read.linked import Linked, link_of
+from graphstore.read.operations import done
+from graphstore.read.points import Point
+from graphstore.values.models import How, Link, LinkInspection, LinkSupersession, Step
+from graphstore.values.period import OPEN, Instant, moment
+
+
+class LinkChange(NamedTuple):
+    """What one period of a link says, by number, and the operations that recorded that first, opened the period and closed it."""
+
+    claim: int
+    said_by: int
+    opened_by: int
+    closed_by: int | None
+
+
+LINK_CHANGES = Statement("link_changes", LinkChange)
+
+
+def inspected(point: Point, rows: list[Linked]) -> LinkInspection:
+    """Return all about the link of these periods."""
+    fate = _Fate(point, rows)
+    shown = fate.shown
+    ends = things(point, (shown.source, shown.target))
+    return LinkInspection.made(
+        {
+            "link": fate.link(shown),
+            "holds": fate.holds(shown),
+            "source": ends[shown.source],
+            "target": ends[shown.target],
+            "history": tuple(map(fate.link, fate.believed)),
+        }
+    )
+
+
+def became(point: Point, rows: list[Linked]) -> LinkSupersession:
+    """Return what became of the link of these periods, step by step in the order it was recorded."""
+    fate = _Fate(point, rows)
+    return LinkSupersession.made(
+        {"link": fate.link(fate.shown), "holds": fate.holds(fate.shown), "chain": tuple(fate.steps())}
+    )
+
+
+class _Fate:
+    """The periods of one link, in the order they were recorded."""
+
+    def __init__(self, point: Point, rows: list[Linked]) -> None:
+        self._point = point
+        self._rows = rows
+        self.believed = sorted((row for row in rows if row.tx_to is None), key=lambda row: row.valid_from)
+
+    def link(self, row: Linked) -> Link:
+        """Return a period as a value."""
+        return link_of(self._point, row)
+
+    def holds(self, row: Linked) -> bool:
+        """Return True if a period holds here."""
+        return row.tx_to is None and self._covers(row)
+
+    @property
+    def shown(self) -> Linked:
+        """Return the period that shows the link: the one that holds, else the last recorded of those that did, of those believed, or of all."""
+        covering = [row for row in self._rows if self._covers(row)]
+        held = [row for row in covering if row.tx_to is None]
+        return (held or covering or self.believed or self._rows)[-1]
+
+    def steps(self) -> list[Step]:
+        """Return each step by which the link was unlinked, said otherwise or ended here."""
+        changes = self._point.rows(LINK_CHANGES, id=self._rows[0].id)
+        periods = list(zip(self._rows, changes, strict=True))
+        covering = [pair for pair in periods if self._covers(pair[0]) and pair[0].tx_from != pair[0].tx_to]
+        found = []
+        for (row, change), following in zip(covering, [*covering, None][1:], strict=True):
+            operation = change.closed_by
+            if operation is None:
+                continue
+            if following is None or following[1].opened_by != operation:
+                left = [piece for piece, opened in periods if opened.opened_by == operation]
+                found.append(self._step("unlinked", row, operation, self._cut(row, left)))
+            elif following[1].claim != change.claim:
+                later = following[0]
+                found.append(self._step("revised", later, operation, later.valid_from))
+        valid = self._point.valid
+        over = [pair for pair in periods if pair[0].tx_to is None and _until(pair[0]) <= valid]
+        if over and not covering:
+            last, change = max(over, key=lambda pair: _until(pair[0]))
+            found.append(self._step("ended", last, change.said_by, _until(last)))
+        return found
+
+    def _covers(self, row: Linked) -> bool:
+        return row.valid_from <= self._point.valid < _until(row)
+
+    def _cut(self, row: Linked, left: list[Linked]) -> Instant:
+        """Return from when on the part of a period that covers the valid time was taken away: from where what was left before that ends."""
+        ends = [_until(piece) for piece in left if row.valid_from <= piece.valid_from < self._point.valid]
+        return max(ends, default=row.valid_from)
+
+    def _step(self, how: How, row: Linked, operation: int, since: Instant) -> Step:
+        link, (by, reason) = self.link(row), done(self._point, operation)
+        is_revised = how == "revised"
+        return Step.made(
+            {
+                "how": how,
+                "link": link,
+                "node": None,
+                "who": by.author or (link.created_by if is_revised else None),
+                "why": link.reason if is_revised else reason,
+                "since": moment(since),
+                "recorded_at": moment(by.tx),
+            }
+        )
+
+
+def _until(row: Linked) -> Instant:
+    return OPEN if row.valid_to is None else row.valid_to

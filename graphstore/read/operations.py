@@ -1,0 +1,58 @@
+"""What was done to a thing or a link: by whom, when and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from graphstore.ledger.statements import Statement
+from graphstore.read.ids import is_link, resolve
+from graphstore.read.points import Point
+from graphstore.values.models import Change
+from graphstore.values.period import Instant, moment
+
+
+class Operation(NamedTuple):
+    """Who did something and when; `data` holds why. Where that was asked, what was done, and to what."""
+
+    author: str | None
+    tx: Instant
+    data: bytes | None
+    checksum: int | None
+    verb: str = ""
+    subject: str = ""
+
+
+OPERATION = Statement("operation", Operation)
+OPERATIONS = Statement("operations", Operation)
+
+
+def operations(point: Point, id: str) -> list[Change]:
+    """Return what was done to one thing, or to one link by its whole id, up to `tx`, oldest first.
+
+    An operation on another thing that closed a part of this one is among them. Raises NotFoundError for an unknown id.
+    """
+    rows = point.rows(OPERATIONS, id=id) if isinstance(id, str) else []
+    if not rows and not (isinstance(id, str) and is_link(point, id)):
+        rows = point.rows(OPERATIONS, id=resolve(point, id)[0].id)
+    return [_change_of(point, row) for row in rows]
+
+
+def done(point: Point, operation: int) -> tuple[Operation, str | None]:
+    """Return one operation, and its reason."""
+    [row] = point.rows(OPERATION, number=operation)
+    body = point.content(row.data, row.checksum, f"the reason of operation {operation}")
+    return row, body.get("reason")
+
+
+def _change_of(point: Point, row: Operation) -> Change:
+    body = point.content(row.data, row.checksum, f"the reason of {row.verb} {row.subject!r}")
+    return Change.made(
+        {
+            "tx": moment(row.tx),
+            "verb": row.verb,
+            "subject": row.subject,
+            "author": row.author,
+            "reason": body.get("reason"),
+            "branch": None,
+        }
+    )
