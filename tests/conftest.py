@@ -17,6 +17,7 @@ from hypothesis import settings
 import graphstore
 from graphstore import GraphStore, events
 from tests.support import doors, standing_rows
+from tests.support.rows_first import AnswersByRows
 from tests.support.wire import Wire
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task th
 
 IN_POSTGRES = os.environ.get("GRAPHSTORE_HOME") == "postgres"
 IN_A_FOLDER = os.environ.get("GRAPHSTORE_HOME") == "folder"
+BY_ROWS = IN_A_FOLDER and os.environ.get("GRAPHSTORE_READS") == "rows"
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -123,9 +125,12 @@ def home(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
-    """An empty store in memory; in PostgreSQL when GRAPHSTORE_HOME=postgres, in a folder when it is `folder`."""
+    """An empty store in memory; in PostgreSQL when GRAPHSTORE_HOME=postgres, in a folder when it is `folder`, where with GRAPHSTORE_READS=rows the
+    rows of the ledger answer what they can."""
     doors.check(request)
     with graphstore.open(home(request) or ":memory:", clock=clock) as opened, doors.reached(opened) as given:
+        if BY_ROWS:
+            opened._core.__class__ = AnswersByRows
         yield given
         if IN_A_FOLDER and not opened._trunk._core.closed:
             _, differing = standing_rows.compare(opened)

@@ -63,12 +63,51 @@ class Connection(sqlite3.Connection):
 class _Reader:
     """The reading connection of one thread. `lock` is held while a statement runs."""
 
-    __slots__ = ("__weakref__", "connection", "lock", "version")
+    __slots__ = ("__weakref__", "connection", "in_snapshot", "lock", "version")
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
         self.lock = threading.Lock()
         self.version = -1  # of the file, when it was last compared with what is known
+        self.in_snapshot = False  # whether this thread holds `lock` for several statements
+
+
+class Snapshot:
+    """The block of `Database.snapshot`. A class and not a generator: each read of a store enters one."""
+
+    __slots__ = ("_connection", "_database", "_reader")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection: Connection | None = None  # None: nothing is to be ended
+
+    def __enter__(self) -> None:
+        database = self._database
+        self._reader = reader = database.reader()
+        if reader.in_snapshot or database.writes_here:
+            return
+        database.changed_version()
+        reader.lock.acquire()
+        try:
+            if reader.connection is None:
+                reader.connection = database.connect(read_only=True)
+            reader.connection.execute("BEGIN")
+        except BaseException as error:
+            reader.lock.release()
+            if isinstance(error, sqlite3.Error):
+                raise database.refusal(error) from error
+            raise
+        self._connection, reader.in_snapshot = reader.connection, True
+
+    def __exit__(self, *_: object) -> None:
+        connection, reader = self._connection, self._reader
+        if connection is None:
+            return
+        try:
+            connection.execute("COMMIT")
+        finally:
+            reader.in_snapshot = False
+            reader.lock.release()
 
 
 class Database:
@@ -286,7 +325,8 @@ class Database:
         connection.execute(f"PRAGMA mmap_size={mapped}")
         return connection
 
-    def _connect(self, *, read_only: bool) -> Connection:
+    def connect(self, *, read_only: bool) -> Connection:
+        """Open one more connection. Raises EngineError when the system refuses."""
         if self._real in _unsafe:
             raise self._forked_in_use()
         try:
@@ -333,7 +373,7 @@ class Database:
         reader = self.reader()
         with reader.lock:
             if reader.connection is None:
-                reader.connection = self._connect(read_only=True)
+                reader.connection = self.connect(read_only=True)
             yield reader.connection
 
     def reader(self) -> _Reader:
@@ -353,12 +393,21 @@ class Database:
             if self._turn == threading.get_ident():
                 return self.writer.execute(statement, values).fetchall()
             reader = self.reader()
+            if reader.in_snapshot and reader.connection is not None:
+                return reader.connection.execute(statement, values).fetchall()
             with reader.lock:
                 if reader.connection is None:
-                    reader.connection = self._connect(read_only=True)
+                    reader.connection = self.connect(read_only=True)
                 return reader.connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise self.refusal(error) from error
+
+    def snapshot(self) -> Snapshot:
+        """A block in which this thread reads one state of the file with all its statements, whatever others commit meanwhile.
+
+        Raises EngineError when another release has upgraded the ledger.
+        """
+        return Snapshot(self)
 
     def changed_version(self) -> int | None:
         """The version that SQLite gives the file now; None where this thread has compared that version with what is known.
@@ -371,13 +420,18 @@ class Database:
         try:
             with reader.lock:
                 if reader.connection is None:
-                    reader.connection = self._connect(read_only=True)
+                    reader.connection = self.connect(read_only=True)
                 version: int = reader.connection.execute("PRAGMA data_version").fetchone()[0]
                 if version != reader.version:
                     self.check_schema(reader.connection)
         except sqlite3.Error as error:
             raise self.refusal(error) from error
         return None if version == reader.version else version
+
+    def refuse_newer(self) -> None:
+        """Raise EngineError when another release has upgraded the ledger. A block of `snapshot` has begun with that."""
+        if not self.reader().in_snapshot:
+            self.changed_version()
 
     def compared(self, version: int) -> None:
         """Note that this version of the file holds no more than what is known here."""
@@ -411,7 +465,7 @@ class Database:
         try:
             self._check_place()
             if self._writer is None:
-                self._writer = self._connect(read_only=False)
+                self._writer = self.connect(read_only=False)
                 self._writer.execute(
                     f"PRAGMA synchronous={'FULL' if self.durability == 'commit' else 'NORMAL'}"
                 )
@@ -602,7 +656,7 @@ class Database:
     def checkpoint(self) -> None:
         """Make durable what was committed without a sync. Raises EngineError when the disk refuses, LockedError when the write lock did not come in time."""
         try:
-            with contextlib.closing(self._connect(read_only=False)) as connection:
+            with contextlib.closing(self.connect(read_only=False)) as connection:
                 _, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                 if copied < frames:
                     self._sync_wal(connection)

@@ -20,7 +20,7 @@ import orjson
 
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.files import Moves
-from graphstore.core.journal.line import FORGOTTEN, GENESIS, digest_of, dumps, refuse_unknown
+from graphstore.core.journal.line import FORGETTING, FORGOTTEN, GENESIS, digest_of, dumps, refuse_unknown
 from graphstore.core.journal.positions import NOWHERE, Line, Place, Position
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
@@ -36,6 +36,17 @@ _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 
 _FINISH_EVERY = 1.0  # seconds between two attempts to finish a removal
 _PAGE = 1_000  # rows of the chain that are fetched at once
+_REQUIRING = """
+SELECT number, head FROM chain WHERE instr(head, CAST('"requires":["' AS BLOB)) > 0
+"""
+_LAST_AND_KINDS = f"""
+SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), (SELECT count(*) FROM defined), EXISTS ({_REQUIRING})
+"""
+_ENDS = """
+SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), coalesce((SELECT max(number) FROM chain), 0),
+       (SELECT tx FROM operation ORDER BY number DESC LIMIT 1)
+"""
+_REMOVED_ALL = "UPDATE property SET value = 0 WHERE name = 'hiding'"
 _BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO appended", "RELEASE appended"
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
@@ -87,6 +98,7 @@ class Ledger:
         self._has_savepoint = False  # within the SQL transaction, before what was appended last
         self._tx_of_kept: tuple[int, Instant] = (0, BEGINNING)
         self._next_body = 1
+        self._kinds_known = 0  # how many kinds of link `look` has told of
         self._number: Ticket = 0
         self._synced: Ticket = 0
         self._cut: list[
@@ -131,6 +143,49 @@ class Ledger:
             rows = self.database.rows("SELECT tx FROM chain WHERE number = ?", (number,))
             self._tx_of_kept = number, rows[0][0] if rows else BEGINNING
         return self._tx_of_kept[1]
+
+    def last_tx(self) -> Instant:
+        """Return the tx of the last transaction that any process has committed; 0 where there is none."""
+        rows = self.database.rows("SELECT tx FROM chain ORDER BY number DESC LIMIT 1")
+        return rows[0][0] if rows else 0
+
+    def refuse_shorter_than_rows(self) -> None:
+        """Raise DamageError when the rows know of a later transaction than the chain: the end of the chain was removed."""
+        [(last, number, known)] = self.database.rows(_ENDS)
+        if known is not None and known > last:
+            self._refuse(number + 1, f"it is missing: the rows know of a transaction at {iso(known)}")
+
+    def look(self) -> tuple[Instant, list[dict[str, Any]] | None]:
+        """Return the last tx, and the kinds of link that the store has defined where more were defined since this was last asked, else None.
+
+        Raises EngineError when another release has upgraded the ledger, or written what this one does not understand.
+        """
+        self.database.refuse_newer()
+        [(last, count, is_required)] = self.database.rows(_LAST_AND_KINDS)
+        for number, head in self.database.rows(_REQUIRING) if is_required else ():
+            refuse_unknown(orjson.loads(head), f"{self.path} line {number}")
+        if count == self._kinds_known:
+            return last, None
+        kinds = [
+            orjson.loads(kind) for (kind,) in self.database.rows("SELECT kind FROM defined ORDER BY number")
+        ]
+        self._kinds_known = len(kinds)
+        return last, kinds
+
+    def hides_contents(self) -> bool:
+        """Return True if contents of forgotten things may not have been removed yet."""
+        return bool(self.database.rows("SELECT 1 FROM property WHERE name = 'hiding' AND value > 0"))
+
+    def note_removed(self) -> None:
+        """Note that no content of a forgotten thing is left. Where the disk refuses, the next opening looks for some."""
+        database = self.database
+        if not self.hides_contents():
+            return
+        if database.writes_here and database.writer.in_transaction:
+            database.writer.execute(_REMOVED_ALL)  # committed with what is open
+            return
+        with contextlib.suppress(EngineError), database.transaction() as connection:
+            connection.execute(_REMOVED_ALL)
 
     @property
     def durable(self) -> Ticket:
@@ -564,6 +619,8 @@ class Ledger:
         rows = RowWriter(writer, head, first)
         rows.write()
         standings.note(head, rows.first_operation)
+        if any(verb in FORGETTING for verb, *_ in head.get("ops", ())):
+            writer.execute("INSERT OR REPLACE INTO property VALUES ('hiding', ?)", (number,))
         if not more:
             standings.write(instant(head["tx"]))
         return first

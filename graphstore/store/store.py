@@ -792,6 +792,8 @@ class GraphStore(Store):
 
     def _verify_branches(self) -> Iterator[Problem]:
         core = self._core
+        if core.unread is not None:  # it cannot be loaded
+            return
         held = {line.name: line for line in self._held()}
         for record in core.index.branch_records:
             fresh = branch_index.build(core.index, core.journal, record)
@@ -1028,7 +1030,7 @@ class Branch(Store):
         index = self._index()
         vocabulary = Vocabulary(index.kinds)
         graphs = Graphs(
-            None, index, trunk.journal, vocabulary,
+            None, lambda: self._core.index, trunk.journal, vocabulary,
             driver=trunk.graphs.driver, notify=self.notices.append,
         )  # fmt: skip
         if trunk.graphs.workers is not None:
@@ -1100,7 +1102,7 @@ class Branch(Store):
                 core.pending.clear()
                 core.index, core.search = self._index(), self._search()
                 core.memo.clear()
-                core.graphs.follow(core.index)
+                core.graphs.follow()
                 core.vocabulary.reset(core.index.kinds)
 
     def _rebuild_index(self) -> None:

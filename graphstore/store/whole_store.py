@@ -177,7 +177,7 @@ class WholeStore(Writer):
             snapshots.refuse_taken(work.index, wanted)
             kept = as_kept(work.tx, work.tx, work.author)
             self._keep("snapshot", KEPT + wanted, kept, wanted)
-            return snapshots.find(work.index, wanted, work.tx)
+            return snapshots.find(snapshots.known(work.index, work.tx), wanted)
 
     def snapshots(self) -> list[Snapshot]:
         """The named coordinates, in the order they were named."""
@@ -276,7 +276,7 @@ class WholeStore(Writer):
 
     def _writing(self) -> tuple[Writing, int] | None:
         """What writing took in this process, and the size of the WAL in bytes; None for a store whose truth is not a file of SQLite."""
-        journal = self._core.journal
+        journal = self._core.opened_journal
         return (
             (journal.database.writing(), journal.database.wal_size()) if isinstance(journal, Ledger) else None
         )
@@ -288,15 +288,17 @@ class WholeStore(Writer):
             if self._open is not None:
                 raise InvalidError("verify() inside transaction(). Leave the block first.")
             problems: list[Problem] = []
+            core = self._core
             try:
+                core.read_index()
                 self._catch_up()
             except DamageError as error:
-                problems += self._place.problems(self._core.journal)
+                problems += self._place.problems(core.opened_journal)
                 problems = problems or [Problem(file=str(self._place.journal), line=None, message=str(error))]
                 return Verification(
                     ok=False,
                     problems=tuple(problems),
-                    transactions=self._core.index.transactions,
+                    transactions=0 if core.unread is not None else core.index.transactions,
                     checked=("journal",),
                 )
             if self._place.journal is not None:

@@ -563,7 +563,8 @@ def test_a_store_stops_reading_when_another_release_upgrades_its_ledger(path, re
             for _ in range(2):
                 with pytest.raises(EngineError, match=r"schema 3.*Install a newer graphstore"):
                     read()
-        assert 12 == len(view.nodes())  # what was read before is not changed by that
+        with pytest.raises(EngineError, match=r"schema 3.*Install a newer graphstore"):
+            view.nodes()  # its rows may be others by now
         run(script.replace("=3", "=2"), path / "ledger.db")
 
 

@@ -159,6 +159,15 @@ class Folder:
                 os.close(self._lock)
             self._lock = None
 
+    def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
+        """Do what opening does before the index is loaded. Returns whether the index may wait until something needs it."""
+        if self.path is not None and not self.follows and self.tables is None and not self.tables_elsewhere:
+            notify(
+                f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
+                "that opens their files follows links."
+            )
+        return False
+
     def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
         """The index of the journal: from the saved copy if that is valid, and the lines after it. Sets a torn tail aside."""
         if self.path is None:
@@ -186,11 +195,6 @@ class Folder:
                 notify(str(journal.torn))
         if not self.follows:
             journal.settle()
-            if self.tables is None and not self.tables_elsewhere:
-                notify(
-                    f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
-                    "that opens their files follows links."
-                )
             if self._old.exists():
                 notify(f"{self._old} could not be removed: it has what was evicted. Remove it.")
         if index.unfinished:
@@ -482,6 +486,13 @@ def known_reach(place: Path, saved: index_file.Copy | None) -> list[Reach]:
     if note := _note_reach(place / _NOTE):
         known.append(note)
     return known
+
+
+def last_known(place: Path) -> Instant:
+    """The last transaction that a copy of a store knows, by what can be read of it at once; 0 where there is none."""
+    note = _note_reach(place / _NOTE)
+    saved = index_file.last_tx(place / INDEX)
+    return saved if note is None else max(saved, note.last_tx)
 
 
 def _note_reach(file: Path) -> Reach | None:

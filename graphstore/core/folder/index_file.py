@@ -38,6 +38,7 @@ from graphstore.core.journal.files import open_new, open_plain, patiently, write
 from graphstore.core.journal.journal import Seal
 from graphstore.core.journal.line import SCHEMA, UNDERSTOOD
 from graphstore.core.journal.positions import Position
+from graphstore.values.period import Instant
 
 _MAGIC = b"graphstore index 14\n"
 _WORDS = b"graphstore words 1\n"
@@ -225,6 +226,20 @@ def read(path: Path) -> Copy | None:
     found = mapped(path)
     there = found and _checked(found[0], _MAGIC)
     return Copy(*there, found[1]) if found and there else None
+
+
+def last_tx(path: Path) -> Instant:
+    """The last transaction that the copy at `path` knows, by its head alone; 0 where that cannot be read."""
+    start = len(_MAGIC) + 8
+    try:
+        with open(open_plain(path, os.O_RDONLY), "rb", buffering=0) as file:
+            size = int.from_bytes(file.read(start)[len(_MAGIC) :], "little")
+            found = (
+                orjson.loads(file.read(size))["last_tx"] if 0 < size < os.fstat(file.fileno()).st_size else 0
+            )
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return 0
+    return found if type(found) is int else 0
 
 
 def mapped(path: Path) -> tuple[memoryview, int] | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
-from graphstore.core.folder.folder import Folder
+from graphstore.core.folder.folder import Folder, last_known
 from graphstore.core.folder.shaky_rows import ShakyRows
 from graphstore.core.folder.upgrading import upgrade_folder
 from graphstore.core.index.index import Index
@@ -53,6 +53,8 @@ class LedgerFolder(Folder):
         self.saves_in_turn = not read_only
         self.file = path / NAME
         self.journal = self.file  # named in problems
+        self._is_new_here = False  # whether the ledger is a copy that was not opened before
+        self._is_accepted = False  # whether it was found to be whole
         self._graph_lock: int | None = None  # a descriptor
         self._waiting: list[str] = []  # notices of what happened before there was a store to tell it
         self._notify: Callable[[str], None] = self._waiting.append
@@ -119,20 +121,39 @@ class LedgerFolder(Folder):
             os.close(self._graph_lock)
             self._graph_lock = None
 
-    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
-        """Load the index of a ledger, which is checked first where it is a copy, and finish what a killed process left of a removal."""
-        assert isinstance(journal, Ledger)
+    def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
+        """Check a ledger that is a copy, and finish what a killed process left of a removal. Returns whether the index may wait: not where contents of
+        forgotten things may still be there, which loading it removes or hides, nor where a copy knows more than the ledger has."""
+        assert isinstance(journal, Ledger) and self.path is not None
         self._notify = notify
         for notice in self._waiting:
             notify(notice)
-        copied = not self.read_only and journal.check_copy()
-        index = _read_again(journal, lambda: super(LedgerFolder, self).load(journal, notify))
-        if copied:
-            journal.database.record_file()
-        index._shaken = ShakyRows(journal)
+        super().prepare(journal, notify)
+        may_wait = not journal.hides_contents() and last_known(self.path) <= journal.last_tx()
         if not self.read_only:
-            journal.finish_removal()
-            self._tell_of_bytes(journal)
+            self._is_new_here = journal.check_copy()
+            if may_wait:
+                self._accept(journal)
+        return may_wait
+
+    def _accept(self, journal: Ledger) -> None:
+        """Note that a ledger is whole, and finish what a killed process left of a removal."""
+        if self._is_accepted:
+            return
+        self._is_accepted = True
+        if self._is_new_here:
+            journal.database.record_file()
+        journal.finish_removal()
+        self._tell_of_bytes(journal)
+
+    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
+        """Load the index of a ledger."""
+        assert isinstance(journal, Ledger)
+        index = _read_again(journal, lambda: super(LedgerFolder, self).load(journal, notify))
+        journal.refuse_shorter_than_rows()
+        if not self.read_only:
+            self._accept(journal)
+        index._shaken = ShakyRows(journal)
         return index
 
     def replay(self, journal: Seam, upto: int | None = None) -> tuple[Index, int]:
@@ -165,12 +186,14 @@ class LedgerFolder(Folder):
         elsewhere = [place for place in branch_index.remaining(index, journal) if journal.has_body(place.pos)]
         if not there and not elsewhere:
             index.left = None  # another process has removed them
+            journal.note_removed()
             return
         try:
             self._remove_old()
             self._remove_copies()
             vector_file.forget(self.path, forgetting.names(index))
             forgetting.finish(index, journal, elsewhere)
+            journal.note_removed()
             self._tell_of_bytes(journal)
         except OSError as error:
             raise EngineError(

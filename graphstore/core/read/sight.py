@@ -18,6 +18,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.index.shaky_spans import NOT_KEPT, look
 from graphstore.core.journal.line import FORGETTING
+from graphstore.core.journal.seam import Seam
 from graphstore.core.read import kernel, snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
 from graphstore.core.search.asserted import Asserted
@@ -27,6 +28,9 @@ from graphstore.core.search.names import Naming
 from graphstore.core.search.search import Found, Search
 from graphstore.core.search.source import Source
 from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.ledger.ledger import Ledger
+from graphstore.read import settings
+from graphstore.read.points import Point
 from graphstore.values import generated_ids, spans
 from graphstore.values.inputs import authorized_of
 from graphstore.values.keys import topic_name
@@ -86,6 +90,8 @@ class Core(Source):
 
     vocabulary: Vocabulary
     graphs: Graphs
+    _load: Callable[[], Index] = field(default=Index, kw_only=True)  # makes the index when it is first needed
+    _opened: Seam | None = field(default=None, kw_only=True)
     lock: threading.RLock = field(default_factory=threading.RLock)
     epoch: Epoch = field(default_factory=Epoch)
     closed: str | None = None  # why reads are refused
@@ -100,6 +106,52 @@ class Core(Source):
     outside: Any = None  # `outside.Outside`, of a copy of a part of another store
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
+
+    @classmethod
+    def unread_yet(cls, load: Callable[[], Index], journal: Seam, *more: Any, **named: Any) -> Core:
+        """Make one whose index is loaded when something needs it first."""
+        core = cls(Index(), journal, *more, _load=load, _opened=journal, **named)
+        del core.index, core.journal
+        return core
+
+    @property
+    def opened_journal(self) -> Seam:
+        """The journal as it was opened: it may not have been read. `journal` is in step with the index."""
+        return self.journal if self._opened is None else self._opened
+
+    @property
+    def unread(self) -> Ledger | None:
+        """The ledger while nothing has needed the index; None once that is loaded."""
+        journal = self._opened
+        return None if "index" in self.__dict__ or not isinstance(journal, Ledger) else journal
+
+    @property
+    def answering(self) -> Ledger | None:
+        """The ledger whose rows answer a read; None where the index does."""
+        return self.unread
+
+    def __getattr__(self, name: str) -> Any:
+        """Load the index when something needs it, or the journal in step with it, first."""
+        if name not in ("index", "journal"):
+            raise AttributeError(name)
+        self.read_index()
+        return self.__dict__[name]
+
+    def read_index(self) -> None:
+        """Load the index unless that was done."""
+        with self.lock:
+            if "index" not in self.__dict__:
+                index = self._load()
+                assert self._opened is not None
+                self.journal = self._opened
+                self.index = index
+
+    def snapshots(self, tx: Instant) -> list[Snapshot]:
+        """The snapshots made by `tx`, in order."""
+        ledger = self.answering
+        if ledger is not None:
+            return settings.snapshots(Point(ledger.database, OPEN, tx))
+        return snapshots.known(self.index, tx)
 
     def refuse_closed(self) -> None:
         """Raise InvalidError when the store is closed, EngineError when it cannot go on before it is opened again."""

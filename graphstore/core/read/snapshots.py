@@ -5,6 +5,8 @@ Each is a setting of the store, so a follower, a reopened store and a dump have 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from graphstore.core.index.index import Index
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.coordinates import looks_like_time
@@ -44,15 +46,15 @@ def known(index: Index, tx: Instant) -> list[Snapshot]:
     return [snapshot for snapshot in made if instant(snapshot.tx) <= tx]
 
 
-def find(index: Index, name: object, tx: Instant) -> Snapshot:
-    """The snapshot of that name. Raises NotFoundError with the nearest names, InvalidError for a time."""
+def find(made: Sequence[Snapshot], name: object) -> Snapshot:
+    """Return the snapshot of that name among those `made` so far. Raises NotFoundError with the nearest names, InvalidError for a time."""
     plain = name.strip() if isinstance(name, str) else ""
-    kept = index.setting(KEPT + plain)
-    if kept is None and (not isinstance(name, str) or looks_like_time(name)):
+    found = next((one for one in made if one.name == plain), None)
+    if found is None and (not isinstance(name, str) or looks_like_time(name)):
         raise InvalidError(
             f"{name!r} is no snapshot's name. For a time use as_of(valid=…), as_of(tx=…), or knowledge_at(…) for both."
         )
-    if kept is None or instant(kept["tx"]) > tx:
-        missing = NotFoundError.nearest("snapshot", plain, lambda: [one.name for one in known(index, tx)])
+    if found is None:
+        missing = NotFoundError.nearest("snapshot", plain, lambda: [one.name for one in made])
         raise NotFoundError(f"{missing} snapshots() lists them; a time is ISO 8601, such as '2026-01-30'.")
-    return snapshot_of(plain, kept)
+    return found

@@ -12,13 +12,26 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read import conflicts, hops, kernel, link_fate, snapshots, view_diff, walks
+from graphstore.core.read import conflicts, hops, kernel, link_fate, view_diff, walks
+from graphstore.core.read.from_rows import rows_first
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
 from graphstore.core.read.walks import By, Direction
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.read import (
+    chains,
+    contradicting,
+    described,
+    event_list,
+    ids,
+    inspected,
+    linked,
+    operations,
+    settings,
+    superseding,
+)
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
 from graphstore.values.inputs import at_least_one, json_object, optional_text, text_of, whole_number
@@ -185,7 +198,7 @@ class Reader(Painted):
 
     def _names(self) -> list[Snapshot]:
         """The snapshots whose names may stand for a time."""
-        return snapshots.known(self._core.index, self._coordinate()[1])
+        return self._core.snapshots(self._coordinate()[1])
 
     def _sight(self) -> Sight:
         return Sight(self._core, *self._coordinate())
@@ -245,6 +258,7 @@ class Reader(Painted):
         """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
         return View(self._core, valid, tx)
 
+    @rows_first(settings.setting)
     @unlocked
     def _setting(self, name: str) -> Any:
         """The value of a setting of the store, None when it was never set."""
@@ -254,6 +268,7 @@ class Reader(Painted):
         """Whether another view or store reads the same trunk or branch."""
         return self._core is other._core
 
+    @rows_first(ids.knows)
     @unlocked
     def knows(self, id: str) -> bool:
         """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
@@ -291,6 +306,7 @@ class Reader(Painted):
         """The link kinds there are, those the store defined for itself included."""
         return self._core.vocabulary
 
+    @rows_first(ids.whole_id)
     @unlocked
     def whole_id(self, text: str) -> str:
         """The whole id that a person means: a unique beginning (6 characters or more) of an id that the store made is made whole, of a node, an event
@@ -302,6 +318,7 @@ class Reader(Painted):
 
     # ------------------------------------------------------------------ one thing
 
+    @rows_first(described.node)
     @kernel_first
     def node(self, id: str) -> Node:
         """The node as it stands at the coordinate.
@@ -323,6 +340,7 @@ class Reader(Painted):
             raise NotFoundError(sight.absence(ent))
         return sight.node(row, sight.upright(ent))
 
+    @rows_first(described.event)
     @unlocked
     def event(self, id: str) -> Event:
         """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
@@ -340,6 +358,7 @@ class Reader(Painted):
     def history(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
     @overload
     def history(self, id: str) -> list[Version]: ...
+    @rows_first(described.history)
     @unlocked
     def history(self, id: str) -> list[Version] | list[Link]:
         """Every row of the node, or of the link, believed at the view's tx, over all valid time, by valid_from."""
@@ -353,6 +372,7 @@ class Reader(Painted):
     def versions(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
     @overload
     def versions(self, id: str) -> list[Version]: ...
+    @rows_first(described.versions)
     @unlocked
     def versions(self, id: str) -> list[Version] | list[Link]:
         """Every row of the node, or of the link, ever believed up to the view's tx, by (tx_from, valid_from): what was recorded, and until when it
@@ -366,6 +386,7 @@ class Reader(Painted):
         rows.sort(key=lambda row: (index.r_tx[row], index.r_from[row]))
         return [sight.version(row) for row in rows]
 
+    @rows_first(described.diff)
     @unlocked
     def diff(self, id: str, old: int, new: int) -> list[FieldChange]:
         """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number and where the contents
@@ -381,6 +402,7 @@ class Reader(Painted):
             )
         return differences.diff(first, second)
 
+    @rows_first(operations.operations)
     @unlocked
     def operations(self, id: str) -> list[Change]:
         """What was done to one thing, or to one link by its whole id, up to the view's tx, oldest first: who recorded it, when and why.
@@ -394,6 +416,7 @@ class Reader(Painted):
     def inspect(self, id: LinkId) -> LinkInspection: ...  # type: ignore[overload-overlap]
     @overload
     def inspect(self, id: str) -> Inspection: ...
+    @rows_first(inspected.inspect)
     @unlocked
     def inspect(self, id: str) -> Inspection | LinkInspection:
         """One thing with any standing, its links both ways, and its believed history; of a link its ends and its believed periods."""
@@ -422,6 +445,7 @@ class Reader(Painted):
 
     # ------------------------------------------------------------------ many things
 
+    @rows_first(described.nodes)
     @unlocked
     def nodes(
         self,
@@ -449,6 +473,7 @@ class Reader(Painted):
                     found.append(node)
         return found
 
+    @rows_first(event_list.events)
     @unlocked
     def events(
         self,
@@ -519,6 +544,7 @@ class Reader(Painted):
 
     # ------------------------------------------------------------------ links
 
+    @rows_first(linked.links_from)
     @kernel_first
     def links_from(
         self,
@@ -539,6 +565,7 @@ class Reader(Painted):
         wanted = link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
         return hops.links_at(core, coordinate, id, wanted, begins=True)
 
+    @rows_first(linked.backlinks_to)
     @kernel_first
     def backlinks_to(
         self,
@@ -555,6 +582,7 @@ class Reader(Painted):
         wanted = link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
         return hops.links_at(core, coordinate, id, wanted, begins=False)
 
+    @rows_first(linked.link_history)
     @unlocked
     def link_history(self, source: str, kind: str, target: str) -> list[Link]:
         """Every period believed at the view's tx of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.
@@ -578,6 +606,7 @@ class Reader(Painted):
     def what_superseded(self, id: LinkId) -> LinkSupersession: ...  # type: ignore[overload-overlap]
     @overload
     def what_superseded(self, id: str) -> Supersession: ...
+    @rows_first(superseding.what_superseded)
     @unlocked
     def what_superseded(self, id: str) -> Supersession | LinkSupersession:
         """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
@@ -591,11 +620,13 @@ class Reader(Painted):
             return link_fate.became(sight, link)
         return Succession(sight).of(*sight.resolve(id))
 
+    @rows_first(chains.causes)
     @unlocked
     def causes(self, id: str, depth: int = 5) -> Chain:
         """What led to this, nearest first, at most `depth` links away."""
         return walks.causes(self._sight(), id, depth)
 
+    @rows_first(chains.effects)
     @unlocked
     def effects(self, id: str, depth: int = 5) -> Chain:
         """What this led to, nearest first, at most `depth` links away."""
@@ -645,6 +676,7 @@ class Reader(Painted):
                 return list(islice(outside.shaky(sight), most))
             return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
 
+    @rows_first(contradicting.contradictions)
     @unlocked
     def contradictions(
         self,
@@ -663,6 +695,7 @@ class Reader(Painted):
         ent = None if of is None else sight.resolve(of)[0]
         return conflicts.contradictions(sight, settled=settled, candidates=candidates, limit=limit, of=ent)
 
+    @rows_first(contradicting.contradiction)
     @unlocked
     def contradiction(self, one: str, other: str) -> Contradiction:
         """The contradiction between two things, decided or not. Raises NotFoundError when no link records one and they are no candidates."""

@@ -60,14 +60,15 @@ class Graphs:
     def __init__(
         self,
         folder: Path | None,
-        index: Index,
+        index: Callable[[], Index],
         journal: Seam,
         vocabulary: Vocabulary,
         *,
         driver: str,
         notify: Callable[[str], None],
     ) -> None:
-        self._folder, self._index, self._journal, self._vocabulary = folder, index, journal, vocabulary
+        self._folder, self._index_of_store = folder, index
+        self._journal, self._vocabulary = journal, vocabulary
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
         self._views: OrderedDict[_Key, ViewGraph] = OrderedDict()
@@ -80,7 +81,11 @@ class Graphs:
         self.beside: Graphs | None = None
         """Those of the store that this one is a part of, where how things stand here depends on what is there."""
 
-    def follow(self, index: Index) -> None:
+    @property
+    def _index(self) -> Index:
+        return self._index_of_store()
+
+    def follow(self) -> None:
         """Drop everything built on the old index, which was rebuilt."""
         self._nodes = {}
         with self._building:
@@ -88,11 +93,10 @@ class Graphs:
         if self._projection is not None:
             self._projection.abandon()
             self._projection = None
-        self._index = index
 
     def forget(self) -> None:
         """Something was evicted or erased: let go of everything that holds contents."""
-        self.follow(self._index)
+        self.follow()
 
     @property
     def projection(self) -> Projection:

@@ -21,6 +21,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from graphstore.core.folder import folder
 from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.index.index import Index
 from graphstore.core.journal.asked import DoneElsewhere
 from graphstore.core.journal.line import COUNTS, TOUCH
 from graphstore.core.journal.seam import Seam, Ticket
@@ -101,11 +102,15 @@ class _Now(View):
 
     def __init__(self, store: Writer) -> None:
         self._core, self._store = store._core, store
-        self._known, self._work = len(store._core.index.t_tx), store._open
+        # of a store whose index is not loaded the last transaction is known: none can follow that is not later
+        self._known = OPEN if store._core.unread is not None else len(store._core.index.t_tx)
+        self._work = store._open
         self._valid, self._tx = store._coordinate()
 
     def _is_undisturbed(self) -> bool:
         """Whether no transaction has begun since that is not later than this view: a clock may stand still."""
+        if self._core.unread is not None:
+            return True
         instants, work = self._core.index.t_tx, self._store._open
         if len(instants) > self._known:
             return instants[self._known] > self._tx
@@ -169,13 +174,19 @@ class Writer(Reader):
         self.notices: list[str] = []
         journal = place.open_journal(durability)
         try:
-            index = place.load(journal, self.notices.append)
-            vocabulary = Vocabulary(index.kinds)
+            may_wait = place.prepare(journal, self.notices.append)
+            vocabulary = Vocabulary()
             graphs = Graphs(
-                place.tables, index, journal, vocabulary, driver=driver, notify=self.notices.append
-            )
+                place.tables, lambda: self._core.index, journal, vocabulary, driver=driver, notify=self.notices.append
+            )  # fmt: skip
             vectors = Vectors(place.path, None if place.read_only else self._tell_once)
-            self._core = Core(index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors)
+            self._core = Core.unread_yet(
+                self._load_index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors
+            )
+            if may_wait:
+                self._look_at_ledger()
+            else:
+                self._core.read_index()
             self._core.accesses.again(place.kept_accesses())
             if place.shared and not place.many_servers:
                 journal.watch(self._catch_up)
@@ -207,21 +218,37 @@ class Writer(Reader):
             self._refuse_open("close()")
             for line in self._lines if not core.stuck else ():
                 line._write_accesses()
-            whole = followed and not (core.stuck or core.journal.broken)
+            whole = followed and not (core.stuck or core.opened_journal.broken)
             core.closed, core.stuck = "the store is closed. Open it again with graphstore.open(…).", False
             try:
                 if not whole:  # the tables may know what is not on the disk
-                    core.graphs.follow(core.index)
+                    core.graphs.follow()
                 for line in reversed(self._lines):
                     line._let_go(core.closed)
-                if whole:
+                if whole and core.unread is None:
                     words = partial(core.search.saving, core)
                     self._place.save(core.index, core.journal, words, anew=core.search.unsaved)
             finally:
                 try:
-                    core.journal.close()
+                    core.opened_journal.close()
                 finally:
                     self._place.release()
+
+    def _load_index(self) -> Index:
+        index = self._place.load(self._core.opened_journal, self.notices.append)
+        self._core.vocabulary.reset(index.kinds)
+        return index
+
+    def _look_at_ledger(self) -> Instant:
+        """Learn what other processes have committed, of a store whose index was not loaded. Returns the last tx."""
+        core = self._core
+        ledger = core.unread
+        if ledger is None:
+            return core.index.last_tx
+        last, kinds = ledger.look()
+        if kinds is not None:
+            core.vocabulary.reset(kinds)
+        return last
 
     @contextlib.contextmanager
     def _last_turn(self) -> Iterator[bool]:
@@ -233,6 +260,7 @@ class Writer(Reader):
         if (
             core.closed
             or not self._place.saves_in_turn
+            or core.unread is not None
             or any(line._open is not None for line in self._begun)
         ):
             yield True
@@ -274,27 +302,26 @@ class Writer(Reader):
     # ------------------------------------------------------------------ coordinates
 
     def _now(self) -> Instant:
-        if self._clock is None:
-            clock = time.time_ns() // 1000
-        else:
-            clock = instant(self._clock(), "the clock's time")
-        return max(clock, self._last_tx)
+        return max(self._told_time(), self._last_tx)
 
     def _told_time(self) -> Instant:
         return time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
 
     def _compare_clock(self) -> None:
         """Note a clock that is far from the last transaction: one of the two was told a wrong time."""
-        if not self._core.index.transactions:
-            return
         last = self._last_tx
+        if not last:
+            return
         ahead = self._told_time() - last
         if ahead < -_BEHIND:
             self.notices.append(
                 f"the clock is {_span(-ahead)} behind the last transaction, of {exactly(last)}: it is wrong now, or was then. Now is that "
                 "transaction here, and what is written follows it by microseconds. undo(since=TX) takes back what a wrong clock wrote."
             )
-        elif not self.read_only and min(ahead, self._told_time() - self._core.journal.changed()) > _AHEAD:
+        elif (
+            not self.read_only
+            and min(ahead, self._told_time() - self._core.opened_journal.changed()) > _AHEAD
+        ):
             self.notices.append(
                 f"the clock is {_span(ahead)} ahead of the last transaction, of {exactly(last)}. If nothing was written for so long, it is right; "
                 "else set it right before you write: no later transaction can have an earlier instant."
@@ -308,7 +335,7 @@ class Writer(Reader):
     @property
     def _last_tx(self) -> Instant:
         """The instant of the last transaction, on the trunk or on any branch."""
-        return self._core.index.last_tx
+        return self._look_at_ledger()
 
     def _current(self) -> None:
         """Refuse a call on a closed store, and follow what other processes have committed."""
@@ -318,6 +345,8 @@ class Writer(Reader):
     def _catch_up(self) -> None:
         """Read what other processes have committed since, without waiting for a writer of this process: it reads all of that before it writes."""
         core, trunk = self._core, self._lines[0]
+        if core.unread is not None:
+            return
         holds = core.lock._is_owned()  # type: ignore[attr-defined]  # then a follower may be waiting for this thread
         while core.journal.has_more() and not trunk._wants_turn:
             if not self._writer.acquire(timeout=0 if holds else _FOLLOWER):
@@ -345,6 +374,9 @@ class Writer(Reader):
         work, waiting, place = self._open, self._waiting, self._place
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
+        if self._core.unread is not None:
+            known = self._last_tx
+            return max(self._told_time(), known), known
         self._catch_up()
         now = known = self._now()
         if place.shared:  # another process, with another clock, may write anything later than that
@@ -388,17 +420,17 @@ class Writer(Reader):
         if snapshot is not None:
             if valid is not None or tx is not None:
                 raise InvalidError("a snapshot is a whole coordinate. Leave valid and tx out, or the name.")
-            found = snapshots.find(self._core.index, snapshot, now_tx)
+            found = snapshots.find(self._core.snapshots(now_tx), snapshot)
             valid, tx = found.valid, found.tx
         if valid is not None:
             if isinstance(valid, str):
-                names = partial(snapshots.known, self._core.index, now_tx)
+                names = partial(self._core.snapshots, now_tx)
                 here = coordinates.resolve(valid, "valid", now_valid, names)
             else:
                 here = instant(valid, "valid")
         if tx is not None:
             if isinstance(tx, str):
-                names = partial(snapshots.known, self._core.index, now_tx)
+                names = partial(self._core.snapshots, now_tx)
                 at = coordinates.resolve(tx, "tx", now_valid, names, axis="tx", present=now_tx)
             else:
                 at = instant(tx, "tx")
@@ -546,6 +578,7 @@ class Writer(Reader):
 
     def _take_turn(self) -> None:
         """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
+        self._core.read_index()
         journal, trunk = self._core.journal, self._lines[0]
         trunk._wants_turn = True
         try:
@@ -618,8 +651,8 @@ class Writer(Reader):
                 self.notices.append(f"how often things were looked up was not written: {error}")
 
     def _keep_accesses(self) -> None:
-        names = self._core.index.ids
-        waiting = self._core.accesses.waiting
+        core, waiting = self._core, self._core.accesses.waiting
+        names = waiting if core.unread is not None else core.index.ids
         self._place.keep_accesses({name: count for name, count in waiting.items() if name in names})
 
     def flush_accesses(self) -> int:
@@ -829,7 +862,7 @@ class Writer(Reader):
             core.search, core.postings = Search(), Postings()
         if not self._place.follows:
             core.journal.make_ready()
-        core.graphs.follow(core.index)
+        core.graphs.follow()
         if core.index.unfinished:
             try:
                 self._place.forget(core.index, core.journal)
@@ -975,6 +1008,9 @@ class Writer(Reader):
                 self._usable()
             if not (self.read_only or shared) or any(line._open is not None for line in self._begun):
                 return 0
+            if core.unread is not None:
+                self._look_at_ledger()
+                return 0
             before = core.index.transactions
             try:
                 self._follow()
@@ -994,7 +1030,7 @@ class Writer(Reader):
     @property
     def _away(self) -> str | None:
         """Why a store that follows others by itself cannot at the moment."""
-        return self._core.journal.away
+        return self._core.opened_journal.away
 
     @property
     def _follows_itself(self) -> bool:

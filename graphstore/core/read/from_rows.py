@@ -1,0 +1,42 @@
+"""Lets the rows of a ledger answer the reads of a view, while nothing has needed the index of its store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from graphstore.errors import DamageError
+from graphstore.read.points import NotInRows, Point
+
+Read = TypeVar("Read", bound=Callable[..., Any])
+
+
+def rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
+    """Let `answer` do a read while the index is not loaded. It takes a `Point` and what the read takes; what it cannot answer (NotInRows) the index does."""
+
+    def decorated(read: Read) -> Read:
+        @wraps(read)
+        def reading(self: Any, *args: Any, **named: Any) -> Any:
+            core = self._core
+            ledger = core.answering
+            if ledger is None:
+                return read(self, *args, **named)
+            args = tuple(map(_again, args))
+            named = {name: _again(value) for name, value in named.items()}
+            database = ledger.database
+            try:
+                with database.snapshot():
+                    valid, tx = self._coordinate()
+                    return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
+            except (NotInRows, DamageError):  # of damage the index tells the line
+                return read(self, *args, **named)
+
+        return cast(Read, reading)
+
+    return decorated
+
+
+def _again(value: Any) -> Any:
+    """Return an argument that can be read twice."""
+    return tuple(value) if hasattr(value, "__next__") else value

@@ -1,0 +1,215 @@
+"""A store that was just opened answers by the rows of its ledger. What needs the index loads it, and answers the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphstore
+from graphstore import EngineError, GraphStore, GraphStoreError, NotFoundError
+from graphstore.ledger.database import Database
+
+pytestmark = pytest.mark.in_process("looks whether the store has its index")
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        store.define_kind("inspires", inverse="inspired_by")
+        store.record_event("outage", "the cache was full", id="outage")
+        store.add_node("decision", {"cache": "redis"}, id="redis", key="cache", derived_from="outage")
+        store.revise("redis", {"cache": "redis", "size": 2})
+        store.add_node("decision", {"cache": "none"}, id="none", key="cache", reason="it was full again")
+        store.link("none", "caused_by", "outage")
+        store.link("outage", "inspires", "none")
+        store.add_node("plan", {"day": "monday"}, id="plan", derived_from="redis")
+        store.retract("outage", reason="it was a test")
+    return path
+
+
+def is_unread(store: GraphStore) -> bool:
+    return store._core.unread is not None
+
+
+READS: dict[str, Callable[[Any], Any]] = {
+    "node": lambda here: here.node("none"),
+    "superseded": lambda here: here.node("redis"),
+    "unknown": lambda here: here.node("rediss"),
+    "no text": lambda here: here.node(7),
+    "event": lambda here: here.node("outage"),
+    "version": lambda here: here.node("redis-v1"),
+    "shaky": lambda here: here.node("plan"),
+    "a past event": lambda here: here.event("outage"),
+    "an inspection": lambda here: here.inspect("redis"),
+    "an inspected event": lambda here: here.inspect("outage"),
+    "an inspected link": lambda here: here.inspect(here.links_from("none")[0].id),
+    "a link's fate": lambda here: here.what_superseded(here.links_from("none")[0].id),
+    "operations": lambda here: here.operations("redis"),
+    "a diff": lambda here: here.diff("redis", 1, 2),
+    "events": lambda here: here.events(),
+    "a sentence": lambda here: here.link_history("none", "caused_by", "outage"),
+    "whole id": lambda here: here.whole_id("lnk_"),
+    "nodes": lambda here: here.nodes(),
+    "of a kind": lambda here: here.nodes("decision"),
+    "of a slot": lambda here: here.nodes(key="cache"),
+    "history": lambda here: here.history("redis"),
+    "versions": lambda here: here.versions("redis"),
+    "links": lambda here: here.links_from("none"),
+    "links of a kind": lambda here: here.links_from("none", "caused_by"),
+    "links turned round": lambda here: here.links_from("none", iter(["inspired_by"])),
+    "an unknown kind": lambda here: here.links_from("none", "knows"),
+    "backlinks": lambda here: here.backlinks_to("outage"),
+    "what superseded": lambda here: here.what_superseded("redis"),
+    "what superseded a version": lambda here: here.what_superseded("redis-v1"),
+    "causes": lambda here: here.causes("none"),
+    "effects": lambda here: here.effects("outage", 1),
+    "no depth": lambda here: here.effects("outage", 0),
+}
+
+
+def answer(read: Callable[[Any], Any], here: Any) -> Any:
+    try:
+        return read(here)
+    except GraphStoreError as error:
+        return type(error), str(error)
+
+
+def printed(value: Any) -> Any:
+    """An answer as it is printed: with its fields in order."""
+    if isinstance(value, list):
+        return [printed(each) for each in value]
+    return value.model_dump_json() if hasattr(value, "model_dump_json") else repr(value)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_rows_answer_what_the_index_answers(path, name):
+    with graphstore.open(path, read_only=True) as store:
+        view = store.as_of()
+        pinned, of_store = answer(READS[name], view), answer(READS[name], store)
+        assert is_unread(store)
+        store._core.read_index()
+        assert answer(READS[name], view) == pinned
+        assert printed(answer(READS[name], view)) == printed(pinned)
+    if name not in ("superseded", "event", "a past event"):  # whose sentences name now
+        assert of_store == pinned
+
+
+def test_times_and_names_of_snapshots_are_read_without_the_index(path):
+    with graphstore.open(path) as store:
+        store.snapshot("first")
+        store.retract("none", reason="no longer")
+    with graphstore.open(path) as store:
+        assert "none" == store.as_of("first").node("none").id
+        assert "none" == store.as_of(tx="first").node("none").id
+        assert [] == store.as_of(valid="yesterday").nodes()
+        with pytest.raises(NotFoundError, match="Nearest: 'first'"):
+            store.as_of("frist")
+        assert is_unread(store)
+
+
+def test_what_needs_the_index_loads_it(path):
+    for use in (
+        lambda store: store.as_of().contradictions(),
+        lambda store: store.add_node("fact", {}, id="new"),
+        lambda store: store.stats(),
+        lambda store: store.query("MATCH (n:Node) RETURN count(*)"),
+    ):
+        with graphstore.open(path) as store:
+            assert is_unread(store)
+            use(store)
+            assert not is_unread(store)
+            assert "none" == store.node("none").id
+
+
+def test_closing_and_opening_loads_nothing(path):
+    saved = path / "index.bin"
+    before = saved.stat().st_mtime_ns if saved.exists() else None
+    with graphstore.open(path) as store:
+        assert is_unread(store)
+    assert is_unread(store)
+    assert before == (saved.stat().st_mtime_ns if saved.exists() else None)
+
+
+def test_what_others_commit_is_there_at_once_and_a_view_stays(path):
+    with graphstore.open(path, read_only=True) as reader, graphstore.open(path) as writer:
+        view = reader.as_of()
+        writer.define_kind("praises", inverse="praised_by")
+        writer.add_node("fact", {"n": 1}, id="new")
+        link = writer.link("new", "praises", "none")
+        assert {"n": 1} == reader.node("new").content
+        assert [link] == reader.links_from("new", "praises") == reader.backlinks_to("none", ["praises"])
+        assert writer.as_of().at.tx == reader.as_of().at.tx
+        with pytest.raises(NotFoundError):
+            view.node("new")
+        assert is_unread(reader)
+
+
+def test_each_answer_is_of_one_state(path):
+    with graphstore.open(path) as writer:
+        for number in range(5):
+            writer.add_node("step", {"n": number}, id=f"step-{number}", valid_from="2026-01-01")
+    done = threading.Event()
+
+    def write() -> None:
+        with graphstore.open(path) as writer:
+            for number in range(5, 60):
+                writer.add_node("step", {"n": number}, id=f"step-{number}", supersedes=f"step-{number - 1}")
+        done.set()
+
+    thread = threading.Thread(target=write)
+    with graphstore.open(path, read_only=True) as reader:
+        thread.start()
+        while not done.is_set():
+            found = reader.what_superseded("step-4")
+            steps = [step.node.id for step in found.chain if step.node is not None]
+            assert [f"step-{number}" for number in range(5, 5 + len(steps))] == steps
+            assert (steps[-1:] or ["step-4"]) == [node.id for node in found.current]
+        assert is_unread(reader)
+    thread.join()
+
+
+def test_a_newer_release_that_upgrades_the_ledger_stops_a_reader(path):
+    with graphstore.open(path, read_only=True) as reader:
+        view = reader.as_of()
+        assert "none" == view.node("none").id
+        with closing(Database(path / "ledger.db")) as database, database.transaction() as connection:
+            connection.execute("PRAGMA user_version=99")
+        for here in (reader, view):
+            with pytest.raises(EngineError, match="has schema 99"):
+                here.node("none")
+
+
+ERASES = """
+import os, sys, graphstore
+from graphstore.ledger.ledger import Ledger
+Ledger.blank = lambda *_: os._exit(9)  # a kill between the two transactions of an erasure
+with graphstore.open(sys.argv[1]) as store:
+    store.erase("redis", reason="a secret")
+"""
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_a_killed_erasure_left_is_never_answered(path, read_only):
+    killed = subprocess.run([sys.executable, "-c", ERASES, str(path)], cwd=ROOT, capture_output=True)
+    assert 9 == killed.returncode, killed.stderr
+    assert b"redis" in (path / "ledger.db").read_bytes() + (path / "ledger.db-wal").read_bytes()
+    with graphstore.open(path, read_only=read_only) as store:
+        assert not is_unread(store)
+        assert [] == store.history("redis") or {} == store.history("redis")[0].content
+    if not read_only:
+        with graphstore.open(path) as store:
+            assert is_unread(store)
+            assert store.verify().ok
+        assert b'"redis"' not in b"".join(
+            file.read_bytes() for file in path.iterdir() if file.name != "ledger.db" and file.is_file()
+        )
