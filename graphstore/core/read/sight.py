@@ -127,8 +127,8 @@ class Core(Source):
 
     @property
     def answering(self) -> Ledger | None:
-        """The ledger whose rows answer a read; None where the index does."""
-        return self.unread
+        """The ledger whose rows answer a read; None where the index does. Each read asks this, so it calls nothing."""
+        return None if "index" in self.__dict__ or not isinstance(self._opened, Ledger) else self._opened
 
     def __getattr__(self, name: str) -> Any:
         """Load the index when something needs it, or the journal in step with it, first."""
