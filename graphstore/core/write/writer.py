@@ -747,7 +747,8 @@ class Writer(Reader):
             self._waiting.begin()
             self._core.journal.begin_group()
             try:
-                yield
+                with no_collecting():  # what a large group writes stays
+                    yield
             except BaseException:
                 self._serve(*self._close_group())
                 raise
