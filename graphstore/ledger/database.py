@@ -415,6 +415,8 @@ class Database:
         Raises EngineError when another release has upgraded the ledger meanwhile.
         """
         reader = self.reader()
+        if reader.in_snapshot:  # in which nothing changes; this thread holds the lock
+            return None
         if self._still is not None:
             self._look_again()
         try:
@@ -430,8 +432,7 @@ class Database:
 
     def refuse_newer(self) -> None:
         """Raise EngineError when another release has upgraded the ledger. A block of `snapshot` has begun with that."""
-        if not self.reader().in_snapshot:
-            self.changed_version()
+        self.changed_version()
 
     def compared(self, version: int) -> None:
         """Note that this version of the file holds no more than what is known here."""

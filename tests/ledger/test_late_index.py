@@ -178,6 +178,32 @@ def test_each_answer_is_of_one_state(path):
     thread.join()
 
 
+def test_threads_ask_while_another_loads_the_index_and_writes(path):
+    for _ in range(15):
+        with graphstore.open(path) as store:
+            over, failed = threading.Event(), list[BaseException]()
+
+            def ask(store: GraphStore = store, over: threading.Event = over, failed: Any = failed) -> None:
+                try:
+                    while not over.is_set():
+                        store.node("none")
+                        store.inspect("redis")
+                        store.as_of().links_from("none")
+                except BaseException as error:
+                    failed.append(error)
+
+            threads = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for _ in range(5):
+                store.add_node("fact", {"n": 1})
+            over.set()
+            for thread in threads:
+                thread.join(20)
+            assert not any(thread.is_alive() for thread in threads)
+            assert not failed
+
+
 def test_a_newer_release_that_upgrades_the_ledger_stops_a_reader(path):
     with graphstore.open(path, read_only=True) as reader:
         view = reader.as_of()

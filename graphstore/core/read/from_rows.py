@@ -26,8 +26,10 @@ def rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
             named = {name: _again(value) for name, value in named.items()}
             database = ledger.database
             try:
+                valid, tx = (
+                    self._coordinate()
+                )  # before the snapshot: it may read on, where another thread loads the index
                 with database.snapshot():
-                    valid, tx = self._coordinate()
                     return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
             except (NotInRows, DamageError):  # of damage the index tells the line
                 return read(self, *args, **named)
