@@ -183,6 +183,7 @@ class Graphs:
     ) -> Result:
         """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
         graph is built."""
+        core.read_index()  # before a graph is looked for: who loads the index holds the lock that is taken first
         workers = self._workers
         if workers is None:
             graph = self._beside(core, lambda: self.view(core, *where(), span).make_ready(cypher, limits))
