@@ -578,7 +578,11 @@ class Writer(Reader):
 
     def _take_turn(self) -> None:
         """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
-        self._core.read_index()
+        try:
+            self._core.read_index()
+        except EngineError as error:
+            error.outcome = "not kept"  # of what is to be written; an erasure that was not finished is kept
+            raise
         journal, trunk = self._core.journal, self._lines[0]
         trunk._wants_turn = True
         try:
@@ -593,7 +597,7 @@ class Writer(Reader):
         except BaseException as error:
             journal.leave_turn()
             if isinstance(error, EngineError):
-                error.outcome = error.outcome or "not kept"
+                error.outcome = "not kept"
             raise
 
     def _commit(self, work: Transaction) -> None:
