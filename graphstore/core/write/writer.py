@@ -235,7 +235,11 @@ class Writer(Reader):
                     self._place.release()
 
     def _load_index(self) -> Index:
-        index = self._place.load(self._core.opened_journal, self.notices.append)
+        try:
+            index = self._place.load(self._core.opened_journal, self.notices.append)
+        except EngineError as error:
+            error.outcome = "not kept"  # what was asked for; the erasure that this was to finish is
+            raise
         self._core.vocabulary.reset(index.kinds)
         return index
 
@@ -578,11 +582,7 @@ class Writer(Reader):
 
     def _take_turn(self) -> None:
         """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
-        try:
-            self._core.read_index()
-        except EngineError as error:
-            error.outcome = "not kept"  # of what is to be written; an erasure that was not finished is kept
-            raise
+        self._core.read_index()
         journal, trunk = self._core.journal, self._lines[0]
         trunk._wants_turn = True
         try:
