@@ -430,10 +430,6 @@ class Database:
             raise self.refusal(error) from error
         return None if version == reader.version else version
 
-    def refuse_newer(self) -> None:
-        """Raise EngineError when another release has upgraded the ledger. A block of `snapshot` has begun with that."""
-        self.changed_version()
-
     def compared(self, version: int) -> None:
         """Note that this version of the file holds no more than what is known here."""
         self.reader().version = version

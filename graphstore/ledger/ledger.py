@@ -98,7 +98,7 @@ class Ledger:
         self._has_savepoint = False  # within the SQL transaction, before what was appended last
         self._tx_of_kept: tuple[int, Instant] = (0, BEGINNING)
         self._next_body = 1
-        self._kinds_known = 0  # how many kinds of link `look` has told of
+        self._kinds_known = 0  # how many kinds of link `last_tx_and_new_kinds` has returned
         self._number: Ticket = 0
         self._synced: Ticket = 0
         self._cut: list[
@@ -155,12 +155,12 @@ class Ledger:
         if known is not None and known > last:
             self._refuse(number + 1, f"it is missing: the rows know of a transaction at {iso(known)}")
 
-    def look(self) -> tuple[Instant, list[dict[str, Any]] | None]:
+    def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
         """Return the last tx, and the kinds of link that the store has defined where more were defined since this was last asked, else None.
 
         Raises EngineError when another release has upgraded the ledger, or written what this one does not understand.
         """
-        self.database.refuse_newer()
+        self.database.changed_version()
         [(last, count, is_required)] = self.database.rows(_LAST_AND_KINDS)
         for number, head in self.database.rows(_REQUIRING) if is_required else ():
             refuse_unknown(orjson.loads(head), f"{self.path} line {number}")

@@ -488,7 +488,7 @@ def known_reach(place: Path, saved: index_file.Copy | None) -> list[Reach]:
     return known
 
 
-def last_known(place: Path) -> Instant:
+def last_known_tx(place: Path) -> Instant:
     """The last transaction that a copy of a store knows, by what can be read of it at once; 0 where there is none."""
     note = _note_reach(place / _NOTE)
     saved = index_file.last_tx(place / INDEX)

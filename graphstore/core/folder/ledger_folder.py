@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
-from graphstore.core.folder.folder import Folder, last_known
+from graphstore.core.folder.folder import Folder, last_known_tx
 from graphstore.core.folder.shaky_rows import ShakyRows
 from graphstore.core.folder.upgrading import upgrade_folder
 from graphstore.core.index.index import Index
@@ -129,7 +129,7 @@ class LedgerFolder(Folder):
         for notice in self._waiting:
             notify(notice)
         super().prepare(journal, notify)
-        may_wait = not journal.hides_contents() and last_known(self.path) <= journal.last_tx()
+        may_wait = not journal.hides_contents() and last_known_tx(self.path) <= journal.last_tx()
         if not self.read_only:
             self._is_new_here = journal.check_copy()
             if may_wait:

@@ -26,9 +26,8 @@ def rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
             named = {name: _again(value) for name, value in named.items()}
             database = ledger.database
             try:
-                valid, tx = (
-                    self._coordinate()
-                )  # before the snapshot: it may read on, where another thread loads the index
+                # before the snapshot: this follows other writers where another thread has just loaded the index
+                valid, tx = self._coordinate()
                 with database.snapshot():
                     return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
             except (NotInRows, DamageError):  # of damage the index tells the line

@@ -108,15 +108,15 @@ class Core(Source):
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
 
     @classmethod
-    def unread_yet(cls, load: Callable[[], Index], journal: Seam, *more: Any, **named: Any) -> Core:
-        """Make one whose index is loaded when something needs it first."""
+    def with_late_index(cls, load: Callable[[], Index], journal: Seam, *more: Any, **named: Any) -> Core:
+        """Return a core that calls `load` for its index when something first reads `index` or `journal`."""
         core = cls(Index(), journal, *more, _load=load, _opened=journal, **named)
         del core.index, core.journal
         return core
 
     @property
     def opened_journal(self) -> Seam:
-        """The journal as it was opened: it may not have been read. `journal` is in step with the index."""
+        """The journal as it was opened, perhaps not read yet. `journal` loads the index first, so that both reach equally far."""
         return self.journal if self._opened is None else self._opened
 
     @property

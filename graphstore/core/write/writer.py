@@ -180,11 +180,11 @@ class Writer(Reader):
                 place.tables, lambda: self._core.index, journal, vocabulary, driver=driver, notify=self.notices.append
             )  # fmt: skip
             vectors = Vectors(place.path, None if place.read_only else self._tell_once)
-            self._core = Core.unread_yet(
+            self._core = Core.with_late_index(
                 self._load_index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors
             )
             if may_wait:
-                self._look_at_ledger()
+                self._last_committed_tx()
             else:
                 self._core.read_index()
             self._core.accesses.again(place.kept_accesses())
@@ -243,13 +243,13 @@ class Writer(Reader):
         self._core.vocabulary.reset(index.kinds)
         return index
 
-    def _look_at_ledger(self) -> Instant:
+    def _last_committed_tx(self) -> Instant:
         """Learn what other processes have committed, of a store whose index was not loaded. Returns the last tx."""
         core = self._core
         ledger = core.unread
         if ledger is None:
             return core.index.last_tx
-        last, kinds = ledger.look()
+        last, kinds = ledger.last_tx_and_new_kinds()
         if kinds is not None:
             core.vocabulary.reset(kinds)
         return last
@@ -339,7 +339,7 @@ class Writer(Reader):
     @property
     def _last_tx(self) -> Instant:
         """The instant of the last transaction, on the trunk or on any branch."""
-        return self._look_at_ledger()
+        return self._last_committed_tx()
 
     def _current(self) -> None:
         """Refuse a call on a closed store, and follow what other processes have committed."""
@@ -1014,7 +1014,7 @@ class Writer(Reader):
             if not (self.read_only or shared) or any(line._open is not None for line in self._begun):
                 return 0
             if core.unread is not None:
-                self._look_at_ledger()
+                self._last_committed_tx()
                 return 0
             before = core.index.transactions
             try:
