@@ -138,7 +138,9 @@ class Core(Source):
         return self.__dict__[name]
 
     def read_index(self) -> None:
-        """Load the index unless that was done."""
+        """Load the index unless that was done: only who needs to load it waits for the lock."""
+        if "index" in self.__dict__:
+            return
         with self.lock:
             if "index" not in self.__dict__:
                 index = self._load()
