@@ -34,9 +34,9 @@ SELECT
       AND (
         NOT source.is_event
         OR p.valid_from <= (SELECT e.valid_from FROM period e WHERE e.entity = l.source ORDER BY e.number LIMIT 1)
-        OR p.valid_from <= (
-          SELECT max(h.occurred_at) FROM occurrence h
-          WHERE h.event = l.source AND h.tx <= :tx AND h.tx NOT IN (SELECT value FROM json_each(:undone))
+        OR EXISTS (
+          SELECT 1 FROM occurrence h
+          WHERE h.event = l.source AND h.tx <= :tx AND h.occurred_at >= p.valid_from AND h.tx NOT IN (SELECT value FROM json_each(:undone))
         )
       )
     ),
