@@ -15,8 +15,8 @@ from typing import Any, Literal
 from graphstore.core.read import link_fate
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader, View
-from graphstore.core.read.walks import Direction
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.read.walks import Direction
 from graphstore.show.layout import Lane, Place, layout
 from graphstore.store import registry
 from graphstore.store.store import Store

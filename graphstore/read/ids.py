@@ -21,11 +21,12 @@ _NAMED = 3  # ids that an error names
 
 
 class Entity(NamedTuple):
-    """A node or event that is known, and whether it has a version of the number asked for."""
+    """A node or event that is known, whether it has a version of the number asked for, and the number of its own row."""
 
     id: str
     is_event: int
     has_version: int
+    thing: int
 
 
 class Id(NamedTuple):

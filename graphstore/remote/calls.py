@@ -23,10 +23,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from graphstore import errors
 from graphstore.core.read.view import Reader, View
-from graphstore.core.read.walks import By, Direction
 from graphstore.core.tables.guard import refuse_limits
 from graphstore.core.tables.result import Result
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
+from graphstore.read.walks import By, Direction
 from graphstore.remote import codec, parameter_types
 from graphstore.remote.answer_types import Components
 from graphstore.store import registry

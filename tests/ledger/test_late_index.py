@@ -73,6 +73,8 @@ READS: dict[str, Callable[[Any], Any]] = {
     "what superseded a version": lambda here: here.what_superseded("redis-v1"),
     "causes": lambda here: here.causes("none"),
     "effects": lambda here: here.effects("outage", 1),
+    "a walk": lambda here: here.walk(iter(["none", "plan"]), hops=3),
+    "paths": lambda here: here.paths("plan", "none", direction="both"),
     "no depth": lambda here: here.effects("outage", 0),
 }
 

@@ -33,6 +33,7 @@ from graphstore.read import (
     points,
     settings,
     superseding,
+    walking,
 )
 from graphstore.values import generated_ids
 from graphstore.values.period import instant
@@ -44,6 +45,7 @@ STANDINGS_ARE_WRITTEN = True
 
 MODULES = (
     chains, contradicting, described, event_list, happened, ids, inspected, link_story, linked, operations, points, settings, superseding,
+    walking,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -59,7 +61,7 @@ def parameters(statement: Statement[Any]) -> dict[str, None]:
 ABOUT_ONE_THING = [
     name
     for name, statement in STATEMENTS.items()
-    if {"id", "ids", "beginning"} & parameters(statement).keys()
+    if {"id", "ids", "beginning", "numbers", "periods"} & parameters(statement).keys()
 ]
 
 
@@ -417,6 +419,7 @@ def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
                     compare(database, view, history)
                     compare_filtered(database, view)
                     compare_contradictions(database, view)
+                    compare_walks(database, view)
 
 
 def point_of(database: Database, view: Any) -> points.Point:
@@ -533,6 +536,34 @@ def compare_filtered(database: Database, view: Any) -> None:
     same(view._names(), settings.snapshots)
     for name in SETTINGS:
         same(view._setting(name), settings.setting, name)
+
+
+WALKED_KINDS = ((), *ASKED_KINDS, ("caused_by", "meets"), ("supported_by", "derived_from"), "contradicts")
+DIRECTIONS = ("out", "in", "both", "sideways")
+
+
+def compare_walks(database: Database, view: Any) -> None:
+    """Assert that the statements walk as a view does."""
+    point = point_of(database, view)
+
+    def same(ask: Callable[..., Any], *args: Any, **named: Any) -> None:
+        expected = outcome(getattr(view, ask.__name__), *args, **named)
+        assert expected == outcome(ask, point, *args, **named), (ask.__name__, args, named, str(view.at))
+
+    asked: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
+    for roots, hops in product(
+        ("alpha", "event-a", "alpha-v1", "no such", 7, [], ["bravo", "event-b", "bravo"]), (0, 1, 2, 9)
+    ):
+        asked.append((walking.walk, (roots,), {"hops": hops}))
+    for ends in product((*THINGS, "no such"), (*THINGS, "alpha-v1", 7)):
+        for more in ({}, {"by": "arrival"}, {"by": "luck"}, {"depth": 1}, {"depth": 0}):
+            asked.append((walking.path, ends, more))
+        for more in ({}, {"limit": 2}, {"limit": 0}, {"depth": 2}):
+            asked.append((walking.paths, ends, more))
+    chance = random.Random(str(view.at))
+    for read, args, more in chance.sample(asked, 250):
+        kinds, direction = chance.choice(WALKED_KINDS), chance.choice(DIRECTIONS)
+        same(read, *args, kinds=kinds, direction=direction, **more)
 
 
 def compare_contradictions(database: Database, view: Any) -> None:

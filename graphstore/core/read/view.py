@@ -12,12 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read import conflicts, hops, kernel, link_fate, view_diff, walks
+from graphstore.core.read import causal_chains, conflicts, hops, kernel, link_fate, view_diff
 from graphstore.core.read.from_rows import rows_first
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
-from graphstore.core.read.walks import By, Direction
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.read import (
@@ -31,7 +30,10 @@ from graphstore.read import (
     operations,
     settings,
     superseding,
+    walking,
+    walks,
 )
+from graphstore.read.walks import By, Direction
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
 from graphstore.values.inputs import at_least_one, json_object, optional_text, text_of, whole_number
@@ -624,14 +626,15 @@ class Reader(Painted):
     @unlocked
     def causes(self, id: str, depth: int = 5) -> Chain:
         """What led to this, nearest first, at most `depth` links away."""
-        return walks.causes(self._sight(), id, depth)
+        return causal_chains.causes(self._sight(), id, depth)
 
     @rows_first(chains.effects)
     @unlocked
     def effects(self, id: str, depth: int = 5) -> Chain:
         """What this led to, nearest first, at most `depth` links away."""
-        return walks.effects(self._sight(), id, depth)
+        return causal_chains.effects(self._sight(), id, depth)
 
+    @rows_first(walking.walk)
     @unlocked
     def walk(
         self,
@@ -644,8 +647,9 @@ class Reader(Painted):
 
         `direction`: `out` from source to target, `in`, or `both`. An inverse name among `kinds` is walked the other way round.
         """
-        return walks.walk(self._sight(), ids, kinds, hops, direction)
+        return walks.walk(causal_chains.IndexGround(self._sight()), ids, kinds, hops, direction)
 
+    @rows_first(walking.paths)
     @unlocked
     def paths(
         self,
@@ -661,7 +665,9 @@ class Reader(Painted):
         Ordered by (hops, arrival, link ids). With `both` also those along which it never goes forward, and chains of causes, whenever
         their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
         """
-        return walks.paths(self._sight(), source, target, kinds, direction, limit, depth)
+        return walks.paths(
+            causal_chains.IndexGround(self._sight()), source, target, kinds, direction, limit, depth
+        )
 
     @unlocked
     def shaky(self, limit: int | None = None) -> list[Shaky]:
@@ -811,6 +817,7 @@ class View(Reader):
         vectors = self._core.vectors
         return None if vectors is None else vectors.folder
 
+    @rows_first(walking.path)
     @unlocked
     def path(
         self,
@@ -828,7 +835,9 @@ class View(Reader):
         Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
         Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
         """
-        return walks.path(self._sight(), source, target, kinds, by, direction, depth)
+        return walks.path(
+            causal_chains.IndexGround(self._sight()), source, target, kinds, by, direction, depth
+        )
 
     def __repr__(self) -> str:
         return f"<View valid {exactly(self._valid)}, as known at {exactly(self._tx)}>"

@@ -1,4 +1,4 @@
-"""More than one hop: chains of causes, walks around things, and paths that respect time.
+"""More than one hop: walks around things, and paths that respect time, whatever holds the links.
 
 A link is walked from its source to its target (`out`), the other way (`in`), or either way (`both`). An inverse name walks it the other way round, a
 symmetric kind is walked from both ends. Links are shown as they are stored, whichever way they were walked.
@@ -15,17 +15,13 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from heapq import heappop, heappush, merge
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
-from graphstore.core.read.rows import Side
-from graphstore.core.read.sight import Sight
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Chain
 from graphstore.values.period import OPEN, Instant, exactly
-
-if TYPE_CHECKING:
-    from array import array
+from graphstore.values.vocabulary import Vocabulary
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 By: TypeAlias = Literal["hops", "arrival"]
@@ -41,52 +37,78 @@ _BACK: dict[str, Direction] = {"out": "in", "in": "out", "both": "both"}
 _ONE_WAY: tuple[Direction, ...] = ("out", "in")
 
 
-def causes(sight: Sight, id: str, depth: int) -> Chain:
-    """What led to a thing, nearest first."""
-    return _causal(sight, id, depth, sight.index.out, sight.index.l_tgt)
+class Ground(Protocol):
+    """The things and links of one coordinate, by numbers that are valid for one read."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The kinds of link that are known."""
+
+    @property
+    def valid(self) -> Instant:
+        """The instant of valid time."""
+
+    @property
+    def tx(self) -> Instant:
+        """The instant of transaction time."""
+
+    def number(self, id: str) -> int:
+        """Return the thing that an id names. Raises NotFoundError, InvalidError for what is not text."""
+
+    def id(self, thing: int) -> str:
+        """Return the id of a thing that was reached or named."""
+
+    def onward(self, thing: int, ahead: frozenset[str], back: frozenset[str]) -> list[Pass]:
+        """Return the links that hold with a thing as their source, of the kinds `ahead`, or as their target, of the kinds `back`; in no order."""
+
+    def fetch(self, things: Iterable[int], ahead: frozenset[str], back: frozenset[str]) -> None:
+        """Read together what `onward` is going to be asked about some things."""
+
+    def order(self, row: int) -> Any:
+        """Return what links are ordered by: when they begin to hold, when they were recorded, id."""
+
+    def chain(self, root: int, reached: Iterable[int], walked: Iterable[int], truncated: bool) -> Chain:
+        """Make the value of a walk: things by number, links by row."""
 
 
-def effects(sight: Sight, id: str, depth: int) -> Chain:
-    """What a thing led to, nearest first."""
-    return _causal(sight, id, depth, sight.index.into, sight.index.l_src)
-
-
-def walk(sight: Sight, ids: Iterable[str] | str, kinds: Kinds, hops: int, direction: Direction) -> Chain:
-    """What lies at most `hops` links away from any of the ids."""
+def walk(ground: Ground, ids: Iterable[str] | str, kinds: Kinds, hops: int, direction: Direction) -> Chain:
+    """Return what lies at most `hops` links away from any of the ids, the nearest first, the first id as root."""
     at_least_one("hops", hops)
-    roots = list(dict.fromkeys(sight.resolve(id)[0] for id in _ids(ids)))
+    roots = list(dict.fromkeys(map(ground.number, _ids(ids))))
     if not roots:
         raise InvalidError("a walk wants a thing to start from. Give an id, or a list of ids.")
-    ways = Ways(sight, kinds, direction)
+    ways = Ways(ground, kinds, direction)
     seen, frontier = set(roots), roots
     reached = roots[1:]
     walked: dict[int, None] = {}
     while frontier and hops:
         hops -= 1
         level = []
-        for ent in frontier:
-            for _, _, row, far in sorted(ways.onward(ent), key=lambda each: sight.link_order(each[2])):
+        ways.fetch(frontier)
+        for thing in frontier:
+            for _, _, row, far in sorted(ways.onward(thing), key=lambda each: ground.order(each[2])):
                 walked[row] = None
                 if far not in seen:
                     seen.add(far)
                     level.append(far)
         reached += level
         frontier = level
-    beyond = any(far not in seen for ent in frontier for _, _, _, far in ways.onward(ent))
-    return _shown(sight, roots[0], reached, walked, beyond)
+    ways.fetch(frontier)
+    beyond = any(far not in seen for thing in frontier for _, _, _, far in ways.onward(thing))
+    return ground.chain(roots[0], reached, walked, beyond)
 
 
 def path(
-    sight: Sight, source: str, target: str, kinds: Kinds, by: By, direction: Direction, depth: int | None
+    ground: Ground, source: str, target: str, kinds: Kinds, by: By, direction: Direction, depth: int | None
 ) -> Chain:
-    """The path with the fewest hops, or with the earliest arrival. Raises NotFoundError when there is none."""
+    """Return the path with the fewest hops, or with the earliest arrival. Raises NotFoundError when there is none."""
     if by not in BESTS:
         raise InvalidError.choice("way to choose a path (by=)", by, BESTS)
     most = OPEN if depth is None else at_least_one("depth", depth)
-    start, goal = sight.resolve(source)[0], sight.resolve(target)[0]
-    orders = _orders(sight, kinds, direction)
+    start, goal = ground.number(source), ground.number(target)
+    orders = _orders(ground, kinds, direction)
     if start == goal:
-        return _along(sight, start, [], False)
+        return ground.chain(start, (), (), False)
     best: Trail | None = None
     for ways in orders:
         search = Search(ways, start, goal)
@@ -96,47 +118,46 @@ def path(
         if best is not None and (by == "arrival" or most == 0):
             break
     if best is None:
-        names = sight.index.names
         order = "the order of time" if len(orders) == 1 else "the order of time or against it"
         raise NotFoundError(
-            f"no path from {names[start]!r} to {names[goal]!r} {_described(kinds, direction, depth)}, in {order}, "
-            f"at valid {exactly(sight.valid)} as known at {exactly(sight.tx)}."
+            f"no path from {ground.id(start)!r} to {ground.id(goal)!r} {_described(kinds, direction, depth)}, in {order}, "
+            f"at valid {exactly(ground.valid)} as known at {exactly(ground.tx)}."
         )
-    return _along(sight, start, best, False)
+    return _along(ground, start, best, False)
 
 
 def paths(
-    sight: Sight, source: str, target: str, kinds: Kinds, direction: Direction, limit: int, depth: int
+    ground: Ground, source: str, target: str, kinds: Kinds, direction: Direction, limit: int, depth: int
 ) -> list[Chain]:
-    """All paths that pass no thing twice, by (hops, order, arrival, link ids)."""
+    """Return all paths that pass no thing twice, by (hops, order, arrival, link ids)."""
     at_least_one("limit", limit)
     at_least_one("depth", depth)
-    start, goal = sight.resolve(source)[0], sight.resolve(target)[0]
-    orders = _orders(sight, kinds, direction)
+    start, goal = ground.number(source), ground.number(target)
+    orders = _orders(ground, kinds, direction)
     if start == goal:
-        return [_along(sight, start, [], False)]
+        return [ground.chain(start, (), (), False)]
     found = merge(*(Paths(ways, ways.back(), start, goal, depth).found() for ways in orders), key=len)
     trails = list(islice(_each_once(found), min(limit, sys.maxsize - 1) + 1))
     cut = len(trails) > limit
-    return [_along(sight, start, trail, cut and n == limit) for n, trail in enumerate(trails[:limit], 1)]
+    return [_along(ground, start, trail, cut and n == limit) for n, trail in enumerate(trails[:limit], 1)]
 
 
-def _orders(sight: Sight, kinds: Kinds, direction: Direction) -> list[Ways]:
-    """The orders a path may have: forward in time; either way also back in time, and along causal links from effect to cause or from cause to effect,
-    whenever these began to hold."""
+def _orders(ground: Ground, kinds: Kinds, direction: Direction) -> list[Ways]:
+    """Return the orders a path may have: forward in time; either way also back in time, and along causal links from effect to cause or from cause to
+    effect, whenever these began to hold."""
     if isinstance(kinds, Iterable) and not isinstance(kinds, str):
         kinds = tuple(kinds)  # asked for each order
-    forward = Ways(sight, kinds, direction)
+    forward = Ways(ground, kinds, direction)
     if direction != "both":
         return [forward]
-    known = sight.core.vocabulary.kinds
-    causal = [name for name in sorted(frozenset().union(*_named(sight, kinds))) if known[name].causal]
-    chains = [Ways(sight, causal, way, pace=0) for way in _ONE_WAY] if causal else []
-    return [forward, Ways(sight, kinds, direction, pace=-1), *chains]
+    known = ground.vocabulary.kinds
+    causal = [name for name in sorted(frozenset().union(*_named(ground, kinds))) if known[name].causal]
+    chains = [Ways(ground, causal, way, pace=0) for way in _ONE_WAY] if causal else []
+    return [forward, Ways(ground, kinds, direction, pace=-1), *chains]
 
 
 def _each_once(trails: Iterable[Trail]) -> Iterator[Trail]:
-    """The trails, each the first time only: one whose links begin together has several orders."""
+    """Yield the trails, each the first time only: one whose links begin together has several orders."""
     seen = set()
     for trail in trails:
         rows = tuple(row for _, _, row, _ in trail)
@@ -146,53 +167,48 @@ def _each_once(trails: Iterable[Trail]) -> Iterator[Trail]:
 
 
 class Ways:
-    """Which links lead on from a thing: of some kinds, in one direction, at one coordinate.
+    """Which links lead on from a thing: of some kinds, in one direction.
 
     `pace`: what their instants are multiplied with. 1: time goes on, -1: it goes back, 0: all begin together.
     """
 
-    def __init__(self, sight: Sight, kinds: Kinds, direction: Direction, *, pace: int = 1) -> None:
+    def __init__(self, ground: Ground, kinds: Kinds, direction: Direction, *, pace: int = 1) -> None:
         """Raises InvalidError for an unknown kind or direction."""
         if direction not in DIRECTIONS:
             raise InvalidError.choice("direction", direction, DIRECTIONS)
-        self.sight = sight
-        self.pace = pace
+        self._ground = ground
+        self._pace = pace
         self._named = kinds, direction
         self._in_order: dict[int, list[Pass]] = {}
-        straight, turned = _named(sight, kinds)
-        even = {name for name in straight if sight.core.vocabulary.kinds[name].symmetric}
+        straight, turned = _named(ground, kinds)
+        even = {name for name in straight if ground.vocabulary.kinds[name].symmetric}
         ahead, back = (straight, turned | even) if direction == "out" else (turned | even, straight)
         if direction == "both":
             ahead = back = straight | turned
-        index = sight.index
         # along which kinds from source to target, and along which the other way
-        self._sides = (
-            (index.out, frozenset(ahead), index.l_tgt),
-            (index.into, frozenset(back), index.l_src),
-        )
+        self._sides = frozenset(ahead), frozenset(back)
 
     def back(self) -> Ways:
-        """The same links, walked the other way."""
+        """Return the same links, walked the other way."""
         kinds, direction = self._named
-        return Ways(self.sight, kinds, _BACK[direction], pace=self.pace)
+        return Ways(self._ground, kinds, _BACK[direction], pace=self._pace)
 
-    def onward(self, ent: int) -> list[Pass]:
-        """The links that lead on from a thing, in no order."""
-        sight, index = self.sight, self.sight.index
-        l_kind, l_name, k_from, find = index.l_kind, index.l_name, index.k_from, index.find_link
-        valid, tx, pace = sight.valid, sight.tx, self.pace
-        return [
-            (pace * k_from[row], l_name[link], row, ends[link])
-            for side, kinds, ends in self._sides
-            for link in index.perhaps(side, ent, valid, tx, kinds)
-            if l_kind[link] in kinds and (row := find(link, valid, tx)) >= 0
-        ]
+    def fetch(self, things: Iterable[int]) -> None:
+        """Read together the links of things from which the search is going on."""
+        self._ground.fetch([thing for thing in things if thing not in self._in_order], *self._sides)
 
-    def in_order(self, ent: int) -> list[Pass]:
-        """The links that lead on from a thing, by when they begin to hold, then by id. Looked at once."""
-        found = self._in_order.get(ent)
+    def onward(self, thing: int) -> list[Pass]:
+        """Return the links that lead on from a thing, in no order."""
+        return self._ground.onward(thing, *self._sides)
+
+    def in_order(self, thing: int) -> list[Pass]:
+        """Return the links that lead on from a thing, by when they begin to hold, then by id. They are read once."""
+        found = self._in_order.get(thing)
         if found is None:
-            found = self._in_order[ent] = sorted(self.onward(ent))
+            pace = self._pace
+            found = self._in_order[thing] = sorted(
+                (pace * since, id, row, far) for since, id, row, far in self.onward(thing)
+            )
         return found
 
 
@@ -254,6 +270,8 @@ class Search:
         while level:
             yield level
             depth -= 1
+            if depth > 0:
+                self.ways.fetch({self.steps[step][3] for step in level} - {self.goal})
             level = self._over([(step, each) for step in level for each in self._after(step, depth)])
 
     def trail(self, step: int) -> Trail:
@@ -335,6 +353,7 @@ def _hops_to(back: Ways, goal: int, depth: int) -> dict[int, int]:
     to_go, frontier = {goal: 0}, [goal]
     for hops in range(1, depth + 1):
         level = []
+        back.fetch(frontier)
         for ent in frontier:
             for _, _, _, near in back.in_order(ent):
                 if near not in to_go:
@@ -346,44 +365,8 @@ def _hops_to(back: Ways, goal: int, depth: int) -> dict[int, int]:
     return to_go
 
 
-def _causal(sight: Sight, id: str, depth: int, side: Side, ends: array[int]) -> Chain:
-    """Breadth first over causal links; each link and each thing once."""
-    at_least_one("depth", depth)
-    root, _ = sight.resolve(id)
-    k_link = sight.index.k_link
-    seen, frontier = {root}, [root]
-    reached: list[int] = []
-    walked: dict[int, None] = {}
-    while frontier and depth:
-        depth -= 1
-        level = []
-        for ent in frontier:
-            for row in sight.causal(ent, side):
-                walked[row] = None
-                far = ends[k_link[row]]
-                if far not in seen:
-                    seen.add(far)
-                    level.append(far)
-        reached += level
-        frontier = level
-    beyond = any(ends[k_link[row]] not in seen for ent in frontier for row in sight.causal(ent, side))
-    return _shown(sight, root, reached, walked, beyond)
-
-
-def _along(sight: Sight, start: int, trail: Trail, truncated: bool) -> Chain:
-    return _shown(sight, start, [far for _, _, _, far in trail], [row for _, _, row, _ in trail], truncated)
-
-
-def _shown(sight: Sight, root: int, reached: Iterable[int], walked: Iterable[int], truncated: bool) -> Chain:
-    thing, link = sight.thing, sight.link
-    return Chain.made(
-        {
-            "root": thing(root),
-            "nodes": tuple([thing(ent) for ent in reached]),
-            "links": tuple([link(row) for row in walked]),
-            "truncated": truncated,
-        }
-    )
+def _along(ground: Ground, start: int, trail: Trail, truncated: bool) -> Chain:
+    return ground.chain(start, [far for _, _, _, far in trail], [row for _, _, row, _ in trail], truncated)
 
 
 def _ids(ids: Iterable[str] | str) -> list[str]:
@@ -392,9 +375,9 @@ def _ids(ids: Iterable[str] | str) -> list[str]:
     return [ids] if isinstance(ids, str) else list(ids)
 
 
-def _named(sight: Sight, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
+def _named(ground: Ground, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
     """The stored kinds that are meant, and those that are meant the other way round. Without names: all that are walked."""
-    vocabulary = sight.core.vocabulary
+    vocabulary = ground.vocabulary
     straight, turned = vocabulary.named(kinds)
     if straight or turned:
         return straight, turned
