@@ -118,18 +118,11 @@ $(BIN)/python:
 	@echo "making $(VENV) with $$($(PYTHON) -V) …"
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "The venv module is missing or broken here; Debian and Ubuntu have it as the package python3-venv."; exit 1; }
 
-KERNEL := graphstore/core/read/_kernel.c hatch_build.py
-
-# without a compiler there is none, and all works without
-$(VENV)/kernel: $(KERNEL) | $(BIN)/python
-	@$(BIN)/python hatch_build.py 2>/dev/null || true
-	@touch $@
-
-$(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
+$(VENV)/demo: pyproject.toml $(LOCKS) | $(BIN)/python
 	@echo "installing graphstore …"
 	$(call install,demo,git$(comma)server)
 
-$(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python $(VENV)/kernel
+$(VENV)/dev: pyproject.toml $(LOCKS) | $(BIN)/python
 	@echo "installing graphstore and the tools of its tests …"
 	$(call install,dev,dev$(comma)ladybug)
 

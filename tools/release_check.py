@@ -36,7 +36,6 @@ for name in sys.argv[1:]:
 print("\\n".join(missing))
 """
 
-KERNEL = "from graphstore.core.read import kernel; print(kernel.node is not None)"
 
 TYPED = """
 from typing import assert_type
@@ -146,9 +145,6 @@ def use(wheel: Path, python: str, below: Path, tree: Path) -> None:
     empty.mkdir()
     said = run(inside / "graphstore", "demo", cwd=empty)
     assert "What superseded" in said and "standing now" in said, said
-    kernel = run(inside / "python", "-c", KERNEL, cwd=empty).strip()
-    assert kernel == str("abi3" in wheel.name), f"{wheel.name}, and a kernel there: {kernel}"
-    print(f"  reads in C: {kernel}", flush=True)
     with zipfile.ZipFile(wheel) as opened:
         files = [
             Path(name)

@@ -87,9 +87,7 @@ class Ledger:
             False  # whether bytes of what was removed are still in the files, when that was checked last
         )
         self._broken: str | None = None
-        self._blocks: dict[
-            int, bytes
-        ] = {}  # bodies read lately, by number: where the read kernel looks for them
+        self._blocks: dict[int, bytes] = {}  # bodies read lately, by number
         self._uncommitted: dict[
             int, bytes
         ] = {}  # bodies by number: other threads of this process may read them already

@@ -40,7 +40,6 @@ from tests.change.oracle import (
     Undecided,
     turned,
 )
-from tests.support import both_ways
 
 pytestmark = pytest.mark.rest
 
@@ -817,9 +816,7 @@ def by_id(things: list[Any], fields: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def test_the_store_answers_what_the_oracle_answers() -> None:
-    """And each answer of the read kernel is the one of the Python way."""
-    with both_ways.compared():
-        run_state_machine_as_test(Histories, settings=OURS)
+    run_state_machine_as_test(Histories, settings=OURS)
 
 
 # ---------------------------------------------------------------------- the graph tables

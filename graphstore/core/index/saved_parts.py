@@ -33,8 +33,6 @@ class Part(dict[Any, Any]):
     """A part of an index: what lies in the file, and beside it what was touched or added since."""
 
     __hash__ = None
-    packed: tuple[Any, Any, bool] | None = None
-    """What lies in the file as the kernel reads it: where each item begins or its code, all bytes, numbers or texts, and whether an empty one is there."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, dict) and dict(self.items()) == dict(other.items())
@@ -102,8 +100,6 @@ class Items(Part):
         self.size += len(there)
 
     def __delitem__(self, end: Any) -> None:
-        if end.start < self.saved:
-            self.packed = None  # what lies in the file is longer
         for at in range(end.start, self.size):
             self.pop(at, None)
         self.size, self.saved = min(self.size, end.start), min(self.saved, end.start)
@@ -126,7 +122,6 @@ class Texts(_Plain):
     def __init__(self, starts: memoryview, data: memoryview) -> None:
         super().__init__(len(starts) - 1)
         self.starts, self.data = starts, data
-        self.packed = starts, data, True
 
     def coded(self, at: int) -> memoryview:
         """The bytes of a text as it was saved."""
@@ -150,7 +145,6 @@ class Coded(_Plain):
     def __init__(self, codes: memoryview, table: list[Any]) -> None:
         super().__init__(len(codes))
         self.codes, self.table = codes, table
-        self.packed = codes, table, True
 
     def made(self, at: int) -> Any:
         return self.table[self.codes[at]]
@@ -185,7 +179,6 @@ class Groups(Items):
     def __init__(self, starts: memoryview, numbers: memoryview) -> None:
         super().__init__(len(starts) - 1)
         self.starts, self.numbers = starts, numbers
-        self.packed = starts, numbers, True
 
     def made(self, at: int) -> list[int]:
         return self.numbers[self.starts[at] : self.starts[at + 1]].tolist()
@@ -201,8 +194,6 @@ class Lists(Part):
         super().__init__()
         self.saved = len(starts) - 1
         self.starts, self.numbers, self.width = starts, numbers, width
-        if width == 1:
-            self.packed = starts, numbers, False
 
     def _lies(self, key: int) -> bool:
         return 0 <= key < self.saved and self.starts[key] < self.starts[key + 1]

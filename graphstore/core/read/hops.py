@@ -6,7 +6,6 @@ inverse name.
 
 from __future__ import annotations
 
-from graphstore.core.read import kernel
 from graphstore.core.read.rows import Side
 from graphstore.core.read.sight import Core, Sight
 from graphstore.values.link_filter import ALL, LinkFilter
@@ -21,9 +20,6 @@ def links_at(
     core: Core, coordinate: tuple[Instant, Instant], id: str, wanted: LinkFilter, *, begins: bool
 ) -> list[Link]:
     """The links at one end of the thing with an id, at (valid, tx): otherwise as `links`. Raises NotFoundError for an unknown id."""
-    by_kernel = kernel.links_from if begins else kernel.backlinks_to
-    if by_kernel is not None and wanted is ALL and (found := by_kernel(core, id, *coordinate)) is not None:
-        return found
     sight = Sight(core, *coordinate)
     return links(sight, sight.resolve(id)[0], wanted, begins=begins)
 

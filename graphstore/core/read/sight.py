@@ -19,7 +19,7 @@ from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.index.shaky_spans import NOT_KEPT, look
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.journal.seam import Seam
-from graphstore.core.read import kernel, snapshots
+from graphstore.core.read import snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
 from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses
@@ -161,7 +161,7 @@ class Core(Source):
             raise (EngineError if self.stuck else InvalidError)(self.closed)
 
     def sight(self, valid: Instant, tx: Instant) -> Sight:
-        """A sight at (valid, tx), for what the kernel leaves to Python."""
+        """A sight at (valid, tx)."""
         return Sight(self, valid, tx)
 
 
@@ -504,8 +504,6 @@ class Sight(Rows):
 
     def node(self, row: int, standing: str) -> Node:
         """A row of a node as a value."""
-        if kernel.node_of is not None and (found := kernel.node_of(self, row, standing)) is not None:
-            return found
         index = self.index
         ver = index.r_ver[row]
         length = index.v_len[ver]
@@ -667,8 +665,6 @@ class Sight(Rows):
 
     def link(self, row: int, turned: str = "") -> Link:
         """A row of a link as a value; turned round under another name when one is given."""
-        if kernel.link_of is not None and not turned and (found := kernel.link_of(self, row)) is not None:
-            return found
         index = self.index
         link, claim = index.k_link[row], index.k_claim[row]
         source, target = index.l_src[link], index.l_tgt[link]

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read import causal_chains, conflicts, hops, kernel, link_fate, view_diff
+from graphstore.core.read import causal_chains, conflicts, hops, link_fate, view_diff
 from graphstore.core.read.from_rows import rows_first
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
@@ -109,29 +109,6 @@ def unlocked(read: Read) -> Read:
                     return found
         with self._core.lock:
             return read(self, *args, **named)
-
-    return cast(Read, reading)
-
-
-def kernel_first(read: Read) -> Read:
-    """An `unlocked` read by an id that the kernel has too, under its name: it is asked first."""
-    name = read.__name__
-    by_python = unlocked(read)
-
-    @wraps(read)
-    def reading(self: Reader, id: Any, *args: Any, **named: Any) -> Any:
-        by_kernel = getattr(kernel, name)
-        if by_kernel is not None and not args and not named:
-            core = self._core
-            epoch = core.epoch
-            number = epoch.number
-            if not epoch.under_way and not core.closed:
-                here = self._pinned_now()
-                found = by_kernel(core, id, here._valid, here._tx)
-                undisturbed = epoch.number == number and (here is self or here._is_undisturbed())
-                if found is not None and undisturbed:
-                    return found
-        return by_python(self, id, *args, **named)
 
     return cast(Read, reading)
 
@@ -321,16 +298,13 @@ class Reader(Painted):
     # ------------------------------------------------------------------ one thing
 
     @rows_first(described.node)
-    @kernel_first
+    @unlocked
     def node(self, id: str) -> Node:
         """The node as it stands at the coordinate.
 
         Raises NotFoundError when it does not stand there: the message names its standing and its successor.
         """
-        core, (valid, tx) = self._core, self._coordinate()
-        if kernel.node is not None and (found := kernel.node(core, id, valid, tx)) is not None:
-            return found
-        sight = Sight(core, valid, tx)
+        sight = self._sight()
         index = sight.index
         ent, number = sight.resolve(id)
         if index.is_event[ent]:
@@ -547,7 +521,7 @@ class Reader(Painted):
     # ------------------------------------------------------------------ links
 
     @rows_first(linked.links_from)
-    @kernel_first
+    @unlocked
     def links_from(
         self,
         id: str,
@@ -568,7 +542,7 @@ class Reader(Painted):
         return hops.links_at(core, coordinate, id, wanted, begins=True)
 
     @rows_first(linked.backlinks_to)
-    @kernel_first
+    @unlocked
     def backlinks_to(
         self,
         id: str,
