@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal, NewType, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict, field_serializer
+from pydantic import VERSION, BaseModel, ConfigDict, field_serializer
 
 from graphstore.errors import NotFoundError
 from graphstore.values.painter import Painted, painter
@@ -24,6 +24,8 @@ Json = dict[str, Any]
 LinkId = NewType("LinkId", str)
 """The id of a link: what answers of any id answers of it with links."""
 
+_BUILT_LATE = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
+"""Whether pydantic builds what checks and writes a model when that is first used. Older releases do it wrongly where two threads use it first at once."""
 _new = object.__new__
 # a frozen record refuses assignment; its slots do not, and are quicker than object.__setattr__
 _set_fields, _set_named, _set_extra, _set_private = (
@@ -45,7 +47,7 @@ def _hashable(value: Any) -> Any:
 class Value(BaseModel):
     """A frozen record. `made` builds one from fields already known to be right, without checking them again."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=_BUILT_LATE)
 
     def __hash__(self) -> int:
         """Equal records have one hash, whatever their contents hold: records can be put into a set."""
