@@ -164,11 +164,11 @@ class Ledger:
             refuse_unknown(orjson.loads(head), f"{self.path} line {number}")
         if count == self._kinds_known:
             return last, None
-        kinds = [
+        entries = [
             orjson.loads(kind) for (kind,) in self.database.rows("SELECT kind FROM defined ORDER BY number")
         ]
-        self._kinds_known = len(kinds)
-        return last, kinds
+        self._kinds_known = len(entries)
+        return last, [kind for kind in entries if "promoted" not in kind]
 
     def hides_contents(self) -> bool:
         """Return True if contents of forgotten things may not have been removed yet."""

@@ -133,6 +133,15 @@ def test_what_needs_the_index_loads_it(path):
             assert "none" == store.node("none").id
 
 
+def test_a_store_whose_kind_of_link_has_a_table_of_its_own_is_opened(path):
+    with graphstore.open(path) as store:
+        store.promote_kind("inspires")
+        kinds = store.vocabulary.kinds
+    with graphstore.open(path) as store:
+        assert kinds == store.vocabulary.kinds
+        assert is_unread(store)
+
+
 def test_closing_and_opening_loads_nothing(path):
     saved = path / "index.bin"
     before = saved.stat().st_mtime_ns if saved.exists() else None
