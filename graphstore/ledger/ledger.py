@@ -24,6 +24,7 @@ from graphstore.core.journal.line import FORGETTING, FORGOTTEN, GENESIS, digest_
 from graphstore.core.journal.positions import NOWHERE, Line, Place, Position
 from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger import sql_files
 from graphstore.ledger.checking import differences, write_rows
 from graphstore.ledger.database import Database
 from graphstore.ledger.row_writing import RowWriter, clear
@@ -211,9 +212,7 @@ class Ledger:
     def size(self) -> int:
         """Count the bytes of all heads and bodies; pages, indexes and free space are not counted."""
         if self._bytes is None:
-            [(heads,)] = self.database.rows("SELECT coalesce(sum(length(head)), 0) FROM chain")
-            [(bodies,)] = self.database.rows("SELECT coalesce(sum(length(data)), 0) FROM body")
-            self._bytes = heads + bodies
+            [(self._bytes,)] = self.database.rows(sql_files.read("journal_bytes"))
         return self._bytes
 
     def changed(self) -> int:

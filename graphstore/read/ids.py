@@ -65,6 +65,11 @@ def whole_id(point: Point, text: str) -> str:
     return found[0] + (given[2] or "") if found else text
 
 
+def things(point: Point, ids: list[str]) -> list[str]:
+    """Return the id of the node or event that each of some ids or refs names, as `resolve` finds it."""
+    return [resolve(point, id)[0].id for id in ids]
+
+
 def is_link(point: Point, id: str) -> bool:
     """Return True if a link has exactly this id, whenever it was made."""
     return bool(point.rows(LINK, id=id))

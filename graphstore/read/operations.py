@@ -1,4 +1,4 @@
-"""What was done to a thing or a link: by whom, when and why."""
+"""What was done in a store, or to one thing or link of it: by whom, when and why."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Operation(NamedTuple):
 
 OPERATION = Statement("operation", Operation)
 OPERATIONS = Statement("operations", Operation)
+CHANGES = Statement("changes", Operation)
+LAST_CHANGES = Statement("last_changes", Operation)
 
 
 def operations(point: Point, id: str) -> list[Change]:
@@ -35,6 +37,17 @@ def operations(point: Point, id: str) -> list[Change]:
     if not rows and not (isinstance(id, str) and is_link(point, id)):
         rows = point.rows(OPERATIONS, id=resolve(point, id)[0].id)
     return [_change_of(point, row) for row in rows]
+
+
+def changes(point: Point, after: Instant, until: Instant, most: int | None) -> list[Change]:
+    """Return what was done after an instant and up to another, oldest first: at most `most` operations and the rest of the last transaction (None: all)."""
+    rows = point.rows(CHANGES, after=after, until=min(point.tx, until), most=most)
+    return [_change_of(point, row) for row in rows]
+
+
+def last_changes(point: Point, most: int) -> list[Change]:
+    """Return what was done last, newest first: at most `most` operations."""
+    return [_change_of(point, row) for row in point.rows(LAST_CHANGES, most=most)]
 
 
 def done(point: Point, operation: int) -> tuple[Operation, str | None]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
 from graphstore.core.read import snapshots
+from graphstore.core.read.from_rows import rows_first
 from graphstore.core.read.outside import Outside
 from graphstore.core.read.sight import Sight
 from graphstore.core.tables.guard import LIMITS, Limits
@@ -22,6 +23,7 @@ from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import DamageError, InvalidError
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
+from graphstore.read import counted, ids, operations, settings
 from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
@@ -179,6 +181,7 @@ class WholeStore(Writer):
             self._keep("snapshot", KEPT + wanted, kept, wanted)
             return snapshots.find(snapshots.known(work.index, work.tx), wanted)
 
+    @rows_first(settings.snapshots)
     def snapshots(self) -> list[Snapshot]:
         """The named coordinates, in the order they were named."""
         return self._looked(Sight.snapshots)
@@ -189,10 +192,12 @@ class WholeStore(Writer):
         Raises NotFoundError for an unknown id; InvalidError on a store that is only read.
         """
         self._writable()
-        wanted = inputs.ids("ids", ids)
-        self._core.accesses.count(
-            self._looked(lambda sight: [sight.id(sight.resolve(name)[0]) for name in wanted])
-        )
+        self._core.accesses.count(self._named_things(inputs.ids("ids", ids)))
+
+    @rows_first(ids.things)
+    def _named_things(self, ids: list[str]) -> list[str]:
+        """The id of the thing that each of some ids or refs names."""
+        return self._looked(lambda sight: [sight.id(sight.resolve(id)[0]) for id in ids])
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the rows of the ledger anew from its chain, and the graph tables from the index."""
@@ -213,6 +218,7 @@ class WholeStore(Writer):
         self._current()
         return self._between(-OPEN if since is None else self._time(since, "since", "tx"), OPEN, most)
 
+    @rows_first(operations.changes)
     def _between(self, after: Instant, until: Instant, most: int | None) -> list[Change]:
         """What came after an instant and until another, at most so many plus the rest of their last transaction."""
 
@@ -228,6 +234,7 @@ class WholeStore(Writer):
 
         return self._looked(look)
 
+    @rows_first(operations.last_changes)
     def _last_changes(self, most: int) -> list[Change]:
         """The last of `changes`, at most so many, the last first."""
         self._current()
@@ -249,26 +256,31 @@ class WholeStore(Writer):
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
         self._current()
-        return self._looked(self._counts)
+        return {"path": None if self.path is None else str(self.path), **self._counts()}
 
-    def _counts(self, sight: Sight) -> dict[str, Any]:
-        index = sight.index
-        mark = index.mark()
-        events = index.is_event.count(True, 0, mark.entities)
-        return {
-            "path": None if self.path is None else str(self.path),
-            "nodes": mark.entities - events,
-            "events": events,
-            "versions": mark.versions - events,
-            "rows": mark.rows,
-            "links": mark.links,
-            "link_rows": mark.link_rows,
-            "operations": mark.ops,
-            "transactions": index.transactions,
-            "journal_bytes": self._core.journal.size(),
-            "last_tx": moment(index.last_tx) if index.transactions else None,
-            "custom_kinds": [kind["name"] for kind in index.kinds],
-        }
+    @rows_first(counted.stats)
+    def _counts(self) -> dict[str, Any]:
+        """As `stats`, without the path."""
+
+        def look(sight: Sight) -> dict[str, Any]:
+            index = sight.index
+            mark = index.mark()
+            events = index.is_event.count(True, 0, mark.entities)
+            return {
+                "nodes": mark.entities - events,
+                "events": events,
+                "versions": mark.versions - events,
+                "rows": mark.rows,
+                "links": mark.links,
+                "link_rows": mark.link_rows,
+                "operations": mark.ops,
+                "transactions": index.transactions,
+                "journal_bytes": self._core.journal.size(),
+                "last_tx": moment(index.last_tx) if index.transactions else None,
+                "custom_kinds": [kind["name"] for kind in index.kinds],
+            }
+
+        return self._looked(look)
 
     def _tables_thrown_away(self) -> int:
         """How often the graph tables in use held something else than was written, and were made anew."""

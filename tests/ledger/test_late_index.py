@@ -106,6 +106,60 @@ def test_rows_answer_what_the_index_answers(path, name):
         assert of_store == pinned
 
 
+READS_OF_A_STORE: dict[str, Callable[[GraphStore], Any]] = {
+    "changes": lambda store: store.changes(),
+    "changes since": lambda store: store.changes(since=store.snapshots()[0].tx),
+    "changes until": lambda store: store.changes(until="first"),
+    "no changes": lambda store: store.changes(since="first", until="first"),
+    "changes of no span": lambda store: store.changes(since="second", until="first"),
+    "some changes": lambda store: store._changes(None, 2),
+    "some changes since": lambda store: store._changes("first", 1),
+    "last changes": lambda store: store._last_changes(4),
+    "counts": lambda store: store.stats(),
+    "snapshots": lambda store: store.snapshots(),
+    "touch what is not known": lambda store: store.touch(["plan", "rediss"]),
+    "print": repr,
+}
+
+
+@pytest.mark.parametrize("name", READS_OF_A_STORE)
+def test_rows_answer_of_a_whole_store_what_the_index_answers(name, path):
+    read = READS_OF_A_STORE[name]
+    with graphstore.open(path, author="ana") as store:
+        store.snapshot("first")
+        with store.transaction(reason="both at once"):
+            store.add_node("fact", {"n": 1}, id="secret", reason="it was told")
+            store.confirm("none", reason="still so")
+        side = store.branch("side", reason="to try it")
+        side.add_node("fact", {"n": 2}, id="aside")
+        store.merge("side")
+        side.revise("aside", {"n": 3})
+        store.promote_kind("inspires")
+        store.snapshot("second")
+        store.erase("secret", reason="not ours")
+    with graphstore.open(path) as store:
+        by_rows = answer(read, store)
+        assert is_unread(store)
+        store._core.read_index()
+        assert by_rows == answer(read, store)
+        assert printed(by_rows) == printed(answer(read, store))
+
+
+def test_lookups_are_counted_without_the_index(path):
+    with graphstore.open(path) as store:
+        store.touch(["plan-v1", "none"])
+        store.touch("none")
+        assert is_unread(store)
+        assert {"plan": 1, "none": 2} == store._core.accesses.waiting
+        assert 2 == store.flush_accesses()
+
+
+def test_a_closed_store_is_printed_without_the_index(path):
+    with graphstore.open(path) as store:
+        assert is_unread(store)
+    assert f"<GraphStore {str(path)!r} closed>" == repr(store)
+
+
 def test_times_and_names_of_snapshots_are_read_without_the_index(path):
     with graphstore.open(path) as store:
         store.snapshot("first")
@@ -123,7 +177,7 @@ def test_what_needs_the_index_loads_it(path):
     for use in (
         lambda store: store.as_of().contradictions(),
         lambda store: store.add_node("fact", {}, id="new"),
-        lambda store: store.stats(),
+        lambda store: store.scan(),
         lambda store: store.query("MATCH (n:Node) RETURN count(*)"),
     ):
         with graphstore.open(path) as store:
@@ -160,6 +214,10 @@ def test_what_others_commit_is_there_at_once_and_a_view_stays(path):
         assert {"n": 1} == reader.node("new").content
         assert [link] == reader.links_from("new", "praises") == reader.backlinks_to("none", ["praises"])
         assert writer.as_of().at.tx == reader.as_of().at.tx
+        assert writer.changes() == reader.changes()
+        assert writer.stats() == reader.stats()
+        writer.retract("new", reason="not so")
+        assert writer.stats() == reader.stats()
         with pytest.raises(NotFoundError):
             view.node("new")
         assert is_unread(reader)

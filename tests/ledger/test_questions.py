@@ -22,6 +22,7 @@ from graphstore.ledger.statements import Statement
 from graphstore.read import (
     chains,
     contradicting,
+    counted,
     described,
     event_list,
     happened,
@@ -36,7 +37,7 @@ from graphstore.read import (
     walking,
 )
 from graphstore.values import generated_ids
-from graphstore.values.period import instant
+from graphstore.values.period import OPEN, instant
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
@@ -44,7 +45,7 @@ STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
 MODULES = (
-    chains, contradicting, described, event_list, happened, ids, inspected, link_story, linked, operations, points, settings, superseding,
+    chains, contradicting, counted, described, event_list, happened, ids, inspected, link_story, linked, operations, points, settings, superseding,
     walking,
 )  # fmt: skip
 STATEMENTS = {
@@ -63,6 +64,7 @@ ABOUT_ONE_THING = [
     for name, statement in STATEMENTS.items()
     if {"id", "ids", "beginning", "numbers", "periods"} & parameters(statement).keys()
 ]
+FROM_AN_INSTANT_ON = ["changes", "last_changes"]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +75,7 @@ def empty() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-@pytest.mark.parametrize("name", ABOUT_ONE_THING)
+@pytest.mark.parametrize("name", [*ABOUT_ONE_THING, *FROM_AN_INSTANT_ON])
 def test_a_statement_finds_its_rows_by_key(name, empty):
     statement = STATEMENTS[name]
     own = {*re.findall(r"^(?:WITH(?: RECURSIVE)? )?(\w+) \([\w, ]+\) AS ", statement.text, re.MULTILINE)}
@@ -397,6 +399,40 @@ class History:
         self.store.erase(self.known(THINGS), reason="not ours")
 
 
+class BranchingHistory(History):
+    """A history of a store and of branches of it, in which kinds of link are promoted."""
+
+    def branch(self) -> None:
+        self.store.branch(self.chance.choice(BRANCHES))
+
+    def write_on_branch(self) -> None:
+        branch = self.store.on(self.chance.choice(BRANCHES))
+        with branch.transaction(author=self.chance.choice([None, "ben"]), reason="perhaps"):
+            branch.add_node("fact", self.content(), supersedes=self.known(THINGS))
+            branch.define_kind(self.chance.choice(["inspires", "fits"]), symmetric=True)
+
+    def merge(self) -> None:
+        self.store.merge(self.chance.choice(BRANCHES), decide="branch", reason="it is so")
+
+    def delete_branch(self) -> None:
+        self.store.delete_branch(self.chance.choice(BRANCHES))
+
+    def promote_kind(self) -> None:
+        self.store.promote_kind(self.chance.choice(["led_to", "meets", "inspires"]))
+
+    def by_another(self) -> None:
+        with self.store.transaction(author="ben", reason=self.chance.choice([None, "", "so"])):
+            self.add()
+
+    def go_on(self, steps: int) -> None:
+        for _ in range(steps):
+            super().go_on(1)
+            self.try_some(
+                ("branch", "write_on_branch", "write_on_branch", "merge", "promote_kind", "by_another")
+            )
+
+
+BRANCHES = ("side", "other")
 VERBS = (
     "add", "event", "event", "revise", "revise", "amend", "retract", "end", "confirm", "supersede", "supersede", "unlink", "say_again", *("link",) * 5,
 )  # fmt: skip
@@ -420,6 +456,45 @@ def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
                     compare_filtered(database, view)
                     compare_contradictions(database, view)
                     compare_walks(database, view)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("seed", [0, 1, 2, 731])
+def test_the_statements_answer_what_a_store_with_branches_answers(seed, tmp_path):
+    history = BranchingHistory(tmp_path / "memory.gs", seed)
+    with closing(history.store) as store:
+        compare_whole_store(history)
+        for round in range(8):
+            history.go_on(8)
+            for _ in range(3):
+                history.try_some(
+                    ("write_on_branch", "merge", "delete_branch", *(FORGETTING if round > 3 else ()))
+                )
+            if round == 6:
+                store.evict(ids=[history.known(THINGS)], keep_audit=False)
+            compare_whole_store(history)
+
+
+def compare_whole_store(history: History) -> None:
+    """Assert that the statements answer what is asked of the whole store as the store does."""
+    store = history.store
+    valid, tx = store._coordinate()
+    with closing(Database(history.path / "ledger.db", read_only=True)) as database:
+        point = points.Point(database, valid, tx)
+        every = store.changes()
+        instants = [-OPEN, OPEN, *(instant(change.tx) + tick for change in every[::7] for tick in (-1, 0, 1))]
+        for after, until in product(history.chance.sample(instants, min(5, len(instants))), repeat=2):
+            for most in (None, 1, 2, 3, 1000):
+                expected = store._between(after, until, most)
+                assert expected == operations.changes(point, after, until, most), (after, until, most)
+        assert every == operations.changes(point, -OPEN, OPEN, None)
+        for most in (1, 2, 1000):
+            assert store._last_changes(most) == operations.last_changes(point, most)
+        expected_stats = {"path": str(history.path), **counted.stats(point)}
+        assert list(store.stats().items()) == list(expected_stats.items())
+        assert store.snapshots() == settings.snapshots(point)
+        for asked in (*([id] for id in IDS), ["alpha", "event-a", "bravo"]):
+            assert outcome(store._named_things, asked) == outcome(ids.things, point, asked), asked
 
 
 def point_of(database: Database, view: Any) -> points.Point:

@@ -423,7 +423,7 @@ def test_a_damaged_chain_is_refused_and_nothing_is_overwritten(broken, line, har
         pytest.raises(DamageError, match=rf"ledger.db line {line}\b"),
         graphstore.open(broken, read_only=True) as store,
     ):
-        store.stats()
+        store.scan()
     found = graphstore.verify(broken)
     assert not found.ok
     assert [line] == [problem.line for problem in found.problems if problem.line is not None][:1]

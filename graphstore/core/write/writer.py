@@ -38,6 +38,8 @@ from graphstore.core.write.durability import Waiting
 from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError, WriteConflictError
+from graphstore.read import counted
+from graphstore.read.points import Point
 from graphstore.values import coordinates
 from graphstore.values.doors import DOOR
 from graphstore.values.inputs import text_of
@@ -298,10 +300,19 @@ class Writer(Reader):
         self.close()
 
     def __repr__(self) -> str:
-        where = self._place.named
-        state = "closed" if self._core.closed else "read only" if self.read_only else "open"
-        index = self._core.index
-        return f"<GraphStore {str(where)!r} {state}: {len(index.names)} things, {len(index.l_name)} links, {index.transactions} transactions>"
+        core = self._core
+        state = "closed" if core.closed else "read only" if self.read_only else "open"
+        opened = f"GraphStore {str(self._place.named)!r} {state}"
+        ledger = core.unread
+        if ledger is None:
+            index = core.index
+            things, links, transactions = len(index.names), len(index.l_name), index.transactions
+        elif core.closed:
+            return f"<{opened}>"
+        else:
+            found = counted.counts(Point(ledger.database, OPEN, OPEN))
+            things, links, transactions = found.things, found.links, found.transactions
+        return f"<{opened}: {things} things, {links} links, {transactions} transactions>"
 
     # ------------------------------------------------------------------ coordinates
 

@@ -244,7 +244,7 @@ def test_a_byte_changed_in_any_head_is_noticed_where_it_is_read_and_by_verify(pa
                 pytest.raises(DamageError, match=f"line {number}"),
                 graphstore.open(path, read_only=read_only) as store,
             ):
-                store.stats()  # which loads the index
+                store.scan()  # which loads the index
         change(path, to_good)
         (path / "index.bin").write_bytes(saved)
     with graphstore.open(path) as store:

@@ -1,0 +1,63 @@
+"""What a store has, counted."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphstore.ledger.statements import Statement
+from graphstore.read.points import Point
+from graphstore.values.period import Instant, moment
+
+
+class Counts(NamedTuple):
+    """How many rows and transactions a ledger has, and its last transaction (None: it has none)."""
+
+    things: int
+    events: int
+    versions: int
+    periods: int
+    links: int
+    link_periods: int
+    operations: int
+    transactions: int
+    last_tx: Instant | None
+
+
+class Size(NamedTuple):
+    """The bytes of all heads and bodies."""
+
+    bytes: int
+
+
+class Kind(NamedTuple):
+    """The name of a kind of link that the store defined."""
+
+    name: str
+
+
+COUNTS = Statement("counts", Counts)
+JOURNAL_BYTES = Statement("journal_bytes", Size)
+KINDS = Statement("kinds", Kind)
+
+
+def counts(point: Point) -> Counts:
+    """Return how many rows and transactions were committed by now, whatever the coordinate."""
+    return point.rows(COUNTS)[0]
+
+
+def stats(point: Point) -> dict[str, Any]:
+    """Return counts and sizes of what was committed by now, whatever the coordinate."""
+    found = counts(point)
+    return {
+        "nodes": found.things - found.events,
+        "events": found.events,
+        "versions": found.versions - found.events,
+        "rows": found.periods,
+        "links": found.links,
+        "link_rows": found.link_periods,
+        "operations": found.operations,
+        "transactions": found.transactions,
+        "journal_bytes": point.rows(JOURNAL_BYTES)[0].bytes,
+        "last_tx": None if found.last_tx is None else moment(found.last_tx),
+        "custom_kinds": [kind.name for kind in point.rows(KINDS)],
+    }
