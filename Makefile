@@ -25,7 +25,7 @@ demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the
 test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
 	$(PYTEST) $(WORKERS) -m "not rest" $(ARGS)
 
-test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
+test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http test-rows  ## all others: random histories, kills, processes, the other driver, through a server
 	$(PYTEST) $(FEWER) -m rest $(ARGS)
 	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) tests/stories/test_api.py tests/stories/test_branches.py tests/core/write tests/core/read -m "served and not rest" $(ARGS)
 
@@ -34,6 +34,9 @@ test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
+
+test-rows: $(VENV)/dev  ## the tests of the public methods, answered by the rows of a folder wherever these can
+	GRAPHSTORE_HOME=folder GRAPHSTORE_READS=rows HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
 
 test-postgres: $(VENV)/dev  ## the tests of the public methods over PostgreSQL, and of its failures: two servers on loopback
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -m postgres $(ARGS)

@@ -39,12 +39,14 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Through a server some tests cannot hold: see `doors.py`. Nor can some in PostgreSQL: take the mark off when they hold."""
+    """Through a server some tests cannot hold: see `doors.py`. Nor can some where others may write the store: take the mark off when they hold."""
     if doors.THROUGH_A_SERVER:
         doors.mark(items)
-    for item in items if IN_POSTGRES else ():
-        if (folder := item.get_closest_marker("in_folder")) is not None:
-            item.add_marker(pytest.mark.xfail(reason=folder.args[0], strict=True))
+    fails_here = {"in_folder": IN_POSTGRES, "in_memory": IN_POSTGRES or IN_A_FOLDER}
+    for item in items if any(fails_here.values()) else ():
+        for mark in item.iter_markers():
+            if fails_here.get(mark.name):
+                item.add_marker(pytest.mark.xfail(reason=mark.args[0], strict=True))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -63,7 +63,7 @@ def test_the_source_is_the_store(told: GraphStore) -> None:
     assert {"urn:desk"} == {event.get_source() for event in cloud_events(told, source="urn:desk")}
 
 
-@pytest.mark.in_folder("is of a store in memory")
+@pytest.mark.in_memory("is of a store in memory")
 def test_a_store_in_memory_has_a_source_too(store: GraphStore) -> None:
     store.add_node("fact", {})
     (event,) = cloud_events(store)

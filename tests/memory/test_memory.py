@@ -246,7 +246,7 @@ def test_a_superseded_chunk_is_recalled_where_it_stood(store, memory, clock):
 # ---------------------------------------------------------------- counting
 
 
-@pytest.mark.in_folder("its now goes on without a transaction")
+@pytest.mark.in_memory("its now goes on without a transaction")
 def test_stats_tell_each_layer(told, clock):
     clock.move(days=13, hours=1)
     stats = {layer.layer: layer for layer in told.stats().layers}
