@@ -163,8 +163,14 @@ class Spreading:
         return [ground for ground in self._resting.get(root, ()) if ground.other not in exempt]
 
     def _spread(self, fall: Fall, root: int, level: dict[int, list[Period]]) -> None:
-        """Follow a fall from its entity to the dependants."""
+        """Follow a fall from its entity to the dependants.
+
+        A path on which something changed may lead to dependants that the fall has not reached before. On another path, what leads to `_anew` is enough.
+        """
         facts, is_stopped = self._facts, False
+        changed = (
+            set(level) if root in self._fallen else set[int]()
+        )  # reached by a path on which something changed
         exempt = facts.replacers(root)
         left: dict[int, list[Period]] = {}  # what the fall may reach of each entity, and has not reached yet
         reached: dict[int, list[Period]] = {}
@@ -182,10 +188,13 @@ class Spreading:
                     continue
                 left[entity] = _without(left[entity], parts)
                 _add(reached, entity, parts)
-                is_open = entity in self._anew or entity not in self._below
+                if entity in self._anew:
+                    changed.add(entity)
                 for ground in facts.dependants(entity):
-                    if left.get(ground.other, True) and (is_open or ground.other in self._below):
+                    if left.get(ground.other, True) and (entity in changed or ground.other in self._below):
                         self._pass_on(ground, parts, further)
+                        if entity in changed:
+                            changed.add(ground.other)
             level = further
         for entity, parts in reached.items():
             _add(self._found, entity, parts)

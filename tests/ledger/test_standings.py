@@ -87,6 +87,20 @@ def test_a_chain_of_thousands_and_a_hub_fall_and_rise_as_a_whole(tmp_path: Path)
         assert not shaky(store)
 
 
+def test_a_new_fall_is_followed_past_what_was_shaky_before(tmp_path: Path) -> None:
+    rests = {"base": (), "apart": (), "middle": "base", "top": "middle", "other": "middle", "last": "other"}
+    with graphstore.open(tmp_path / "memory.gs") as store:
+        for id, base in rests.items():
+            store.add_node("fact", {"of": id}, id=id, derived_from=base, valid_from="2026-01-01")
+        store.revise("base", {"of": "all"})
+        store.confirm("top", reason="looked at")
+        assert {"middle", "other", "last"} == shaky(store)
+        with store.transaction():
+            store.retract("base", reason="it never was")
+            store.link("other", "derived_from", "apart")
+        assert {"middle", "top", "other", "last"} == shaky(store)
+
+
 def shaky(store: GraphStore) -> set[str]:
     """The ids of what the rows say is shaky now."""
     found = standing_rows.now(store)
