@@ -754,7 +754,9 @@ class Facts:
             return
         self._replacing.load(missing)
         for entity in missing:
-            if self._replacing[entity] and self.superseding(entity) and self.entity(entity).is_event:
+            if not self._upright[entity]:
+                self._upright[entity] = self._before_evicted(entity)
+            elif self._replacing[entity] and self.superseding(entity) and self.entity(entity).is_event:
                 self._upright[entity] = self._not_superseded(entity)
         looked: dict[int, int] = {}
         for entity, by in self._each(_CONFIRMED, missing):
@@ -765,8 +767,20 @@ class Facts:
                 (start, stop, max(other, by)) for start, stop, other in self._upright[entity]
             ]
 
-    def _not_superseded(self, event: int) -> list[tuple[Instant, Instant, int]]:
-        if not self._upright[event]:
+    def _before_evicted(self, entity: int) -> list[tuple[Instant, Instant, int]]:
+        """Where an event that was evicted stood before: it is no less true, so what rests on it still rests on its foundations. Nothing of other entities."""
+        gone = self.forgotten(entity) if self.entity(entity).is_event else None
+        if gone is None or self._forgot(entity, gone[1]) >= 0:
             return []
+        upto = self._before_forgotten(entity)
+        believed = [row for row in self.rows[entity] if row.tx_from <= upto < row.tx_to]
+        return [
+            (start, stop, -1)
+            for start, stop in pairwise(self.edges(entity))
+            if any(row.start <= start < row.stop for row in believed)
+            and not self.is_superseded(entity, start, upto)
+        ]
+
+    def _not_superseded(self, event: int) -> list[tuple[Instant, Instant, int]]:
         edges = pairwise(self.edges(event))
         return [(start, stop, -1) for start, stop in edges if self.standing(event, start) == "stands"]

@@ -101,6 +101,25 @@ def test_a_new_fall_is_followed_past_what_was_shaky_before(tmp_path: Path) -> No
         assert {"middle", "top", "other", "last"} == shaky(store)
 
 
+@pytest.mark.parametrize("evicted_last", [True, False])
+def test_what_rests_on_an_evicted_event_rests_on_what_that_rests_on(
+    tmp_path: Path, evicted_last: bool
+) -> None:
+    with graphstore.open(tmp_path / "memory.gs") as store:
+        store.add_node("fact", {"n": 1}, id="base", valid_from="2026-01-01")
+        store.record_event("deploy", "release 7", id="event", occurred_at="2026-01-02")
+        store.link("event", "derived_from", "base", valid_from="2026-01-02")
+        store.add_node("fact", {"n": 2}, id="fact", derived_from="event", valid_from="2026-01-03")
+        verbs = [
+            lambda: store.retract("base", reason="wrong"),
+            lambda: store.evict(ids=["event"], reason="old"),
+        ]
+        for do in verbs if evicted_last else reversed(verbs):
+            do()
+        assert {"fact"} == shaky(store) == {found.node.id for found in store.shaky()}
+        assert ("shaky", "evicted") == (store.node("fact").standing, standing_rows.now(store)["event"])
+
+
 def shaky(store: GraphStore) -> set[str]:
     """The ids of what the rows say is shaky now."""
     found = standing_rows.now(store)
