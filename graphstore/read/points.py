@@ -25,10 +25,11 @@ class NotInRows(Exception):
 
 
 class Undone(NamedTuple):
-    """A transaction that was taken back, and the one that did so."""
+    """A transaction that was taken back, and the one that did so by which operation."""
 
     tx: Instant
     undone_at: Instant
+    operation: int
 
 
 UNDONE = Statement("undone", Undone)

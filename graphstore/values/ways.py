@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -52,3 +52,27 @@ class Way(Sequence[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Way, (tuple(self),)
+
+
+class Ways(Generic[T]):
+    """Makes ways of paths: a path is `()`, or a thing and the path that goes on from there. Paths that share their rest share its way."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: dict[
+            int, tuple[Any, Way[T]]
+        ] = {}  # a path by its identity, for as long as it is kept here
+
+    def of(self, path: tuple[Any, ...], value_of: Callable[[Any], T]) -> Way[T]:
+        """Return the way of a path that is not empty. `value_of`: makes the value of a thing."""
+        new = []
+        while path and id(path) not in self._made:
+            new.append(path)
+            path = path[1]
+        way = self._made[id(path)][1] if path else None
+        for each in reversed(new):
+            way = Way([value_of(each[0])], way)
+            self._made[id(each)] = (each, way)
+        assert way is not None
+        return way

@@ -33,6 +33,7 @@ def path(tmp_path: Path) -> Path:
         store.link("none", "caused_by", "outage")
         store.link("outage", "inspires", "none")
         store.add_node("plan", {"day": "monday"}, id="plan", derived_from="redis")
+        store.add_node("plan", {"day": "friday"}, id="next", derived_from="plan")
         store.retract("outage", reason="it was a test")
     return path
 
@@ -49,6 +50,9 @@ READS: dict[str, Callable[[Any], Any]] = {
     "event": lambda here: here.node("outage"),
     "version": lambda here: here.node("redis-v1"),
     "shaky": lambda here: here.node("plan"),
+    "all shaky": lambda here: here.shaky(),
+    "the first shaky": lambda here: here.shaky(limit=1),
+    "no limit of shaky": lambda here: here.shaky(limit=0),
     "a past event": lambda here: here.event("outage"),
     "an inspection": lambda here: here.inspect("redis"),
     "an inspected event": lambda here: here.inspect("outage"),

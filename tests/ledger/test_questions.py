@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 import graphstore
+from graphstore.core.index import part_of_index
+from graphstore.core.read import shaken
 from graphstore.errors import DamageError, GraphStoreError
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
@@ -38,6 +40,7 @@ from graphstore.read import (
 )
 from graphstore.values import generated_ids
 from graphstore.values.period import OPEN, instant
+from tests.support import standing_rows
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
@@ -45,8 +48,8 @@ STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
 MODULES = (
-    chains, contradicting, counted, described, event_list, happened, ids, inspected, link_story, linked, operations, points, settings, superseding,
-    walking,
+    chains, contradicting, counted, described, event_list, happened, ids, inspected, link_story, linked, operations, part_of_index, points, settings,
+    shaken, superseding, walking,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -62,7 +65,7 @@ def parameters(statement: Statement[Any]) -> dict[str, None]:
 ABOUT_ONE_THING = [
     name
     for name, statement in STATEMENTS.items()
-    if {"id", "ids", "beginning", "numbers", "periods"} & parameters(statement).keys()
+    if {"id", "ids", "number", "numbers", "periods", "beginning", "first"} & parameters(statement).keys()
 ]
 FROM_AN_INSTANT_ON = ["changes", "last_changes"]
 
@@ -456,6 +459,7 @@ def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
                     compare_filtered(database, view)
                     compare_contradictions(database, view)
                     compare_walks(database, view)
+                    compare_shaky(database, view)
 
 
 @pytest.mark.rest
@@ -495,6 +499,83 @@ def compare_whole_store(history: History) -> None:
         assert store.snapshots() == settings.snapshots(point)
         for asked in (*([id] for id in IDS), ["alpha", "event-a", "bravo"]):
             assert outcome(store._named_things, asked) == outcome(ids.things, point, asked), asked
+
+
+class Leaning(History):
+    """A history in which much rests on other things, often over several links, and much becomes of those."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        super().__init__(path, seed)
+        self.store.define_kind("leans_on", rests=["revised", "shaky", "ended"])
+        for _ in range(10):
+            self.try_some(("add",))
+
+    def go_on(self, steps: int) -> None:
+        for _ in range(steps):
+            self.now += timedelta(hours=5)
+            if self.chance.random() < 0.5:
+                self.try_some((*FALLING, "undo"))
+            else:
+                with self.store.transaction():
+                    for _ in range(self.chance.randint(2, 6)):
+                        self.try_some(FALLING)
+
+    def known(self, among: tuple[str, ...]) -> str:
+        return super().known(among if among is EVENTS else (*among, *MORE_NODES))
+
+    def new(self, among: tuple[str, ...]) -> str | None:
+        return super().new(among if among is EVENTS else (*among, *MORE_NODES))
+
+    def period(self) -> dict[str, Any]:
+        return super().period() if self.chance.random() < 0.5 else {"valid_from": DAYS[0]}
+
+    def lean(self) -> None:
+        """Let one of two things rest on the other: mostly in one direction, so that ways get long."""
+        ends = sorted((self.known(THINGS), self.known(THINGS)), reverse=self.chance.random() < 0.85)
+        kind = self.chance.choice(["derived_from"] * 4 + ["supports", "leans_on", "caused_by"])
+        source, target = reversed(ends) if kind == "supports" else ends
+        since, until = self.chance.choice(DAYS[:3]), self.chance.choice([graphstore.OPEN] * 4 + [DAYS[5]])
+        self.links.append(self.store.link(source, kind, target, valid_from=since, valid_to=until).id)
+
+
+MORE_NODES = ("foxtrot", "golf", "hotel", "india", "juliett")
+FALLING = (
+    *("lean",) * 8, "add", "add", "event", "revise", "revise", "amend", "retract", "end", "confirm", "supersede", "unlink", "say_again", "link",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 12))])
+def test_the_statements_find_what_is_shaky_and_why_as_a_view_does(seed, tmp_path):
+    history = Leaning(tmp_path / "memory.gs", seed)
+    shaky = 0
+    with closing(history.store) as store:
+        for round in range(8):
+            history.go_on(10)
+            if round > 4:
+                history.try_some(FORGETTING)
+            for _ in range(8):
+                view = store.as_of(**history.coordinate())
+                with asked_beside(history.path, view) as database:
+                    compare_shaky(database, view)
+                    shaky += len(view.shaky())
+        assert shaky > 5
+        assert [] == standing_rows.compare(store)[1]
+
+
+def test_a_revision_that_an_older_release_recorded_shakes_where_the_content_differs(tmp_path):
+    history, copy = Leaning(tmp_path / "memory.gs", 0), tmp_path / "copy.db"
+    with closing(history.store) as store:
+        history.go_on(40)
+        with (
+            closing(sqlite3.connect(history.path / "ledger.db")) as whole,
+            closing(sqlite3.connect(copy)) as other,
+        ):
+            whole.backup(other)
+            other.execute("UPDATE changed SET is_certain = 0")
+            other.commit()
+        with closing(Database(copy, read_only=True)) as database:
+            for _ in range(30):
+                compare_shaky(database, store.as_of(**history.coordinate()))
 
 
 def point_of(database: Database, view: Any) -> points.Point:
@@ -655,6 +736,15 @@ def compare_contradictions(database: Database, view: Any) -> None:
             found = outcome(contradicting.contradictions, point, **named)
             assert outcome(view.contradictions, **named) == found, (named, str(view.at))
     compare_pairs(database, view, (*THINGS, "alpha-v1", "no such"))
+
+
+def compare_shaky(database: Database, view: Any) -> None:
+    """Assert that the statements find what is shaky, in order and by the ways that a view finds."""
+    point = point_of(database, view)
+    for limit in (None, 0, 1, 3):
+        expected, found = outcome(view.shaky, limit), outcome(shaken.shaky, point, limit)
+        assert expected == found, (limit, str(view.at))
+        assert [*map(repr, expected)] == [*map(repr, found)]
 
 
 def compare_pairs(database: Database, view: Any, ids: tuple[str, ...]) -> None:

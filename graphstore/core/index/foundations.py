@@ -238,18 +238,19 @@ class Resting:
             if revised
             else 0
         )
-        earlier, latest, first_linked = falls[:last], falls[last:], len(index.o_tx)
+        earlier, latest = falls[:last], falls[last:]
+        recorded: list[int] = []
         for ent, row in self._dependants(base):
             counts = self._falling[index.l_kind[index.k_link[row]]]
             if earlier and "revised" in counts:
-                first_linked = min(first_linked, self._recorded(row))
+                recorded.append(self._recorded(row))
             for fall in self.counted(base, row, latest):
                 if fall.word in counts:
                     found.setdefault(fall, []).append((ent, row))
         for fall, first in found.items():
             yield _Fallen(fall, base, first)
-        for fall in earlier:
-            if fall.op > first_linked:
+        for fall in earlier if recorded else ():
+            if fall.op > min(recorded):
                 yield _Fallen(fall, base, [])
 
     def _spread(self, group: list[_Fallen], seen: set[int]) -> Iterator[tuple[_Fallen, int, Path]]:
@@ -310,10 +311,13 @@ class Resting:
 
     def _looks_between(self, group: list[_Fallen]) -> bool:
         """Whether anybody looked at something between the falls of one transaction."""
-        index = self.index
         ops = [fallen.fall.op for fallen in group]
-        verbs = index.o_verb
-        return any(verbs[op] == "confirm" or verbs[op] in DESCRIBING for op in range(min(ops), max(ops)))
+        return self._is_look_among(min(ops), max(ops))
+
+    def _is_look_among(self, first: int, stop: int) -> bool:
+        """Return True if any operation from `first` on, before `stop`, looked at something."""
+        verbs = self.index.o_verb
+        return any(verbs[op] == "confirm" or verbs[op] in DESCRIBING for op in range(first, stop))
 
     def _shakes(self, fallen: _Fallen, ent: int) -> bool:
         """Whether a fall at the end of a way shakes a thing on it."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from graphstore.core.index.foundations import Path, Resting, ShakyEntity, resting_at, within_reach
+from graphstore.core.index.foundations import Resting, ShakyEntity, resting_at, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.index.shaky_spans import NOT_KEPT, look
@@ -38,7 +38,7 @@ from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Sna
 from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
 from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Vocabulary
-from graphstore.values.ways import Way
+from graphstore.values.ways import Ways
 
 if TYPE_CHECKING:
     from graphstore.core.tables.graphs import Graphs
@@ -177,7 +177,7 @@ class Sight(Rows):
         self._things: dict[int, Node | Event] = {}
         self._resting: Resting | None = None
         self._reasons: dict[int, str | None] = {}
-        self._ways: dict[int, tuple[Path, Way[Link]]] = {}
+        self._ways: Ways[Link] = Ways()
 
     # ------------------------------------------------------------------ ids
 
@@ -454,24 +454,11 @@ class Sight(Rows):
             {
                 "node": self.thing(found.ent),
                 "root": self.thing(found.root),
-                "links": self._way(found.path),
+                "links": self._ways.of(found.path, self.link),
                 "why": why,
                 "recorded_at": moment(found.fell_at),
             }
         )
-
-    def _way(self, path: Path) -> Way[Link]:
-        """The links of a way; ways that go on alike share theirs."""
-        new: list[Path] = []
-        while path and id(path) not in self._ways:
-            new.append(path)
-            path = path[1]
-        links: Way[Link] | None = self._ways[id(path)][1] if path else None
-        for each in reversed(new):
-            links = Way([self.link(each[0])], links)
-            self._ways[id(each)] = (each, links)
-        assert links is not None
-        return links
 
     def described(self, ent: int, number: int, last: int = -1) -> Node:
         """The node as one of its versions describes it. `last`: the row of that version written last, if the caller has it."""

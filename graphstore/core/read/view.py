@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read import causal_chains, conflicts, hops, link_fate, view_diff
+from graphstore.core.read import causal_chains, conflicts, hops, link_fate, shaken, view_diff
 from graphstore.core.read.from_rows import rows_first
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
@@ -643,6 +643,7 @@ class Reader(Painted):
             causal_chains.IndexGround(self._sight()), source, target, kinds, direction, limit, depth
         )
 
+    @rows_first(shaken.shaky)
     @unlocked
     def shaky(self, limit: int | None = None) -> list[Shaky]:
         """What stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
