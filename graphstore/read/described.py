@@ -9,7 +9,7 @@ from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import Happened
 from graphstore.read.ids import LARGEST, Id, known, resolve
-from graphstore.read.linked import Linked, link_of, link_periods, links_of
+from graphstore.read.linked import Linked, link_of, link_periods, links_around, links_of
 from graphstore.read.points import Point, as_json
 from graphstore.values import content_diff, spans
 from graphstore.values.inputs import at_least_one, authorized_of, json_object, optional_text
@@ -64,7 +64,7 @@ def node(point: Point, id: str) -> Node:
         raise InvalidError(f"{entity.id!r} is an event. Read it with event({entity.id!r}).")
     if number:
         return described(point, entity.id, number)
-    raise NotFoundError(_absence(point, *_thing_rows(point, [entity.id])))
+    raise NotFoundError(_absence(point, *thing_rows(point, [entity.id])))
 
 
 def event(point: Point, id: str) -> Event:
@@ -186,30 +186,48 @@ def _absence(point: Point, row: Described) -> str:
 
 def things(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
     """Return the nodes and events of these ids, whatever their standing, by id; events without their links."""
-    rows = _thing_rows(point, ids)
+    return _values(point, thing_rows(point, ids), {})
+
+
+def shown(point: Point, ids: Iterable[str]) -> dict[str, Node | Event]:
+    """Return the nodes and events of these ids, whatever their standing, by id; events with their links."""
+    rows = thing_rows(point, ids)
+    events = [row.id for row in rows if row.is_event]
+    return _values(point, rows, links_around(point, events) if events else {})
+
+
+def _values(point: Point, rows: list[Described], links: Mapping[str, list[Link]]) -> dict[str, Node | Event]:
+    """Make the values of nodes and events, by id. `links`: those of the events that are given with them."""
     events = [row.id for row in rows if row.is_event]
     happened = Happened(point, events) if events else None
     found: dict[str, Node | Event] = {}
     for row in rows:
-        found[row.id] = (
-            node_of(point, row) if happened is None or not row.is_event else event_of(happened, row)
-        )
+        if happened is None or not row.is_event:
+            found[row.id] = node_of(point, row)
+        else:
+            found[row.id] = event_of(happened, row, tuple(links[row.id]) if row.id in links else None)
     return found
+
+
+def standings(point: Point, ids: Iterable[str]) -> dict[str, Standing]:
+    """Return how the nodes and events of these ids stand, by id."""
+    return {row.id: row.standing for row in thing_rows(point, ids)}
 
 
 def thing_row(point: Point, id: str) -> Described | None:
     """Return the row of the node or event of exactly this id, whatever its standing; None where it is not known here."""
-    return next(iter(_thing_rows(point, [id])), None) if isinstance(id, str) else None
+    return next(iter(thing_rows(point, [id])), None) if isinstance(id, str) else None
 
 
 def resolved_row(point: Point, id: str) -> tuple[Described, int]:
     """Return the row of the node or event that an id or a `{id}-v{n}` names, and n or 0. Raises as `resolve` does."""
     entity, number = resolve(point, id)
-    [row] = _thing_rows(point, [entity.id])
+    [row] = thing_rows(point, [entity.id])
     return row, number
 
 
-def _thing_rows(point: Point, ids: Iterable[str]) -> list[Described]:
+def thing_rows(point: Point, ids: Iterable[str]) -> list[Described]:
+    """Return the rows of the nodes and events of these ids that are known here, whatever their standing, in the order of the ids."""
     return point.rows(THINGS, ids=as_json(list(ids)), undone=point.undone)
 
 

@@ -42,6 +42,7 @@ LINK_PERIODS = Statement("link_periods", Linked)
 LINK_HISTORY = Statement("link_history", Linked)
 LINKS_AROUND = Statement("links_around", Linked)
 LINKS_OF = Statement("links_of", Linked)
+LINKS_OVER = Statement("links_over", Linked)
 
 
 def links_from(

@@ -9,7 +9,7 @@ from graphstore.ledger.statements import Statement
 from graphstore.read import walks
 from graphstore.read.described import things
 from graphstore.read.ids import resolve
-from graphstore.read.linked import Linked, link_of
+from graphstore.read.linked import LINKS_OVER, link_of
 from graphstore.read.points import Point, as_json
 from graphstore.read.walks import By, Direction, Pass
 from graphstore.values.models import Chain
@@ -29,7 +29,6 @@ class Way(NamedTuple):
 
 
 WAYS = Statement("ways", Way)
-LINKS_OVER = Statement("links_over", Linked)
 
 
 def walk(

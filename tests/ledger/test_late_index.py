@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore import EngineError, GraphStore, GraphStoreError, NotFoundError
+from graphstore import EngineError, GraphStore, GraphStoreError, InvalidError, NotFoundError
 from graphstore.ledger.database import Database
 
 pytestmark = pytest.mark.in_process("looks whether the store has its index")
@@ -175,6 +175,40 @@ def test_times_and_names_of_snapshots_are_read_without_the_index(path):
         with pytest.raises(NotFoundError, match="Nearest: 'first'"):
             store.as_of("frist")
         assert is_unread(store)
+
+
+def test_two_views_of_the_trunk_are_compared_without_the_index(path):
+    with graphstore.open(path, author="ana") as store:
+        store.snapshot("first")
+        store.retract("plan", reason="it never was")
+        store.revise("none", {"cache": "none"}, tags=["settled"], reason="it is settled")
+        store.record_event("fix", "the cache is off", id="fix", related_to="none")
+        store.branch("side").add_node("fact", {"n": 1}, id="aside")
+    with graphstore.open(path) as store:
+        first, now = store.as_of("first"), store.as_of()
+        pairs = [(first, now), (now, first), (first, store), (store, first), (store, store)]
+        differences = [one.compare(other) for one, other in pairs]
+        tables = [one.changes_to(other) for one, other in pairs]
+        with graphstore.open(path, read_only=True) as another:
+            for reader in (another, another.as_of(), "no view"):
+                with pytest.raises(InvalidError, match="compare wants another view of the same store"):
+                    now.compare(reader)
+        assert is_unread(store)
+        store._core.read_index()
+        assert printed([one.compare(other) for one, other in pairs]) == printed(differences)
+        assert [one.changes_to(other) for one, other in pairs] == tables
+        assert ["none"] == [change.id for change in differences[0].changed]
+        assert {("plan", "added", None), ("plan", "removed", "it never was")} <= {
+            (row["id"], row["change"], row["reason"]) for table in tables for row in table.rows()
+        }
+
+
+def test_a_branch_is_compared_by_the_index(path):
+    with graphstore.open(path) as store:
+        store.branch("side").add_node("fact", {"n": 1}, id="aside")
+    with graphstore.open(path) as store:
+        assert ["aside"] == [node.id for node in store.compare("side").added]
+        assert not is_unread(store)
 
 
 def test_what_needs_the_index_loads_it(path):

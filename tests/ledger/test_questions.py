@@ -18,6 +18,7 @@ import pytest
 import graphstore
 from graphstore.core.index import part_of_index
 from graphstore.core.read import shaken
+from graphstore.core.read.view_diff import field_changes_by_rows
 from graphstore.errors import DamageError, GraphStoreError
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
@@ -26,6 +27,7 @@ from graphstore.read import (
     contradicting,
     counted,
     described,
+    differing,
     event_list,
     happened,
     ids,
@@ -48,8 +50,8 @@ STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
 MODULES = (
-    chains, contradicting, counted, described, event_list, happened, ids, inspected, link_story, linked, operations, part_of_index, points, settings,
-    shaken, superseding, walking,
+    chains, contradicting, counted, described, differing, event_list, happened, ids, inspected, link_story, linked, operations, part_of_index, points,
+    settings, shaken, superseding, walking,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -68,6 +70,7 @@ ABOUT_ONE_THING = [
     if {"id", "ids", "number", "numbers", "periods", "beginning", "first"} & parameters(statement).keys()
 ]
 FROM_AN_INSTANT_ON = ["changes", "last_changes"]
+OF_ALL_PERIODS = ["differing_things", "differing_links"]
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +90,15 @@ def test_a_statement_finds_its_rows_by_key(name, empty):
 
     scans = [line.split()[1] for line in plan if line.startswith("SCAN") and "VIRTUAL TABLE" not in line]
     assert {*scans} <= own, plan
+
+
+@pytest.mark.parametrize("name", OF_ALL_PERIODS)
+def test_a_statement_about_all_periods_reads_each_once(name, empty):
+    statement = STATEMENTS[name]
+
+    plan = [row[3] for row in empty.execute(f"EXPLAIN QUERY PLAN {statement.text}", parameters(statement))]
+
+    assert ["SCAN p", "SCAN moved", "SCAN d"] == [line for line in plan if line.startswith("SCAN")], plan
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -460,6 +472,7 @@ def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
                     compare_contradictions(database, view)
                     compare_walks(database, view)
                     compare_shaky(database, view)
+                    compare_with_others(database, view, history)
 
 
 @pytest.mark.rest
@@ -499,6 +512,7 @@ def compare_whole_store(history: History) -> None:
         assert store.snapshots() == settings.snapshots(point)
         for asked in (*([id] for id in IDS), ["alpha", "event-a", "bravo"]):
             assert outcome(store._named_things, asked) == outcome(ids.things, point, asked), asked
+        compare_with_others(database, store.as_of(**history.coordinate()), history)
 
 
 class Leaning(History):
@@ -720,6 +734,24 @@ def compare_walks(database: Database, view: Any) -> None:
     for read, args, more in chance.sample(asked, 250):
         kinds, direction = chance.choice(WALKED_KINDS), chance.choice(DIRECTIONS)
         same(read, *args, kinds=kinds, direction=direction, **more)
+
+
+def compare_with_others(database: Database, view: Any, history: History) -> None:
+    """Assert that the statements find what differs between a view and some others as the views do."""
+    for _ in range(4):
+        there = history.coordinate()
+        for named in (there, {**there, "tx": view.at.tx}, {**there, "valid": view.at.valid}):
+            other = history.store.as_of(**named)
+            for before, after in ((view, other), (other, view)):
+                point, where = point_of(database, before), (instant(after.at.valid), instant(after.at.tx))
+                found = differing.compare(point, *where)
+                assert before.compare(after) == found, (str(before.at), str(after.at))
+                assert before.compare(after).model_dump_json() == found.model_dump_json()
+                table = field_changes_by_rows(point, *where)
+                assert before.changes_to(after).to_arrow() == table.to_arrow(), (
+                    str(before.at),
+                    str(after.at),
+                )
 
 
 def compare_contradictions(database: Database, view: Any) -> None:

@@ -23,6 +23,7 @@ from graphstore.read import (
     chains,
     contradicting,
     described,
+    differing,
     event_list,
     ids,
     inspected,
@@ -490,17 +491,21 @@ class Reader(Painted):
         `other` may be a view of a branch.
         """
         here, there = self._both(other)
+        if here._reads_as(there):
+            return here._compared_at(*there._coordinate())
         return here._compared(there)
 
     def changes_to(self, other: Reader) -> Result:
         """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
         JSON text, the period of the description that is there (of what is removed: that was), and who said it, or took it away, and why."""
         here, there = self._both(other)
+        if here._reads_as(there):
+            return here._changed_at(*there._coordinate())
         return here._changed(there)
 
     def _both(self, other: Reader) -> tuple[View, View]:
         """This and another view of the same store. Raises InvalidError for something else."""
-        if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
+        if not isinstance(other, Reader) or other._core.opened_journal is not self._core.opened_journal:
             raise InvalidError("compare wants another view of the same store.")
         two_stores = not (isinstance(self, View) or isinstance(other, View))
         with self._core.lock if two_stores else nullcontext():  # both at one now
@@ -509,6 +514,16 @@ class Reader(Painted):
     def _fixed(self) -> View:
         """A view itself, of a store one of now."""
         raise NotImplementedError
+
+    @rows_first(differing.compare)
+    @unlocked
+    def _compared_at(self, valid: Instant, tx: Instant) -> ViewDiff:
+        return view_diff.compare(self._sight(), self._core.sight(valid, tx))
+
+    @rows_first(view_diff.field_changes_by_rows)
+    @unlocked
+    def _changed_at(self, valid: Instant, tx: Instant) -> Result:
+        return view_diff.field_changes(self._sight(), self._core.sight(valid, tx))
 
     @unlocked
     def _compared(self, other: View) -> ViewDiff:

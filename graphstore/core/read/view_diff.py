@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core, Sight
-from graphstore.values import content_diff as differences
+from graphstore.read import differing
+from graphstore.read.differing import Cause
+from graphstore.read.points import Point
 from graphstore.values.models import Event, Json, Link, Node, NodeChange, ViewDiff
+from graphstore.values.period import Instant
 
 if TYPE_CHECKING:
     from graphstore.core.tables.result import Result
@@ -49,7 +51,9 @@ class _Comparing:
                 removed.append(here.shown(before))
             elif before >= 0 and not self.same(before, after):
                 changed.append(
-                    _change(here.node(before, here.upright(one)), there.node(after, there.upright(other)))
+                    differing.change_of(
+                        here.node(before, here.upright(one)), there.node(after, there.upright(other))
+                    )
                 )
         fresh: list[Link] = []
         gone: list[Link] = []
@@ -60,14 +64,8 @@ class _Comparing:
                 fresh.append(there.link(now))
             elif now < 0 <= was:
                 gone.append(here.link(was))
-        return ViewDiff(
-            added=tuple(each for each in added if isinstance(each, Node)),
-            removed=tuple(each for each in removed if isinstance(each, Node)),
-            changed=tuple(changed),
-            events_added=tuple(each for each in added if isinstance(each, Event)),
-            events_removed=tuple(each for each in removed if isinstance(each, Event)),
-            links_added=tuple(fresh),
-            links_removed=tuple(gone),
+        return differing.view_diff(
+            added=added, removed=removed, changed=changed, links_added=fresh, links_removed=gone
         )
 
     def things(self) -> Iterator[Pair]:
@@ -86,9 +84,8 @@ class _Comparing:
 
     def alike(self, was: int, now: int) -> bool:
         """Whether a version here and one there say the same."""
-        one, other = description(self.here.core, was), description(self.there.core, now)
-        return all(one.get(name) == other.get(name) for name in ("text", "tags")) and differences.same(
-            one.get("content"), other.get("content")
+        return differing.is_same_description(
+            description(self.here.core, was), description(self.there.core, now)
         )
 
 
@@ -121,50 +118,39 @@ class _Apart(_Comparing):
         return self.alike(was, now)
 
 
-def _change(old: Node, new: Node) -> NodeChange:
-    return NodeChange(
-        id=old.id, before=old, after=new, fields=tuple(differences.diff(old.content, new.content))
-    )
-
-
 def field_changes(here: Sight, there: Sight) -> Result:
     """The difference as rows, one for each field that is otherwise."""
-    from graphstore.core.tables.result import Result
-
     found = compare(here, there)
-    rows: list[tuple[Any, ...]] = []
-
-    def add(change: str, node: Node, said: tuple[str | None, str | None], *values: str | None) -> None:
-        rows.append((node.id, node.kind, change, *values, node.valid_from, node.valid_to, *said))
-
-    for each in found.changed:
-        said = _said(there, there.index.ids[each.id], each.after.number)
-        for field in each.fields:
-            add("changed", each.after, said, field.path, _json(field.old), _json(field.new))
-        if not each.fields:
-            add("changed", each.after, said, "", each.before.text, each.after.text)
-    for node in found.added:
-        said = _said(there, there.index.ids[node.id], node.number)
-        for name, value in node.content.items():
-            add("added", node, said, name, None, _json(value))
+    causes = {
+        node.id: _said(there, there.index.ids[node.id], node.number)
+        for node in (*(each.after for each in found.changed), *found.added)
+    }
     for node in found.removed:
         taken = _taken_by(there, there.index.ids.get(node.id, -1))
-        said = taken or _said(here, here.index.ids[node.id], node.number)
-        for name, value in node.content.items():
-            add("removed", node, said, name, _json(value), None)
-    columns = ("id", "kind", "change", "field", "old", "new", "valid_from", "valid_to", "author", "reason")
+        causes[node.id] = taken or _said(here, here.index.ids[node.id], node.number)
+    return _table(differing.rows_of(found, causes))
+
+
+def field_changes_by_rows(point: Point, valid: Instant, tx: Instant) -> Result:
+    """Return the difference to another coordinate of one line of belief as `field_changes` does, by the rows of the ledger."""
+    return _table(differing.field_rows(point, valid, tx))
+
+
+def _table(rows: list[tuple[Any, ...]]) -> Result:
+    from graphstore.core.tables.result import Result
+
     types = ["STRING"] * 6 + ["TIMESTAMP"] * 2 + ["STRING"] * 2
-    return Result(columns, rows, types=types)
+    return Result(differing.FIELDS, rows, types=types)
 
 
-def _said(sight: Sight, ent: int, number: int) -> tuple[str | None, str | None]:
+def _said(sight: Sight, ent: int, number: int) -> Cause:
     """Who said a description first, and why."""
     index = sight.index
     ver = next(index.r_ver[row] for row in index.rows_of[ent] if index.v_num[index.r_ver[row]] == number)
     return _by(sight, index.v_op[ver])
 
 
-def _taken_by(sight: Sight, ent: int) -> tuple[str | None, str | None] | None:
+def _taken_by(sight: Sight, ent: int) -> Cause | None:
     """Who took away what was believed of a thing at the valid time, and why; None where nothing ever was."""
     index = sight.index
     closed = [
@@ -175,12 +161,8 @@ def _taken_by(sight: Sight, ent: int) -> tuple[str | None, str | None] | None:
     return _by(sight, index.r_close[max(closed)[1]]) if closed else None
 
 
-def _by(sight: Sight, op: int) -> tuple[str | None, str | None]:
+def _by(sight: Sight, op: int) -> Cause:
     if op < 0:
         return None, None
     change = sight.change(op)
     return change.author, change.reason
-
-
-def _json(value: Any) -> str | None:
-    return None if value is None else dumps(value).decode()
