@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from graphstore.values import random_bits
+
 
 def steps(call: Callable[[], object]) -> int:
     """How many instructions of Python a call runs in this thread, those of what it calls included; one of C counts once, however long it takes."""
@@ -22,6 +24,8 @@ def steps(call: Callable[[], object]) -> int:
         frame.f_trace_opcodes = True
         return each
 
+    random_bits._drawn.clear()
+    random_bits.random_64()  # every 512th draws many more, which is not the call's either
     before, collects = sys.gettrace(), gc.isenabled()
     gc.disable()  # what a collection would end is not the call's
     sys.settrace(entered)
