@@ -192,12 +192,13 @@ def test_a_view_of_the_past_gives_out_what_was_known_then(told, clock, tmp_path)
 
 
 def test_a_folder_that_holds_anything_is_left_alone(told, tmp_path):
-    (tmp_path / "note").write_text("mine")
+    (folder := tmp_path / "out").mkdir()
+    (folder / "note").write_text("mine")
 
     with pytest.raises(ConflictError, match=r"is not empty\. Choose another folder"):
-        export_pi_brain(told, tmp_path)
+        export_pi_brain(told, folder)
 
-    assert {"note": b"mine"} == tree(tmp_path)
+    assert {"note": b"mine"} == tree(folder)
 
 
 def test_an_id_that_is_no_file_name_is_written_so_that_it_is_one(store, tmp_path):
