@@ -105,6 +105,10 @@ class Snapshot:
             return
         try:
             connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            connection.close()  # the next read opens another one
+            reader.connection, reader.version = None, -1
+            raise self._database.refusal(error) from error
         finally:
             reader.in_snapshot = False
             reader.lock.release()

@@ -8,18 +8,21 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import graphstore
-from graphstore import EngineError, LockedError
-from graphstore.ledger.database import WAIT_BOUNDS
+from graphstore import EngineError, GraphStoreError, LockedError
+from graphstore.ledger.database import WAIT_BOUNDS, Database
 from tests.support.disk import edit
 from tests.support.ledger_rows import rows
 from tests.support.old_release import open_old
 
 pytestmark = pytest.mark.in_process("looks at the files of the store")
+
+SQLITE_TRANSACTION = 22  # of sqlite3.h; the module has no name for it
 
 
 @pytest.fixture
@@ -340,3 +343,20 @@ def test_compact_of_another_database_changes_nothing(path):
         (path / "ledger.db").read_bytes(),
         [file.name for file in path.iterdir()],
     )
+
+
+def test_a_snapshot_that_cannot_be_ended_is_an_error_of_the_store_and_the_next_read_begins_anew(path):
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "blue"}, id="sky")
+
+    def refuse_commit(action: int, what: str | None, *_: str | None) -> int:
+        is_commit = action == SQLITE_TRANSACTION and what == "COMMIT"
+        return sqlite3.SQLITE_DENY if is_commit else sqlite3.SQLITE_OK
+
+    with closing(Database(path / "ledger.db", read_only=True)) as database:
+        with pytest.raises(GraphStoreError, match="is damaged"), database.snapshot():
+            database.rows("SELECT count(*) FROM chain")
+            database.reader().connection.set_authorizer(refuse_commit)
+
+        with database.snapshot():
+            assert [(1,)] == database.rows("SELECT count(*) FROM chain")
