@@ -25,7 +25,7 @@ LinkId = NewType("LinkId", str)
 """The id of a link: what answers of any id answers of it with links."""
 
 _BUILT_LATE = tuple(map(int, VERSION.split(".")[:2])) >= (2, 14)
-"""Whether pydantic builds what checks and writes a model when that is first used. Older releases do it wrongly where two threads use it first at once."""
+"""True if pydantic builds the validator of a model when the model is first used. Older releases fail where two threads use it first at the same time."""
 _new = object.__new__
 # a frozen record refuses assignment; its slots do not, and are quicker than object.__setattr__
 _set_fields, _set_named, _set_extra, _set_private = (

@@ -1,4 +1,4 @@
-"""Chains of causes, and walks and paths, over the resident index."""
+"""Chains of causes over the resident index, and that index as the ground of walks and paths (`graphstore/read/walks.py`)."""
 
 from __future__ import annotations
 

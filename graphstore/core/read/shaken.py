@@ -12,7 +12,7 @@ from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.part_of_index import Number, PartOfIndex
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
-from graphstore.read.linked import Linked, link_of
+from graphstore.read.linked import LINKS_OVER, Linked, link_of
 from graphstore.read.points import Point, as_json
 from graphstore.values.inputs import whole_number
 from graphstore.values.models import Link, Shaky
@@ -21,7 +21,7 @@ from graphstore.values.ways import Ways
 
 
 class Body(NamedTuple):
-    """A body."""
+    """The bytes of a body (None: they were removed), and their CRC-32."""
 
     data: bytes | None
     checksum: int
@@ -36,7 +36,6 @@ class Reason(NamedTuple):
 
 
 LOOKS_AMONG = Statement("looks_among", Number)
-LINKS_NUMBERED = Statement("links_numbered", Linked)
 REASONS = Statement("reasons", Reason)
 BODY = Statement("body", Body)
 _FORGOTTEN = b'{"content":null}'
@@ -105,7 +104,7 @@ def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:
             seen.add(id(path))
             numbers[path[0]] = None
             path = path[1]
-    rows = point.rows(LINKS_NUMBERED, numbers=as_json(list(numbers)))
+    rows = point.rows(LINKS_OVER, periods=as_json(list(numbers)))
     return dict(zip(numbers, rows, strict=True))
 
 
