@@ -511,6 +511,13 @@ class Ledger:
         self._next_body = following
         return False
 
+    def skip(self) -> None:
+        """Go on from the last row, in a turn, and do not read what is before it."""
+        last = self.database.rows(_LAST)
+        number, digest, self._next_body = last[0] if last else (0, GENESIS, 1)
+        self._rewritten, self._bytes = self._property("rewritten"), None
+        self.start_at(Position(0, number), digest)
+
     def leave_turn(self) -> None:
         """Let others append. What was appended and not committed is taken back."""
         if self._turns > 1:

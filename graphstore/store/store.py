@@ -102,7 +102,7 @@ class Store(WholeStore):
         would close; InvalidError for bad input.
         """
         named = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
-        with self._verb() as work:
+        with self._verb(is_narrow=key is None or source is None) as work:
             return verbs.add_node(
                 Act(self._core, work),
                 kind,
@@ -143,7 +143,7 @@ class Store(WholeStore):
         to the description and is not kept. `valid_to=graphstore.OPEN` gives it an open end. Raises NotFoundError for an unknown id; ConflictError
         when it has no validity and no period is given, or when another version than `if_number` holds now.
         """
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             return describing.revise(
                 Act(self._core, work),
                 id,
@@ -176,7 +176,7 @@ class Store(WholeStore):
         Every description there keeps its other fields, its text, tags and period; gaps stay gaps. A None is a value: no field is removed. What says so
         already is left alone. Raises NotFoundError when nothing is believed of it there; ConflictError when another version than `if_number` holds now.
         """
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             return describing.amend(
                 Act(self._core, work), id, patch, valid_from, valid_to, reason, source, if_number
             )
@@ -189,7 +189,7 @@ class Store(WholeStore):
 
         Raises NotFoundError when nothing is believed from there on; ConflictError when another version than `if_number` holds now.
         """
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             verbs.end(Act(self._core, work), id, at, reason, if_number)
 
     @decides
@@ -208,7 +208,7 @@ class Store(WholeStore):
         `if_number` holds now.
         """
         text_of("reason", reason)
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             verbs.retract(Act(self._core, work), id, valid_from, valid_to, reason, if_number)
 
     @decides
@@ -255,7 +255,7 @@ class Store(WholeStore):
         Raises NotFoundError for an unknown id or one of which nothing is believed; ConflictError when another version than `if_number` holds now.
         """
         text_of("reason", reason)
-        with self._verb() as work:
+        with self._verb(is_narrow=source is None) as work:
             act = Act(self._core, work)
             index = act.index
             ent = act.known(id)
@@ -322,7 +322,7 @@ class Store(WholeStore):
         Raises NotFoundError for an unknown id; ConflictError for a cycle, when nothing is believed of `by`, or when another version of the one old
         than `if_number` holds now.
         """
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             act = Act(self._core, work)
             return verbs.supersede(act, (old, *more), by, reason, valid_from, if_number, created_by)
 
@@ -347,7 +347,7 @@ class Store(WholeStore):
         Raises NotFoundError for an unknown end; InvalidError for an unknown kind, a self-link, a cause after its effect; ConflictError for
         a cycle, or an existing link with other attributes.
         """
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             act = Act(self._core, work)
             row = verbs.link_row(
                 act,
@@ -407,7 +407,7 @@ class Store(WholeStore):
             raise InvalidError(
                 "unlink() takes the id of a link, or source=, kind= and target=. Give one of the two."
             )
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             act = Act(self._core, work)
             if link_id is not None:
                 verbs.unlink(act, link_id, valid_from, valid_to, reason)

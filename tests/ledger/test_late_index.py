@@ -214,7 +214,7 @@ def test_a_branch_is_compared_by_the_index(path):
 def test_what_needs_the_index_loads_it(path):
     for use in (
         lambda store: store.as_of().contradictions(),
-        lambda store: store.add_node("fact", {}, id="new"),
+        lambda store: store.record_event("deploy", "shipped"),
         lambda store: store.scan(),
         lambda store: store.query("MATCH (n:Node) RETURN count(*)"),
     ):

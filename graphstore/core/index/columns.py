@@ -24,7 +24,7 @@ from graphstore.core.index.operations_by_id import Mentions
 from graphstore.core.index.saved_parts import owned
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.line import DESCRIBING, RETRACTING, UNDO
-from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, without_all
+from graphstore.values.period import OPEN, Instant, Period, coalesce, instant
 from graphstore.values.vocabulary import KINDS, NEVER_SO, RESTS, UPHOLDING
 
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
@@ -246,7 +246,7 @@ class Columns:
         self.v_num.append(number)
         self.v_pos.append(pos)
         self.v_len.append(length)
-        self.versions_of[ent].append(ver)
+        self._note_version(ent, ver)
         return ver
 
     def open_row(self, ver: int, period: Period, tx: Instant, op: int) -> int:
@@ -264,7 +264,7 @@ class Columns:
         self.changed[ent] = tx
         if period[1] < OPEN:
             self.falls(ent, tx)
-        self.rows_of[ent].append(row)
+        self._note_row(ent, row)
         now = self.now_of[ent]
         if now and self.r_from[now[-1]] > period[0]:
             insort(now, row, key=self.r_from.__getitem__)
@@ -274,6 +274,12 @@ class Columns:
         if held is not None:
             insort(held, row, key=self.r_from.__getitem__)
         return row
+
+    def _note_version(self, ent: int, ver: int) -> None:
+        self.versions_of[ent].append(ver)
+
+    def _note_row(self, ent: int, row: int) -> None:
+        self.rows_of[ent].append(row)
 
     def close_row(self, row: int, tx: Instant, op: int) -> None:
         ent = self.r_ent[row]
@@ -642,40 +648,6 @@ class Columns:
                 del self._said[ent]
                 return
             found.write(start, stop, ver)
-
-    def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
-        """The periods over which each version since `mark` was said last, without those of rows that an open transaction will keep."""
-        rows = self.rows_of[ent]
-        fresh = rows[bisect_left(rows, mark.rows) :]
-        if not fresh or self._shows_all_said(ent, fresh):
-            return {}
-        kept: dict[int, list[int]] = {}
-        for row in sorted(fresh, key=self.r_from.__getitem__):
-            if self.r_close[row] < 0:
-                kept.setdefault(self.r_ver[row], []).append(row)
-        self.said(ent)
-        found: dict[int, list[Period]] = {}
-        begun, ended = min(map(self.r_from.__getitem__, fresh)), max(map(self.r_to.__getitem__, fresh))
-        for start, stop, ver in self._said[ent].between(begun, ended):
-            if ver >= mark.versions:
-                holes = [
-                    (self.r_from[row], self.r_to[row]) for row in self.over(kept.get(ver, []), (start, stop))
-                ]
-                found.setdefault(ver, []).extend(without_all((start, stop), holes))
-        return found
-
-    def _shows_all_said(self, ent: int, rows: list[int]) -> bool:
-        """Whether those of these rows that are believed are plainly all that they said last: each that is closed was replaced whole by the next one."""
-        if ent in self.ghosts:
-            return False
-        begun, ended, opened, closed, told = self.r_from, self.r_to, self.r_op, self.r_close, self.v_op
-        first, last, gone, before = 0, 0, False, -1
-        for row in rows:
-            start, stop, op = begun[row], ended[row], opened[row]
-            if op < before or op != told[self.r_ver[row]] or (gone and (first < start or stop < last)):
-                return False
-            first, last, gone, before = start, stop, closed[row] >= 0, op
-        return not gone
 
     def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
         """Add settings."""

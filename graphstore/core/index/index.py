@@ -6,12 +6,13 @@ A copy of the journal, never trusted over it. Its columns are in `columns.py`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.hulls import Blocks, Hull, Parts, Runs
+from graphstore.core.index.latest_versions import Said
 from graphstore.core.index.replay import Followed
 from graphstore.core.index.rollback import cut_back, leave_out
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
@@ -20,7 +21,7 @@ from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 from graphstore.values.vocabulary import OF_EVENTS, UPHOLDING
 
 _FEW = 48
-_BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
+BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
 
 
 class Index(Followed):
@@ -236,6 +237,69 @@ class Index(Followed):
         if near is None or len(found) <= _FEW:
             return found[:]
         return self._in_runs(ent, found, near[0] - 1, tx, near[1])
+
+    def keeping(self, ent: int) -> list[int]:
+        """The supersessions of an entity that keep something of it for giving back."""
+        return [link for link in self.successors.get(ent, ()) if self.taken.get(link)]
+
+    def fresh_versions(self, ent: int) -> list[int]:
+        """The versions of an entity that the open transaction has added."""
+        versions = self.versions_of[ent]
+        return versions[bisect_left(versions, self.mark().versions) :]
+
+    def fresh_rows(self, ent: int) -> list[int]:
+        """The rows of an entity that the open transaction has added."""
+        rows = self.rows_of[ent]
+        return rows[bisect_left(rows, self.mark().rows) :]
+
+    def newest_version(self, ent: int) -> int:
+        """The version of an entity with the highest number that was stored before the open transaction; -1: none."""
+        first = self.mark().versions
+        stored = (ver for ver in reversed(self.versions_of[ent]) if ver < first and self.v_num[ver])
+        return next(stored, -1)
+
+    def said_over(self, ent: int, span: Period) -> Iterable[Said]:
+        """What was said of an entity last over parts of a period, and perhaps beyond it; in order."""
+        said = self.said(ent)
+        if not said or said[-1][1] <= span[0]:
+            return ()
+        last = len(said) - 1  # which is mostly the one that is described anew
+        if said[last][0] > span[0]:
+            last = bisect_right(said, span[0], key=lambda one: one[1])
+        return islice(said, last, None)
+
+    def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
+        """The periods over which each version since `mark` was said last, without those of rows that an open transaction will keep."""
+        fresh = self.fresh_rows(ent)
+        if not fresh or self._shows_all_said(ent, fresh):
+            return {}
+        kept: dict[int, list[int]] = {}
+        for row in sorted(fresh, key=self.r_from.__getitem__):
+            if self.r_close[row] < 0:
+                kept.setdefault(self.r_ver[row], []).append(row)
+        self.said(ent)
+        found: dict[int, list[Period]] = {}
+        begun, ended = min(map(self.r_from.__getitem__, fresh)), max(map(self.r_to.__getitem__, fresh))
+        for start, stop, ver in self._said[ent].between(begun, ended):
+            if ver >= mark.versions:
+                holes = [
+                    (self.r_from[row], self.r_to[row]) for row in self.over(kept.get(ver, []), (start, stop))
+                ]
+                found.setdefault(ver, []).extend(without_all((start, stop), holes))
+        return found
+
+    def _shows_all_said(self, ent: int, rows: list[int]) -> bool:
+        """Whether those of these rows that are believed are plainly all that they said last: each that is closed was replaced whole by the next one."""
+        if ent in self.ghosts:
+            return False
+        begun, ended, opened, closed, told = self.r_from, self.r_to, self.r_op, self.r_close, self.v_op
+        first, last, gone, before = 0, 0, False, -1
+        for row in rows:
+            start, stop, op = begun[row], ended[row], opened[row]
+            if op < before or op != told[self.r_ver[row]] or (gone and (first < start or stop < last)):
+                return False
+            first, last, gone, before = start, stop, closed[row] >= 0, op
+        return not gone
 
     def rows_of_version(self, ent: int, number: int) -> list[int]:
         """The rows of a version of an entity, in the order they were written."""
@@ -578,11 +642,11 @@ def _in_order(kept: list[list[str]], names: Sequence[str]) -> list[str]:
 
 
 def _beside(kept: list[list[str]], names: Sequence[str], name: str) -> list[str]:
-    if len(names) <= 2 * _BESIDE:
+    if len(names) <= 2 * BESIDE:
         return list(names)
     ordered = _in_order(kept, names)
     at = bisect_left(ordered, name)
-    return ordered[max(0, at - _BESIDE) : at + _BESIDE]
+    return ordered[max(0, at - BESIDE) : at + BESIDE]
 
 
 def _parts(

@@ -17,6 +17,7 @@ from graphstore.core.index.foundations import Resting, ShakyEntity, resting_at, 
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.index.shaky_spans import NOT_KEPT, look
+from graphstore.core.index.working_set import KnownKinds, WorkingSet
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.journal.seam import Seam
 from graphstore.core.read import snapshots
@@ -106,6 +107,9 @@ class Core(Source):
     outside: Any = None  # `outside.Outside`, of a copy of a part of another store
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
+    kinds: KnownKinds = field(default_factory=KnownKinds)
+    # of the thread that writes while the index is not loaded: what its transaction has looked at
+    _working: threading.local = field(default_factory=threading.local)
 
     @classmethod
     def with_late_index(cls, load: Callable[[], Index], journal: Seam, *more: Any, **named: Any) -> Core:
@@ -134,8 +138,29 @@ class Core(Source):
         """Load the index when something needs it, or the journal in step with it, first."""
         if name not in ("index", "journal"):
             raise AttributeError(name)
+        working = getattr(self._working, "index", None)
+        if working is not None:
+            return working if name == "index" else self._opened
         self.read_index()
         return self.__dict__[name]
+
+    @contextmanager
+    def working(self, ledger: Ledger) -> Iterator[WorkingSet]:
+        """A block in which this thread writes, and the index has no more than what it looks at."""
+        self._working.index = found = WorkingSet(ledger.database, self.kinds)
+        try:
+            yield found
+        finally:
+            self._working.index = None
+
+    def setting(self, name: str) -> Any:
+        """The setting of a name, None when it was never set."""
+        ledger = self.answering
+        return (
+            self.index.setting(name)
+            if ledger is None
+            else settings.setting(Point(ledger.database, OPEN, OPEN), name)
+        )
 
     def read_index(self) -> None:
         """Load the index unless that was done: only who needs to load it waits for the lock."""

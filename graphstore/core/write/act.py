@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import islice
 
 from graphstore.core.index.index import Index
-from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.transaction import Transaction
@@ -44,7 +42,7 @@ class Act:
 
     def time(self, value: TimeLike, what: str) -> Instant:
         """The instant a caller gave; "now" is the transaction's instant."""
-        at = resolve(value, what, self.work.tx, partial(snapshots.known, self.index, self.work.tx))
+        at = resolve(value, what, self.work.tx, partial(self.core.snapshots, self.work.tx))
         if self.work.call is not None:
             self.work.call.times[what] = at
         return at
@@ -56,7 +54,7 @@ class Act:
             value,
             "tx",
             self.work.tx,
-            partial(snapshots.known, index, self.work.tx),
+            partial(self.core.snapshots, self.work.tx),
             axis="tx",
             present=self.work.tx,
         )
@@ -148,16 +146,9 @@ class Act:
         `body` gives the body of a version, if the caller has read some.
         """
         read = body or self.body
-        index = self.index
-        said = index.said(ent)
         found: list[Period] = []
         for span in spans:
-            if not said or said[-1][1] <= span[0]:
-                continue
-            last = len(said) - 1  # which is mostly the one that is described anew
-            if said[last][0] > span[0]:
-                last = bisect_right(said, span[0], key=lambda one: one[1])
-            for start, stop, ver in islice(said, last, None):
+            for start, stop, ver in self.index.said_over(ent, span):
                 part = overlap((start, stop), span)
                 if part is None:
                     break
@@ -176,6 +167,15 @@ class Act:
             if now >= 0 and index.r_ver[now] == index.r_ver[row]:
                 return sight.written(now, sight.upright(ent), body)
             return sight.written(row, sight.standing(ent), body)
+
+        return self.work.answer(Node, make, self.index.names[ent])
+
+    def shown(self, ent: int, row: int) -> Node:
+        """A node as one of its rows describes it."""
+
+        def make() -> Node:
+            sight = self.sight()
+            return sight.node(row, sight.standing(ent))
 
         return self.work.answer(Node, make, self.index.names[ent])
 

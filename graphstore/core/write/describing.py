@@ -141,11 +141,15 @@ class _Describing:
 
     def left_alone(self, rows: list[int]) -> Node:
         """The node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
-        sight = self.act.sight()
-        now = sight.find(self.ent)
-        if now in rows:
-            return sight.node(now, sight.upright(self.ent))
-        return sight.node(rows[-1], sight.standing(self.ent))
+
+        def make() -> Node:
+            sight = self.act.sight()
+            now = sight.find(self.ent)
+            if now in rows:
+                return sight.node(now, sight.upright(self.ent))
+            return sight.node(rows[-1], sight.standing(self.ent))
+
+        return self.act.work.answer(Node, make, self.index.names[self.ent])
 
     def kept_source(self, versions: Sequence[int], trust: Trust) -> str | None:
         """The source of what ranks highest among versions, of equals the latest; None when the writer ranks lower."""

@@ -18,7 +18,7 @@ def let_go(core: Core, work: Transaction, new: int, span: Period, trust: Trust, 
     Raises ConflictError when one of them was recorded by a more trusted author.
     """
     index = core.index
-    for link in list(index.out.get(new, ())):
+    for link in index.of_kinds(index.out, new, ("supersedes",)):
         if index.l_kind[link] == "supersedes":
             rows = _over(index, link, span, work.tx)
             trust.guard_links(rows)

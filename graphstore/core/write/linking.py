@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,9 +34,7 @@ class Ends(NamedTuple):
 def beside(index: Index, link: int, kind: str) -> list[int]:
     """The links of another kind with the same ends."""
     source, target = index.l_src[link], index.l_tgt[link]
-    return [
-        other for other in index.out[source] if index.l_kind[other] == kind and index.l_tgt[other] == target
-    ]
+    return index.saying(source, kind, target)
 
 
 @dataclass
@@ -137,9 +136,8 @@ class Linking:
         index = self.index
         first = index.start(old, self.work.tx)
         starts = [] if first is None else [first]
-        for link in min(index.successors.get(old, ()), index.out.get(new, ()), key=len):
-            if index.l_kind[link] == "supersedes" and (index.l_src[link], index.l_tgt[link]) == (new, old):
-                starts += [begun for _, begun, _ in index.taken.get(link, ())]
+        for link in index.saying(new, "supersedes", old):
+            starts += [begun for _, begun, _ in index.taken.get(link, ())]
         return [min(starts)] if starts else []
 
     def _supersede_again(
@@ -413,12 +411,12 @@ class Linking:
         index = self.index
         source, kind, target = ends
 
-        def onward(ent: int, side: dict[int, list[int]]) -> list[int]:
-            return [
-                n for n in side.get(ent, ()) if index.l_kind[n] == kind.name and index.believed_link(n, tx)
-            ]
+        def onward(ent: int, side: dict[int, list[int]]) -> Iterator[int]:
+            for link in index.of_kinds(side, ent, (kind.name,)):
+                if index.l_kind[link] == kind.name and index.believed_link(link, tx):
+                    yield link
 
-        if not onward(source, index.into):
+        if next(onward(source, index.into), None) is None:
             return False
         seen, todo = {target}, [target]
         while todo:

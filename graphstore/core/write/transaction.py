@@ -19,6 +19,7 @@ from orjson import loads
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import FIRST, OWN
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.line import DESCRIBING, REQUIRES, dumps
 from graphstore.errors import ConflictError
 from graphstore.values.inputs import text_of
@@ -100,6 +101,7 @@ class Transaction:
         self, index: Index, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
     ) -> None:
         self.index = index
+        self._on_rows = isinstance(index, WorkingSet)
         self.tx = tx
         self.branches: list[list[Any]] = []  # operations on branches: verb, name, where one begins
         self.aliases: list[
@@ -187,8 +189,8 @@ class Transaction:
 
     def answer(self, kind: type[V], make: Callable[[], V], id: str | None = None) -> V:
         """What a verb returns. In a block of many it is made when somebody looks at more of it than its `id`, or at the next step if it is still held
-        then."""
-        if self.depth != 1:
+        then; in a transaction on the rows, when those are written."""
+        if self.depth != 1 and not self._on_rows:
             return make()
         answer = kind.later(make, id)
         self._answers.append(ref(answer))
@@ -345,25 +347,17 @@ class Transaction:
     def last_version(self, ent: int) -> int:
         """The version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
         index = self.index
-        versions = index.versions_of[ent]
-        if not versions:
-            return -1
-        newest = versions[-1]
-        if newest < self.mark.versions:
-            stored = len(versions)
-            if index.v_num[newest]:
-                return newest
-        else:
-            for row in reversed(index.rows_of[ent]):
-                if index.r_op[row] < index.v_op[newest]:
+        fresh = index.fresh_versions(ent)
+        if fresh:
+            for row in reversed(index.fresh_rows(ent)):
+                if index.r_op[row] < index.v_op[fresh[-1]]:
                     break  # rows of earlier ones
-                if index.r_close[row] < 0 and index.r_ver[row] == newest:
-                    return newest
-            stored = bisect_left(versions, self.mark.versions)
-            fresh = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
-            if fresh >= self.mark.versions:
-                return fresh
-        return next((versions[at] for at in reversed(range(stored)) if index.v_num[versions[at]]), -1)
+                if index.r_close[row] < 0 and index.r_ver[row] == fresh[-1]:
+                    return fresh[-1]
+            alive = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
+            if alive >= self.mark.versions:
+                return alive
+        return index.newest_version(ent)
 
     def next_number(self, ent: int) -> int:
         """One more than the highest number."""
@@ -374,8 +368,8 @@ class Transaction:
         """The versions that are believed now, and those that a supersession replaced, which may be believed again."""
         index = self.index
         yield from (index.r_ver[row] for row in index.now_of[ent])
-        for link in index.successors.get(ent, ()) if self.taken_before else ():
-            if link in self.taken_before:
+        for link in self.taken_before:
+            if index.l_tgt[link] == ent and index.l_kind[link] == "supersedes":
                 yield from (ver for ver, _, _ in index.taken.get(link, ()))
 
     def ghost(self, ent: int, period: Period, ver: int) -> None:
@@ -452,7 +446,7 @@ class Transaction:
                 passed.setdefault(other, []).extend((ver, *part) for part in held)
                 loose = [piece for part in loose for piece in without_all(part, held)]
             free += [(ver, *piece) for piece in loose]
-        if link in index.taken:
+        if index.taken.get(link):
             self.set_taken(link, kept)
         for other, pieces in passed.items():
             if pieces:
@@ -461,7 +455,7 @@ class Transaction:
 
     def drop_kept(self, ent: int, period: Period) -> None:
         """Drop what supersessions of a thing keep over a period for giving back."""
-        for link in self.index.successors.get(ent, ()):
+        for link in self.index.keeping(ent):
             pieces = self.index.taken.get(link, ())
             left = [(ver, *part) for ver, *piece in pieces for part in without((piece[0], piece[1]), period)]
             if left != list(pieces):
@@ -573,7 +567,7 @@ def refuse_taken_slot(index: Index, ent: int, op: int) -> None:
     if key is None:
         return
     held = index.held((key, index.scope[ent]))
-    for row in reversed(index.rows_of[ent]):
+    for row in reversed(index.fresh_rows(ent)):
         if index.r_op[row] < op:
             break
         other = _other_at(index, held, row) if index.r_close[row] < 0 else ent
@@ -768,9 +762,10 @@ class Composer:
             for claim in lists["claims"]
             if link_told.get(claim) != index.c_op[claim] >= 0
         ]
+        fresh = range(mark.versions, len(index.v_ent))
         said_last = {
             ent: index.said_last(ent, mark)
-            for ent in set(index.v_ent[mark.versions :])
+            for ent in {index.v_ent[ver] for ver in fresh}
             if (ent < mark.entities or ent in entities) and not index.is_event[ent]
         }
         head["said"] = [
@@ -782,8 +777,8 @@ class Composer:
                 end_moment(stop),
                 index.v_op[ver] - first,
             ]
-            for ver, ent in enumerate(index.v_ent[mark.versions :], mark.versions)
-            if ent in said_last and (said_last[ent] or ver not in versions)
+            for ver in fresh
+            if (ent := index.v_ent[ver]) in said_last and (said_last[ent] or ver not in versions)
             for start, stop in self._periods_said(ent, ver, versions, said_last[ent])
         ]
         ghosts = [

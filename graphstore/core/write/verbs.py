@@ -58,8 +58,7 @@ def add_node(
             confirm(act, there, reason, dict.fromkeys(_DESCRIBING) | body)
             others = {kind: [id for id in named[kind] if id != ent] for kind in named}
             link_named(act, ent, others, during[0], reason, source=source)
-            sight = act.sight()
-            return sight.node(there, sight.standing(ent))
+            return act.shown(ent, there)
         filling.refuse_untrusted()
     name = new_id(index) if id is None else act.free_id(id)
     op = work.op("add_node", name, reason)

@@ -22,8 +22,10 @@ from typing import Any, NoReturn, Self, TypeVar
 from graphstore.core.folder import folder
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.asked import DoneElsewhere
-from graphstore.core.journal.line import COUNTS, TOUCH
+from graphstore.core.journal.line import COUNTS, GENESIS, TOUCH
+from graphstore.core.journal.positions import Position
 from graphstore.core.journal.seam import Seam, Ticket
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core
@@ -38,6 +40,7 @@ from graphstore.core.write.durability import Waiting
 from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError, WriteConflictError
+from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted
 from graphstore.read.points import Point
 from graphstore.values import coordinates
@@ -237,6 +240,9 @@ class Writer(Reader):
                     self._place.release()
 
     def _load_index(self) -> Index:
+        journal = self._core.opened_journal
+        if isinstance(journal, Ledger) and journal.end.offset:  # what was written without an index
+            journal.start_at(Position(0, 0), GENESIS)
         try:
             index = self._place.load(self._core.opened_journal, self.notices.append)
         except EngineError as error:
@@ -464,7 +470,7 @@ class Writer(Reader):
         work = self._open  # before what waits, as for `_coordinate`
         if work is not None and work.tx <= at:
             return True
-        return self._waiting.any and self._waiting.since(self._core.journal.durable) <= at
+        return self._waiting.any and self._waiting.since(self._core.opened_journal.durable) <= at
 
     def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
         if self.read_only:
@@ -535,8 +541,15 @@ class Writer(Reader):
 
     @contextlib.contextmanager
     def _transact(
-        self, at: Instant | None, author: str | None, reason: str | None, *, early: bool = False
+        self,
+        at: Instant | None,
+        author: str | None,
+        reason: str | None,
+        *,
+        early: bool = False,
+        is_narrow: bool = False,
     ) -> Iterator[Transaction]:
+        """See `transaction`. `is_narrow`: it is one verb that looks at no more than it is told about, for which no index is loaded."""
         with self._writer:
             if self._open is not None:
                 raise InvalidError(
@@ -546,41 +559,13 @@ class Writer(Reader):
             self._writable()
             author = self._author if author is None else text_of("author", author)
             reason = None if reason is None else text_of("reason", reason, empty=True)
-            core = self._core
-            work: Transaction | None = None
             asked = _request.get()
-            self._take_turn()
-            try:
-                if asked is not None:
-                    asked.refuse_done(core.journal)
-                with core.lock:
-                    self._owner = threading.get_ident()
-                    given = self._trying or self._again()
-                    tx = given or self._chosen_tx(at, early)
-                    self._begun[:] = [self]
-                    self._open = work = Transaction(core.index, core.pending, tx, author, reason)
-                    while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
-                        work.tx = self._chosen_tx(at, early)
+            ledger = self._core.unread if is_narrow else None
+            begin = partial(self._new_work, at, author, reason, early)
+            with self._on_index(begin) if ledger is None else self._on_rows(ledger, begin) as work:
                 yield work
-                work.complete()
-                with no_collecting() if work.is_large else contextlib.nullcontext():
-                    self._commit(work)
-            except BaseException as error:
-                if work:
-                    work.complete()
-                if isinstance(error, Exception) and not (work and work.spoiled):
-                    with core.lock:
-                        if work and self._open is not None:
-                            with core.epoch.cut():
-                                work.abandon()
-                            core.vocabulary.reset(core.index.kinds)
-                    raise
-                self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
-                raise
-            finally:
-                self._open = None
-                core.journal.leave_turn()
-            ticket, last, grouping = core.journal.ticket(), self._last_tx, self._waiting.grouping
+            journal = self._core.opened_journal
+            ticket, last, grouping = journal.ticket(), self._last_tx, self._waiting.grouping
         if asked is not None:
             asked.done.add(work.tx)
         if not grouping:
@@ -590,6 +575,70 @@ class Writer(Reader):
                 if asked is not None:
                     asked.done.discard(work.tx)
                 raise
+
+    def _new_work(
+        self, at: Instant | None, author: str | None, reason: str | None, early: bool, index: Index
+    ) -> Transaction:
+        """Begin a transaction, in the turn to write and with the lock held."""
+        self._owner = threading.get_ident()
+        given = self._trying or self._again()
+        tx = given or self._chosen_tx(at, early)
+        self._begun[:] = [self]
+        self._open = work = Transaction(index, self._core.pending, tx, author, reason)
+        while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
+            work.tx = self._chosen_tx(at, early)
+        return work
+
+    @contextlib.contextmanager
+    def _on_index(self, begin: Callable[[Index], Transaction]) -> Iterator[Transaction]:
+        """A transaction on the whole index."""
+        core = self._core
+        work: Transaction | None = None
+        self._take_turn()
+        try:
+            if (asked := _request.get()) is not None:
+                asked.refuse_done(core.journal)
+            with core.lock:
+                work = begin(core.index)
+            yield work
+            work.complete()
+            with no_collecting() if work.is_large else contextlib.nullcontext():
+                self._commit(work)
+        except BaseException as error:
+            if work:
+                work.complete()
+            if isinstance(error, Exception) and not (work and work.spoiled):
+                with core.lock:
+                    if work and self._open is not None:
+                        with core.epoch.cut():
+                            work.abandon()
+                        core.vocabulary.reset(core.index.kinds)
+                raise
+            self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
+            raise
+        finally:
+            self._open = None
+            core.journal.leave_turn()
+
+    @contextlib.contextmanager
+    def _on_rows(self, ledger: Ledger, begin: Callable[[Index], Transaction]) -> Iterator[Transaction]:
+        """A transaction that reads what it needs from the rows, and throws that away at its end."""
+        core = self._core
+        if ledger.take_turn():
+            ledger.skip()
+        try:
+            if (asked := _request.get()) is not None:
+                asked.refuse_done(ledger)
+            with core.working(ledger) as index:
+                with core.lock:
+                    work = begin(index)
+                yield work
+                with core.lock:
+                    self._commit_rows(work, ledger, index)
+            self._note_door(work)
+        finally:
+            self._open = None
+            ledger.leave_turn()
 
     def _take_turn(self) -> None:
         """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
@@ -611,13 +660,52 @@ class Writer(Reader):
                 error.outcome = "not kept"
             raise
 
+    def _commit_rows(self, work: Transaction, ledger: Ledger, index: WorkingSet) -> None:
+        """Write what a transaction on the rows did, and make the answer of its verb of what the rows then say."""
+        core = self._core
+        if work.spoiled:
+            raise _interrupted()
+        counts: dict[str, int] = {}
+        before = ledger.state
+        if not work.empty:
+            counts = _touch(core, work) if core.accesses.due(work.tx) else {}
+            lines, _ = work.lines()
+            if (request := _request.get()) is not None:
+                lines[0].head["request"] = request.id
+            try:
+                placed = ledger.append([(line.head, line.bodies) for line in lines])
+            except EngineError:
+                core.accesses.back(counts)
+                raise
+        index.note_written()
+        try:
+            work.complete()
+        except BaseException:
+            if not work.empty:
+                ledger.rewind(before)
+                core.accesses.back(counts)
+            raise
+        if work.empty:
+            return
+        if core.unread is None:  # another thread has loaded the index meanwhile
+            for line, places in zip(lines, placed, strict=True):
+                vars(core)["index"].apply(line.head, places)
+        self._waiting.add(ledger.ticket(), work.tx)
+        self._open = None
+        ledger.start_sync()
+        if ledger.failed:
+            core.accesses.back(counts)
+
+    def _note_door(self, work: Transaction) -> None:
+        doors = self._lines[0]._core.doors
+        doors[work.tx] = DOOR.get()
+        if len(doors) > _DOORS:
+            del doors[next(iter(doors))]
+
     def _commit(self, work: Transaction) -> None:
         core = self._core
         if work.spoiled:
-            raise EngineError(
-                "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again.",
-                outcome="not kept",
-            )
+            raise _interrupted()
         if work.empty:
             with core.lock:
                 work.abandon()
@@ -652,10 +740,7 @@ class Writer(Reader):
         if counts and core.journal.failed:
             with core.lock:
                 core.accesses.back(counts)
-        doors = self._lines[0]._core.doors
-        doors[work.tx] = DOOR.get()
-        if len(doors) > _DOORS:
-            del doors[next(iter(doors))]
+        self._note_door(work)
 
     def _write_accesses(self) -> None:
         """Keep the counted accesses before the store is closed, for its next commit. When the disk refuses, only they are lost."""
@@ -724,12 +809,13 @@ class Writer(Reader):
         last = self._last_tx if self._lines[0]._core.index.transactions else BEGINNING
         return max(last, self._handed.last, BEGINNING) + 1
 
-    def _verb(self, *, early: bool = False) -> _Verb:
+    def _verb(self, *, early: bool = False, is_narrow: bool = False) -> _Verb:
         """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
 
         `early`: it says nothing of the world, and its own transaction has the soonest instant, so that a source may still be replayed (`at`).
+        `is_narrow`: it looks at no more than it is told about.
         """
-        return _Verb(self, early)
+        return _Verb(self, early, is_narrow)
 
     def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
         """Store a JSON value in the store's settings, as one operation; the last value of a name counts."""
@@ -831,7 +917,7 @@ class Writer(Reader):
 
     def _make_durable(self, ticket: Ticket, tx: Instant) -> None:
         """Raises EngineError for what was not kept, or may have been. What an earlier sync made durable is kept, whatever failed since."""
-        journal = self._core.journal
+        journal = self._core.opened_journal
         try:
             synced = journal.sync(ticket)
         except (KeyboardInterrupt, SystemExit):
@@ -846,7 +932,7 @@ class Writer(Reader):
             deciding.kept.count += 1
             return
         with self._writer:
-            if journal.failed and journal.cut_back():
+            if journal.failed and journal.cut_back() and self._core.unread is None:
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
                     self._rebuild_index()
         if journal.durable >= ticket:  # what may be there still is never shown here
@@ -979,7 +1065,7 @@ class Writer(Reader):
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
         core = self._core
-        kept = core.index.setting(retention.RETENTION)
+        kept = core.setting(retention.RETENTION)
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
             return
         with core.lock:
@@ -1117,6 +1203,13 @@ class Writer(Reader):
         return True
 
 
+def _interrupted() -> EngineError:
+    return EngineError(
+        "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again.",
+        outcome="not kept",
+    )
+
+
 def _span(microseconds: int) -> str:
     days, hours = divmod(microseconds // 3_600_000_000, 24)
     return f"{days} days" if days > 1 else f"{days * 24 + hours} hours"
@@ -1133,18 +1226,18 @@ def _touch(core: Core, work: Transaction) -> dict[str, int]:
 class _Verb:
     """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
 
-    __slots__ = ("_alone", "_around", "_early", "_point", "_store", "_work")
+    __slots__ = ("_alone", "_around", "_early", "_is_narrow", "_point", "_store", "_work")
 
-    def __init__(self, store: Writer, early: bool = False) -> None:
+    def __init__(self, store: Writer, early: bool = False, is_narrow: bool = False) -> None:
         self._store = store
-        self._early = early
+        self._early, self._is_narrow = early, is_narrow
 
     def __enter__(self) -> Transaction:
         store = self._store
         work = store._open
         self._alone: contextlib.AbstractContextManager[Transaction] | None = None
         if work is None or store._owner != threading.get_ident():
-            self._alone = store._transact(None, None, None, early=self._early)
+            self._alone = store._transact(None, None, None, early=self._early, is_narrow=self._is_narrow)
             work = self._alone.__enter__()
             store._core.lock.acquire()
             work.depth = 2

@@ -1,0 +1,563 @@
+"""The index of a ledger as far as one transaction needs it: what a verb looks at is read from the rows when it is asked for first.
+
+Numbers are those of the whole index. Columns are dictionaries here, and know how long the whole ones are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NoReturn
+
+import orjson
+
+from graphstore.core.index.columns import _OfKinds
+from graphstore.core.index.index import BESIDE, Index
+from graphstore.core.journal.block_checksums import BLOCK
+from graphstore.core.journal.line import UNDO
+from graphstore.ledger.database import Database
+from graphstore.values.period import OPEN, Instant, Period
+
+_COUNTS = """
+SELECT (SELECT max(number) + 1 FROM entity), (SELECT max(number) + 1 FROM version), (SELECT max(number) + 1 FROM period),
+       (SELECT max(number) + 1 FROM link), (SELECT max(number) + 1 FROM claim), (SELECT max(number) + 1 FROM link_period),
+       (SELECT max(number) + 1 FROM operation), (SELECT max(number) + 1 FROM occurrence),
+       (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), (SELECT count(*) FROM defined), EXISTS (SELECT 1 FROM undone)
+"""
+_LENGTH = """
+CASE WHEN body IS NULL THEN 0 ELSE coalesce((SELECT coalesce(length(b.data), 0) FROM body b WHERE b.number = body), 1) END
+"""
+_ENTITY = "SELECT number, id, is_event, kind, key, scope, tx_from FROM entity WHERE "
+_SLOT = f"{_ENTITY} key = ? AND scope = ? ORDER BY number"
+_HELD = f"""
+{_ENTITY} key = ? AND scope = ? AND EXISTS (SELECT 1 FROM period p WHERE p.entity = entity.number AND p.closed_by IS NULL) ORDER BY number
+"""
+_VERSION = f"SELECT number, entity, ordinal, body, {_LENGTH}, operation FROM version WHERE "
+_ROW = "SELECT number, entity, version, valid_from, valid_to, tx_from, tx_to, opened_by, closed_by FROM period WHERE "
+_LINK = "SELECT number, id, kind, source, target FROM link WHERE "
+_CLAIM = f"""
+SELECT number, link, ordinal, strength, is_inferred, created_by, body, {_LENGTH}, operation FROM claim WHERE
+"""
+_LINK_ROW = "SELECT number, link, claim, valid_from, valid_to, tx_from, tx_to, opened_by, closed_by FROM link_period WHERE "
+_OPERATION = f"SELECT number, tx, verb, subject, author, body, {_LENGTH} FROM operation WHERE "
+_OCCURRENCE = "SELECT number, event, occurred_at, tx, operation FROM occurrence WHERE "
+_FORGOTTEN = "SELECT operation FROM forgotten WHERE entity = ?"
+_TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE link = ? ORDER BY rowid"
+_REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.rowid"
+_TOLD = """
+SELECT o.tx, t.valid_from, t.valid_to, t.version FROM told t JOIN version v ON v.number = t.version JOIN operation o ON o.number = v.operation
+WHERE t.entity = ? ORDER BY t.rowid
+"""
+_LINKED = "SELECT o.tx, n.valid_from, n.valid_to, n.operation FROM linked n JOIN operation o ON o.number = n.operation WHERE n.link = ? ORDER BY n.rowid"
+_CONFIRMED = "SELECT number FROM operation WHERE subject = ? AND verb = 'confirm' ORDER BY number"
+_UNDONE = "SELECT operation FROM undone WHERE tx = ? ORDER BY operation"
+_SETTING = "SELECT value FROM setting WHERE name = ? ORDER BY number DESC LIMIT 1"
+_KEEPING = (
+    "SELECT DISTINCT t.link FROM link l JOIN taken t ON t.link = l.number "
+    "WHERE l.target = ? AND l.kind = 'supersedes' ORDER BY t.link"
+)
+_SHAKY = "SELECT EXISTS (SELECT 1 FROM shaky WHERE entity = ?1 AND valid_from <= ?2 AND tx_from <= ?3 AND valid_to > ?2 AND tx_to > ?3)"
+_KINDS = "SELECT kind FROM defined ORDER BY number"
+_ALIASES = "SELECT head FROM chain WHERE instr(head, CAST('\"aliases\":[' AS BLOB)) > 0 ORDER BY number"
+_OF_ORDINAL = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
+
+
+class Column(dict[int, Any]):
+    """A column of the whole index: the values that were read of it, and those that were added."""
+
+    __slots__ = ("_count", "_load")
+
+    def __init__(self, count: int, load: Callable[[int], object]) -> None:
+        super().__init__()
+        self._count, self._load = count, load
+
+    def __missing__(self, number: int) -> Any:
+        if not 0 <= number < self._count:
+            raise IndexError(f"there is no row {number}: there are {self._count}")
+        self._load(number)
+        return self.get(number)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("a transaction does not look through a whole column of the store")
+
+    def append(self, value: Any) -> None:
+        """Add a row."""
+        self[self._count] = value
+        self._count += 1
+
+
+class Lists(dict[Any, list[Any]]):
+    """The lists of rows that belong to a thing, a link, an id: read when they are asked for. What is added before needs none of what is there."""
+
+    __slots__ = ("_added", "_any", "_load")
+
+    def __init__(self, load: Callable[[Any], list[Any]], is_any: bool = True) -> None:
+        super().__init__()
+        self._load, self._any, self._added = load, is_any, dict[Any, list[Any]]()
+
+    def __missing__(self, key: Any) -> list[Any]:
+        found = self[key] = self._load(key) + self._added.pop(key, [])
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        return bool(self[key])
+
+    def __bool__(self) -> bool:
+        return self._any or bool(self._added)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the rows of a key; the default where there are none."""
+        return self[key] or default
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return the list to which a row of a key is added."""
+        return self[key] if dict.__contains__(self, key) else self._added.setdefault(key, [])
+
+
+class Pieces(Lists):
+    """What supersessions have taken. One that was set to nothing in the transaction has an entry, and one of which the rows have nothing has none."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: Any) -> list[Any]:
+        found = self._load(key)
+        if found:
+            self[key] = found
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        return dict.__contains__(self, key) or bool(self[key])
+
+
+class Numbers(dict[Any, int]):
+    """What leads to a number: of an id, of a thing. None where there is none."""
+
+    __slots__ = ("_find",)
+
+    def __init__(self, find: Callable[[Any], int | None]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, key: Any) -> int:
+        try:
+            number = self._find(key)
+        except UnicodeEncodeError:  # a lone surrogate is stored nowhere
+            number = None
+        if number is None:
+            raise KeyError(key)
+        self[key] = number
+        return number
+
+    def __contains__(self, key: object) -> bool:
+        return self.get(key) is not None
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the number of a key, or the default."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+
+class _Anything:
+    """In place of sets that only spare the index from asking: here the rows are asked."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def add(self, key: object) -> None:
+        """Nothing is noted."""
+
+    def get(self, key: object, default: object = None) -> int:
+        """Return an instant before all others."""
+        return -OPEN
+
+
+class KnownKinds:
+    """The kinds of link that a store has defined, parsed once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kinds: list[dict[str, Any]] = []
+        self.promoted: list[str] = []
+        self.read = _OfKinds()
+
+    def follow(self, database: Database, count: int) -> None:
+        """Read the kinds where there are more than before, or fewer."""
+        if count == self.count:
+            return
+        self.count, self.kinds, self.promoted, self.read = count, [], [], _OfKinds()
+        for (text,) in database.rows(_KINDS):
+            kind = orjson.loads(text)
+            if "promoted" in kind:
+                self.promoted.append(kind["promoted"])
+            else:
+                self.kinds.append(kind)
+
+
+class WorkingSet(Index):
+    """What one transaction has looked at, and what it has changed. It is used within the SQL transaction that writes, and thrown away with it."""
+
+    def __init__(self, database: Database, kinds: KnownKinds) -> None:
+        super().__init__()
+        self._database = database
+        [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
+        things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
+        kinds.follow(database, defined)
+        self.kinds, self.promoted, self._kinds_read = kinds.kinds, kinds.promoted, kinds.read
+        self._known = kinds
+        self._things, self._links, self._last = things, links, last or 0
+        self.last_tx = self._last
+        self._has_written = False  # whether the rows have what the transaction did
+        self._fresh_rows: dict[int, list[int]] = {}
+        self._fresh_versions: dict[int, list[int]] = {}
+        self._init_leading(any_undone)
+        for count, load, names in (
+            (things, self._load_entity, ("names", "is_event", "kind", "key", "scope", "born", "changed")),
+            (things, self._load_versions, ("versions_of",)),
+            (things, self._load_rows, ("rows_of",)),
+            (things, self._load_believed, ("now_of",)),
+            (versions, self._load_version, ("v_ent", "v_num", "v_pos", "v_len", "v_op")),
+            (rows, self._load_row,
+             ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close")),
+            (links, self._load_link, ("l_name", "l_kind", "l_src", "l_tgt")),
+            (links, self._load_link_rows, ("rows_of_link",)),
+            (links, self._load_claims, ("claims_of",)),
+            (claims, self._load_claim,
+             ("c_link", "c_num", "c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")),
+            (link_rows, self._load_link_row,
+             ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end", "k_op", "k_close")),
+            (ops, self._load_op, ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")),
+            (seen, self._load_seen_row, ("s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last")),
+        ):  # fmt: skip
+            vars(self).update({name: Column(count, load) for name in names})
+
+    def _init_leading(self, any_undone: int) -> None:
+        """Make what leads to rows."""
+        everything: Any = _Anything()
+        self.rests = self.based = self.tainted = everything
+        self._shaken = self
+        self.ids = Numbers(self._find_entity)
+        self.link_ids = Numbers(self._find_link)
+        self.gone = Numbers(self._find_forgotten)
+        self.aliases = Numbers(self._find_alias)
+        self.out = Lists(lambda ent: self._links_of(ent, "source = ?"))
+        self.into = Lists(lambda ent: self._links_of(ent, "target = ?"))
+        self.successors = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'supersedes'"))
+        self.corrected = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'corrects'"))
+        self.even = Lists(self._refuse)
+        self.slots = Lists(self._entities_of_slot)
+        self.taken = Pieces(lambda link: self._tuples(_TAKEN, link, self._links))
+        self.gaps = Lists(lambda ent: self._tuples(_REMOVED, ent, self._things))
+        self.ghosts = Lists(lambda ent: self._tuples(_TOLD, ent, self._things))
+        self.link_ghosts = Lists(lambda link: self._tuples(_LINKED, link, self._links))
+        self.confirmed = Lists(lambda id: [op for (op,) in self._rows(_CONFIRMED, id)])
+        self.undone_by = Lists(lambda tx: [op for (op,) in self._rows(_UNDONE, tx)], bool(any_undone))
+        self.seen_of = Lists(self._load_seen)
+
+    def _refuse(self, key: object) -> NoReturn:
+        raise TypeError("a transaction does not look through what it was not told about")
+
+    def _rows(self, statement: str, *values: Any) -> list[Any]:
+        return self._database.rows(statement, values)
+
+    # ------------------------------------------------------------------ what is read
+
+    def _find_entity(self, id: str) -> int | None:
+        return next(iter(self._take_entities(f"{_ENTITY} id = ?", id)), None)
+
+    def _load_entity(self, number: int) -> None:
+        self._take_entities(f"{_ENTITY} number = ?", number)
+
+    def _entities_of_slot(self, slot: tuple[str, str]) -> list[int]:
+        return self._take_entities(_SLOT, *slot)
+
+    def _take_entities(self, statement: str, *values: Any) -> list[int]:
+        found = []
+        for number, id, is_event, kind, key, scope, tx in self._rows(statement, *values):
+            found.append(number)
+            if number not in self.names:
+                self.names[number], self.is_event[number], self.kind[number] = id, is_event, kind
+                self.key[number], self.scope[number], self.born[number] = key, scope, tx
+                self.changed[number] = self._last  # nothing was changed later
+                dict.__setitem__(self.ids, id, number)
+        return found
+
+    def _find_forgotten(self, ent: int) -> int | None:
+        rows = self._rows(_FORGOTTEN, ent) if ent < self._things else ()
+        return rows[0][0] if rows else None
+
+    def _find_alias(self, alias: tuple[str, int, str]) -> int | None:
+        """The version that was merged from a branch, where it had that number. All merges are looked at: few ask for that."""
+        branch, number, id = alias
+        for (head,) in self._rows(_ALIASES):
+            loaded = orjson.loads(head)
+            for of, there, name, here in loaded["aliases"] if loaded.get("branch") is None else ():
+                if (of, there, name) == (branch, number, id):
+                    rows = self._rows(_OF_ORDINAL, self.ids[name], here)
+                    return rows[0][0] if rows else None
+        return None
+
+    def _load_version(self, number: int) -> None:
+        self._take_versions("number = ?", number)
+
+    def _load_versions(self, ent: int) -> None:
+        found = self._take_versions("entity = ? ORDER BY number", ent)
+        self.versions_of[ent] = found + self._fresh_versions.get(ent, [])
+
+    def _take_versions(self, condition: str, *values: Any) -> list[int]:
+        found = []
+        for number, entity, ordinal, body, length, operation in self._rows(_VERSION + condition, *values):
+            found.append(number)
+            if number not in self.v_ent:
+                self.v_ent[number], self.v_num[number] = entity, ordinal
+                self.v_pos[number], self.v_len[number] = body << BLOCK, length
+                self.v_op[number] = -1 if operation is None else operation
+        return found
+
+    def _load_row(self, number: int) -> None:
+        self._take_rows("number = ?", number)
+
+    def _load_rows(self, ent: int) -> None:
+        found = self._take_rows("entity = ? ORDER BY number", ent)
+        self.rows_of[ent] = found + self._fresh_rows.get(ent, [])
+
+    def _load_believed(self, ent: int) -> None:
+        self.now_of[ent] = self._take_rows("entity = ? AND closed_by IS NULL ORDER BY valid_from", ent)
+
+    def _take_rows(self, condition: str, *values: Any) -> list[int]:
+        found = []
+        for number, entity, version, start, stop, tx, end, by, closed in self._rows(
+            _ROW + condition, *values
+        ):
+            found.append(number)
+            if number not in self.r_ent:
+                self.r_ent[number], self.r_ver[number] = entity, version
+                self.r_from[number], self.r_to[number] = start, stop
+                self.r_tx[number], self.r_end[number], self.r_op[number] = tx, end, by
+                self.r_close[number] = -1 if closed is None else closed
+        return found
+
+    def _find_link(self, id: str) -> int | None:
+        return next(iter(self._take_links("id = ?", id)), None)
+
+    def _load_link(self, number: int) -> None:
+        self._take_links("number = ?", number)
+
+    def _links_of(self, ent: int, condition: str) -> list[int]:
+        return self._take_links(f"{condition} ORDER BY number", ent) if ent < self._things else []
+
+    def _take_links(self, condition: str, *values: Any) -> list[int]:
+        found = []
+        for number, id, kind, source, target in self._rows(_LINK + condition, *values):
+            found.append(number)
+            if number not in self.l_name:
+                self.l_name[number], self.l_kind[number] = id, kind
+                self.l_src[number], self.l_tgt[number] = source, target
+                dict.__setitem__(self.link_ids, id, number)
+        return found
+
+    def _load_link_row(self, number: int) -> None:
+        self._take_link_rows("number = ?", number)
+
+    def _load_link_rows(self, link: int) -> None:
+        self.rows_of_link[link] = self._take_link_rows("link = ? ORDER BY number", link)
+
+    def _take_link_rows(self, condition: str, *values: Any) -> list[int]:
+        found = []
+        for number, link, claim, start, stop, tx, end, by, closed in self._rows(
+            _LINK_ROW + condition, *values
+        ):
+            found.append(number)
+            if number not in self.k_link:
+                self.k_link[number], self.k_claim[number] = link, claim
+                self.k_from[number], self.k_to[number] = start, stop
+                self.k_tx[number], self.k_end[number], self.k_op[number] = tx, end, by
+                self.k_close[number] = -1 if closed is None else closed
+        return found
+
+    def _load_claim(self, number: int) -> None:
+        self._take_claims("number = ?", number)
+
+    def _load_claims(self, link: int) -> None:
+        self.claims_of[link] = self._take_claims("link = ? ORDER BY number", link)
+
+    def _take_claims(self, condition: str, *values: Any) -> list[int]:
+        found = []
+        for number, link, ordinal, strength, inferred, by, body, length, operation in self._rows(
+            _CLAIM + condition, *values
+        ):
+            found.append(number)
+            if number not in self.c_link:
+                self.c_link[number], self.c_num[number], self.c_strength[number] = (
+                    link,
+                    ordinal,
+                    strength or 0,
+                )
+                self.c_inferred[number], self.c_by[number] = inferred, by
+                self.c_pos[number], self.c_len[number] = (body or 0) << BLOCK, length
+                self.c_op[number] = -1 if operation is None else operation
+        return found
+
+    def _load_op(self, number: int) -> None:
+        [(_, tx, verb, subject, author, body, length)] = self._rows(f"{_OPERATION} number = ?", number)
+        self.o_tx[number], self.o_verb[number], self.o_subject[number] = tx, verb, subject
+        self.o_author[number] = author
+        self.o_pos[number], self.o_len[number] = (body or 0) << BLOCK, length
+
+    def _load_seen_row(self, number: int) -> None:
+        [(_, event, *_)] = self._rows(f"{_OCCURRENCE} number = ?", number)
+        self.seen_of[event]
+
+    def _load_seen(self, ent: int) -> list[int]:
+        found: list[int] = []
+        if ent >= self._things:
+            return found
+        first, last = OPEN, -OPEN
+        for number, event, at, tx, operation in self._rows(f"{_OCCURRENCE} event = ? ORDER BY number", ent):
+            found.append(number)
+            first, last = min(first, at), max(last, at)
+            self.s_ent[number], self.s_at[number], self.s_tx[number] = event, at, tx
+            self.s_op[number], self.s_first[number], self.s_last[number] = operation, first, last
+        return found
+
+    def _tuples(self, statement: str, number: int, count: int) -> list[Any]:
+        return self._rows(statement, number) if number < count else []
+
+    # ------------------------------------------------------------------ what needs no whole list
+
+    def saying(
+        self, source: int, kind: str, target: int, near: Period | None = None, tx: Instant = OPEN
+    ) -> list[int]:
+        """See `Index.saying`."""
+        known = []
+        if source < self._things and target < self._things:
+            known = self._take_links(
+                "source = ? AND kind = ? AND target = ? ORDER BY number", source, kind, target
+            )
+        fresh = range(self._links, len(self.l_name))
+        return known + [
+            link
+            for link in fresh
+            if (self.l_src[link], self.l_kind[link], self.l_tgt[link]) == (source, kind, target)
+        ]
+
+    def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
+        """See `Index.of_kinds`."""
+        links: list[int] = []
+        for kind in kinds:
+            if ent < self._things:
+                column = "source" if side is self.out else "target"
+                links += self._take_links(f"{column} = ? AND kind = ?", ent, kind)
+        ends = self.l_src if side is self.out else self.l_tgt
+        fresh = range(self._links, len(self.l_name))
+        links += [link for link in fresh if ends[link] == ent and self.l_kind[link] in kinds]
+        return sorted(links)
+
+    def keeping(self, ent: int) -> list[int]:
+        """See `Index.keeping`."""
+        found = {link for (link,) in self._rows(_KEEPING, ent)} if ent < self._things else set()
+        changed = [link for link in dict.keys(self.taken) if self.l_tgt[link] == ent and self.taken[link]]
+        return sorted(found.union(changed))
+
+    def held(self, slot: tuple[str, str]) -> list[int]:
+        """See `Index.held`."""
+        self._take_entities(_HELD, *slot)
+        names = list(dict.keys(self.names))
+        rows = [row for ent in names if (self.key[ent], self.scope[ent]) == slot for row in self.now_of[ent]]
+        return sorted(rows, key=self.r_from.__getitem__)
+
+    def newest_version(self, ent: int) -> int:
+        """See `Index.newest_version`."""
+        if ent >= self._things:
+            return -1
+        found = self._take_versions("entity = ? AND ordinal > 0 ORDER BY ordinal DESC LIMIT 1", ent)
+        return found[0] if found else -1
+
+    def fresh_versions(self, ent: int) -> list[int]:
+        """See `Index.fresh_versions`."""
+        return self._fresh_versions.get(ent, [])
+
+    def fresh_rows(self, ent: int) -> list[int]:
+        """See `Index.fresh_rows`."""
+        return self._fresh_rows.get(ent, [])
+
+    def said_over(self, ent: int, span: Period) -> Iterable[tuple[Instant, Instant, int]]:
+        """See `Index.said_over`."""
+        newest = self.newest_version(ent)
+        if newest >= 0 and not self._fresh_versions.get(ent) and not self.undone_by:
+            rows = self.over(self.now_of[ent], span)
+            whole = bool(rows) and self.r_from[rows[0]] <= span[0] and self.r_to[rows[-1]] >= span[1]
+            if whole and all(self.r_ver[row] == newest for row in rows):
+                pieces = [(self.r_from[row], self.r_to[row], newest) for row in rows]
+                if all(one[1] == two[0] for one, two in itertools.pairwise(pieces)):
+                    return pieces
+        return super().said_over(ent, span)
+
+    def setting(self, name: str) -> Any:
+        """See `Index.setting`."""
+        if name in self.set_at:
+            return super().setting(name)
+        rows = self._rows(_SETTING, name)
+        return orjson.loads(rows[0][0]) if rows else None
+
+    def ids_beside(self, id: str) -> list[str]:
+        """See `Index.ids_beside`."""
+        return self._beside("entity", self._things, id)
+
+    def link_ids_beside(self, id: str) -> list[str]:
+        """See `Index.link_ids_beside`."""
+        return self._beside("link", self._links, id)
+
+    def _beside(self, table: str, count: int, id: str) -> list[str]:
+        if count <= 2 * BESIDE:
+            return [id for (id,) in self._rows(f"SELECT id FROM {table} ORDER BY number")]
+        text = id.encode(errors="replace").decode()  # without lone surrogates
+        before = self._rows(f"SELECT id FROM {table} WHERE id < ? ORDER BY id DESC LIMIT ?", text, BESIDE)
+        after = self._rows(f"SELECT id FROM {table} WHERE id >= ? ORDER BY id LIMIT ?", text, BESIDE)
+        return [id for (id,) in before[::-1] + after]
+
+    # ------------------------------------------------------------------ how things stand
+
+    def note_written(self) -> None:
+        """Note that the rows have all that the transaction did."""
+        self._has_written = True
+
+    def says(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """Whether an entity that stands at (valid, tx) is shaky, by the rows: those of a transaction are written at its end."""
+        if not self._has_written:
+            raise TypeError(
+                "whether something is shaky is known when the rows of the transaction are written"
+            )
+        return int(self._rows(_SHAKY, ent, valid, tx)[0][0])
+
+    # ------------------------------------------------------------------ growing
+
+    def _note_version(self, ent: int, ver: int) -> None:
+        self._fresh_versions.setdefault(ent, []).append(ver)
+        if ent in self.versions_of:
+            self.versions_of[ent].append(ver)
+
+    def _note_row(self, ent: int, row: int) -> None:
+        self._fresh_rows.setdefault(ent, []).append(row)
+        if ent in self.rows_of:
+            self.rows_of[ent].append(row)
+
+    def note_op(self, op: int, verb: str, subject: str) -> None:
+        """See `Columns.note_op`."""
+        assert verb != UNDO
+        self.confirmed.setdefault(subject, []).append(op)
+
+    def falls(self, ent: int, tx: Instant, *, refuted: bool = False) -> None:
+        """Note nothing: the rows of standings are written at the end."""
+
+    def rest(self, link: int, tx: Instant) -> None:
+        """Note nothing, as in `falls`."""
+
+    def add_turn(self, ent: int, turn: tuple[Instant, Instant, Instant, int]) -> None:
+        """See `Columns.add_turn`. Only those of this transaction are known here."""
+        self.turns.setdefault(ent, []).append(turn)
+        self.turned.append(ent)
