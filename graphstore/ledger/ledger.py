@@ -524,7 +524,9 @@ class Ledger:
             self._turns -= 1
         elif self._turns == 1:
             try:
-                if self._state is not self._kept:  # appended, and not committed
+                if (
+                    self._number > self._synced and self._state is not self._kept
+                ):  # appended, and not committed
                     self._state, self._bytes = (*self._kept[:3], self._number), None
                     self._forget_bodies()
                 self.database.end(self._transaction)

@@ -102,7 +102,8 @@ def cut_to(index: Columns, tx: Instant) -> Mark:
 
 def cut_back(index: Columns, mark: Mark) -> None:
     """Cut every column back to `mark`, and what leads to its rows: what is cut alone is looked at, since each refused verb comes here."""
-    before, described = index.lengths(), set(index.v_ent[mark.versions :])
+    before = index.lengths()
+    described = {index.v_ent[ver] for ver in range(mark.versions, before.versions)}
     for ent in described if index._said else ():
         index.remove_versions(ent, mark.versions)
         if ent in index.ghosts or ent >= mark.entities:

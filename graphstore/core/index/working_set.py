@@ -11,12 +11,13 @@ from typing import Any, NoReturn
 
 import orjson
 
-from graphstore.core.index.columns import _OfKinds
+from graphstore.core.index.columns import Mark, _OfKinds
 from graphstore.core.index.index import BESIDE, Index
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import UNDO
 from graphstore.ledger.database import Database
 from graphstore.values.period import OPEN, Instant, Period
+from graphstore.values.vocabulary import UPHOLDING
 
 _COUNTS = """
 SELECT (SELECT max(number) + 1 FROM entity), (SELECT max(number) + 1 FROM version), (SELECT max(number) + 1 FROM period),
@@ -59,6 +60,7 @@ _KEEPING = (
 _SHAKY = "SELECT EXISTS (SELECT 1 FROM shaky WHERE entity = ?1 AND valid_from <= ?2 AND tx_from <= ?3 AND valid_to > ?2 AND tx_to > ?3)"
 _KINDS = "SELECT kind FROM defined ORDER BY number"
 _ALIASES = "SELECT head FROM chain WHERE instr(head, CAST('\"aliases\":[' AS BLOB)) > 0 ORDER BY number"
+_REPLACING = ("supersedes", "corrects")
 _OF_ORDINAL = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 
 
@@ -82,6 +84,11 @@ class Column(dict[int, Any]):
 
     def __iter__(self) -> NoReturn:
         raise TypeError("a transaction does not look through a whole column of the store")
+
+    def __delitem__(self, rows: Any) -> None:
+        for number in range(rows.start, self._count):
+            self.pop(number, None)
+        self._count = min(rows.start, self._count)
 
     def append(self, value: Any) -> None:
         """Add a row."""
@@ -131,6 +138,10 @@ class Pieces(Lists):
     def __contains__(self, key: object) -> bool:
         return dict.__contains__(self, key) or bool(self[key])
 
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return what a link has taken; the default where it has no entry."""
+        return self[key] if key in self else default
+
 
 class Numbers(dict[Any, int]):
     """What leads to a number: of an id, of a thing. None where there is none."""
@@ -176,6 +187,10 @@ class _Anything:
         return -OPEN
 
 
+class Undecided(Exception):
+    """Whether something is shaky is not known before the rows of the transaction are written."""
+
+
 class KnownKinds:
     """The kinds of link that a store has defined, parsed once."""
 
@@ -212,8 +227,13 @@ class WorkingSet(Index):
         self._things, self._links, self._last = things, links, last or 0
         self.last_tx = self._last
         self._has_written = False  # whether the rows have what the transaction did
+        # what was added, by the thing it is of
         self._fresh_rows: dict[int, list[int]] = {}
         self._fresh_versions: dict[int, list[int]] = {}
+        self._fresh_out: dict[int, list[int]] = {}
+        self._fresh_into: dict[int, list[int]] = {}
+        self._in_slots: dict[tuple[str, str], set[int]] = {}  # things with a key that got a row
+        self._only_adds = True  # whether nothing that was there before has changed
         self._init_leading(any_undone)
         for count, load, names in (
             (things, self._load_entity, ("names", "is_event", "kind", "key", "scope", "born", "changed")),
@@ -248,7 +268,7 @@ class WorkingSet(Index):
         self.into = Lists(lambda ent: self._links_of(ent, "target = ?"))
         self.successors = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'supersedes'"))
         self.corrected = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'corrects'"))
-        self.even = Lists(self._refuse)
+        self.even = Lists(self._symmetric_links)
         self.slots = Lists(self._entities_of_slot)
         self.taken = Pieces(lambda link: self._tuples(_TAKEN, link, self._links))
         self.gaps = Lists(lambda ent: self._tuples(_REMOVED, ent, self._things))
@@ -258,8 +278,14 @@ class WorkingSet(Index):
         self.undone_by = Lists(lambda tx: [op for (op,) in self._rows(_UNDONE, tx)], bool(any_undone))
         self.seen_of = Lists(self._load_seen)
 
-    def _refuse(self, key: object) -> NoReturn:
-        raise TypeError("a transaction does not look through what it was not told about")
+    def _symmetric_links(self, ent: int) -> list[int]:
+        kinds = [kind for kind in self.symmetric if kind not in self.resting and kind not in _REPLACING]
+        old = (
+            self._take_links(f"{end} = ? AND kind = ?", ent, kind)
+            for end in ("source", "target")
+            for kind in kinds
+        )
+        return sorted(link for links in old for link in links) if ent < self._things else []
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         return self._database.rows(statement, values)
@@ -438,24 +464,19 @@ class WorkingSet(Index):
             known = self._take_links(
                 "source = ? AND kind = ? AND target = ? ORDER BY number", source, kind, target
             )
-        fresh = range(self._links, len(self.l_name))
+        fresh = min(self._fresh_out.get(source, []), self._fresh_into.get(target, []), key=len)
+        ends = source, kind, target
         return known + [
-            link
-            for link in fresh
-            if (self.l_src[link], self.l_kind[link], self.l_tgt[link]) == (source, kind, target)
+            link for link in fresh if (self.l_src[link], self.l_kind[link], self.l_tgt[link]) == ends
         ]
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
         """See `Index.of_kinds`."""
+        column, added = ("source", self._fresh_out) if side is self.out else ("target", self._fresh_into)
         links: list[int] = []
-        for kind in kinds:
-            if ent < self._things:
-                column = "source" if side is self.out else "target"
-                links += self._take_links(f"{column} = ? AND kind = ?", ent, kind)
-        ends = self.l_src if side is self.out else self.l_tgt
-        fresh = range(self._links, len(self.l_name))
-        links += [link for link in fresh if ends[link] == ent and self.l_kind[link] in kinds]
-        return sorted(links)
+        for kind in kinds if ent < self._things else ():
+            links += self._take_links(f"{column} = ? AND kind = ?", ent, kind)
+        return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
     def keeping(self, ent: int) -> list[int]:
         """See `Index.keeping`."""
@@ -465,9 +486,8 @@ class WorkingSet(Index):
 
     def held(self, slot: tuple[str, str]) -> list[int]:
         """See `Index.held`."""
-        self._take_entities(_HELD, *slot)
-        names = list(dict.keys(self.names))
-        rows = [row for ent in names if (self.key[ent], self.scope[ent]) == slot for row in self.now_of[ent]]
+        things = {*self._take_entities(_HELD, *slot), *self._in_slots.get(slot, ())}
+        rows = [row for ent in things for row in self.now_of[ent]]
         return sorted(rows, key=self.r_from.__getitem__)
 
     def newest_version(self, ent: int) -> int:
@@ -527,14 +547,51 @@ class WorkingSet(Index):
         self._has_written = True
 
     def says(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """Whether an entity that stands at (valid, tx) is shaky, by the rows: those of a transaction are written at its end."""
+        """Whether an entity that stands at (valid, tx) is shaky, by the rows. Those of a transaction are written at its end: before, raises Undecided where
+        what it did may matter."""
         if not self._has_written:
-            raise TypeError(
-                "whether something is shaky is known when the rows of the transaction are written"
-            )
+            if not self._only_adds:
+                raise Undecided
+            if ent >= self._things:
+                for base in self._bases(ent):
+                    if self.standing(base, valid, tx) != "stands" or self.says(base, valid, tx):
+                        raise Undecided
+                return 0
         return int(self._rows(_SHAKY, ent, valid, tx)[0][0])
 
+    def _bases(self, ent: int) -> list[int]:
+        """What a new entity rests on."""
+        resting, kinds = self.resting, self.l_kind
+        found = [
+            self.l_tgt[link]
+            for link in self._fresh_out.get(ent, ())
+            if kinds[link] in resting and kinds[link] not in UPHOLDING
+        ]
+        return found + [
+            self.l_src[link] for link in self._fresh_into.get(ent, ()) if kinds[link] in UPHOLDING
+        ]
+
     # ------------------------------------------------------------------ growing
+
+    def add_link(self, name: str, source: int, kind: str, target: int) -> int:
+        """See `Columns.add_link`."""
+        link = super().add_link(name, source, kind, target)
+        self._fresh_out.setdefault(source, []).append(link)
+        self._fresh_into.setdefault(target, []).append(link)
+        resting = target if kind in UPHOLDING else source
+        if kind in _REPLACING or (kind in self.resting and resting < self._things):
+            self._only_adds = False
+        return link
+
+    def close_row(self, row: int, tx: Instant, op: int) -> None:
+        """See `Columns.close_row`."""
+        self._only_adds = False
+        super().close_row(row, tx, op)
+
+    def close_link_row(self, row: int, tx: Instant, op: int) -> None:
+        """See `Columns.close_link_row`."""
+        self._only_adds = False
+        super().close_link_row(row, tx, op)
 
     def _note_version(self, ent: int, ver: int) -> None:
         self._fresh_versions.setdefault(ent, []).append(ver)
@@ -542,13 +599,18 @@ class WorkingSet(Index):
             self.versions_of[ent].append(ver)
 
     def _note_row(self, ent: int, row: int) -> None:
+        self._only_adds = self._only_adds and ent >= self._things
         self._fresh_rows.setdefault(ent, []).append(row)
         if ent in self.rows_of:
             self.rows_of[ent].append(row)
+        key = self.key[ent]
+        if key is not None:
+            self._in_slots.setdefault((key, self.scope[ent]), set()).add(ent)
 
     def note_op(self, op: int, verb: str, subject: str) -> None:
         """See `Columns.note_op`."""
         assert verb != UNDO
+        self._only_adds = False
         self.confirmed.setdefault(subject, []).append(op)
 
     def falls(self, ent: int, tx: Instant, *, refuted: bool = False) -> None:
@@ -559,5 +621,67 @@ class WorkingSet(Index):
 
     def add_turn(self, ent: int, turn: tuple[Instant, Instant, Instant, int]) -> None:
         """See `Columns.add_turn`. Only those of this transaction are known here."""
+        self._only_adds = False
         self.turns.setdefault(ent, []).append(turn)
         self.turned.append(ent)
+
+    def undo(self, mark: Mark, *, open_still: bool = False) -> None:
+        """See `Index.undo`."""
+        versions = {self.v_ent[ver] for ver in range(mark.versions, len(self.v_ent))}
+        rows = {self.r_ent[row] for row in range(mark.rows, len(self.r_ent))}
+        links = range(mark.links, len(self.l_name))
+        sources, targets = {self.l_src[link] for link in links}, {self.l_tgt[link] for link in links}
+        super().undo(mark, open_still=open_still)
+        for there, things, first in (
+            (self._fresh_versions, versions, mark.versions),
+            (self._fresh_rows, rows, mark.rows),
+            (self._fresh_out, sources, mark.links),
+            (self._fresh_into, targets, mark.links),
+        ):
+            for ent in things:
+                there[ent] = [number for number in there[ent] if number < first]
+        for ents in self._in_slots.values():
+            ents -= {ent for ent in ents if ent >= mark.entities}
+
+    def transfer(self, index: Index, changed: Iterable[int]) -> None:
+        """Add what was done here to the whole index, in which the same transaction has just begun. `changed`: the supersessions that have taken something
+        else than before."""
+        things, versions, rows, _, links, claims, link_rows, _, ops, seen = index.mark()
+        for ent in range(things, len(self.names)):
+            index.add_entity(
+                self.names[ent], bool(self.is_event[ent]), self.kind[ent], self.key[ent], self.scope[ent], self.born[ent]
+            )  # fmt: skip
+        for op in range(ops, len(self.o_tx)):
+            index.add_op(
+                self.o_tx[op], self.o_verb[op], self.o_subject[op], self.o_author[op], self.o_pos[op], self.o_len[op]
+            )  # fmt: skip
+        for ver in range(versions, len(self.v_ent)):
+            index.add_version(
+                self.v_ent[ver], self.v_num[ver], self.v_pos[ver], self.v_len[ver], self.v_op[ver]
+            )
+            index._said.pop(self.v_ent[ver], None)
+        for row in range(rows, len(self.r_ent)):
+            index.open_row(
+                self.r_ver[row], (self.r_from[row], self.r_to[row]), self.r_tx[row], self.r_op[row]
+            )
+        for row in self.closings:
+            index.close_row(row, self.r_end[row], self.r_close[row])
+        for link in range(links, len(self.l_name)):
+            index.add_link(self.l_name[link], self.l_src[link], self.l_kind[link], self.l_tgt[link])
+        for claim in range(claims, len(self.c_link)):
+            index.add_claim(
+                self.c_link[claim], self.c_num[claim], self.c_strength[claim], self.c_inferred[claim], self.c_by[claim],
+                self.c_pos[claim], self.c_len[claim], self.c_op[claim],
+            )  # fmt: skip
+        for row in range(link_rows, len(self.k_link)):
+            index.open_link_row(
+                self.k_claim[row], (self.k_from[row], self.k_to[row]), self.k_tx[row], self.k_op[row]
+            )
+        for row in self.link_closings:
+            index.close_link_row(row, self.k_end[row], self.k_close[row])
+        for row in range(seen, len(self.s_ent)):
+            index.add_seen(self.s_ent[row], self.s_at[row], self.s_tx[row], self.s_op[row])
+        for ent, turn in self.turns_since(ops):
+            index.add_turn(ent, turn)
+        index.taken.update((link, self.taken[link]) for link in changed if link in self.taken)
+        index.add_settings(self.settings)

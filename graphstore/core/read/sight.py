@@ -108,8 +108,10 @@ class Core(Source):
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
     kinds: KnownKinds = field(default_factory=KnownKinds)
-    # of the thread that writes while the index is not loaded: what its transaction has looked at
-    _working: threading.local = field(default_factory=threading.local)
+    working: WorkingSet | None = None  # of a transaction that is open while the index is not loaded
+    worker: int = 0  # the thread of that transaction
+    in_verb: bool = False  # whether one of its verbs is under way
+    leave_rows: Callable[[], None] | None = None  # lets that transaction go on with the whole index
 
     @classmethod
     def with_late_index(cls, load: Callable[[], Index], journal: Seam, *more: Any, **named: Any) -> Core:
@@ -132,26 +134,23 @@ class Core(Source):
     @property
     def answering(self) -> Ledger | None:
         """The ledger whose rows answer a read; None where the index does. Each read asks this, so it calls nothing."""
-        return None if "index" in self.__dict__ or not isinstance(self._opened, Ledger) else self._opened
+        if "index" in self.__dict__ or not isinstance(self._opened, Ledger):
+            return None
+        return None if self.working is not None and self.is_worker else self._opened
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this thread has a transaction open that reads what it needs from the rows."""
+        return self.working is not None and self.worker == threading.get_ident()
 
     def __getattr__(self, name: str) -> Any:
         """Load the index when something needs it, or the journal in step with it, first."""
         if name not in ("index", "journal"):
             raise AttributeError(name)
-        working = getattr(self._working, "index", None)
-        if working is not None:
-            return working if name == "index" else self._opened
+        if self.is_worker and (self.in_verb or name == "journal"):
+            return self._opened if name == "journal" else self.working
         self.read_index()
         return self.__dict__[name]
-
-    @contextmanager
-    def working(self, ledger: Ledger) -> Iterator[WorkingSet]:
-        """A block in which this thread writes, and the index has no more than what it looks at."""
-        self._working.index = found = WorkingSet(ledger.database, self.kinds)
-        try:
-            yield found
-        finally:
-            self._working.index = None
 
     def setting(self, name: str) -> Any:
         """The setting of a name, None when it was never set."""
@@ -164,6 +163,8 @@ class Core(Source):
 
     def read_index(self) -> None:
         """Load the index unless that was done: only who needs to load it waits for the lock."""
+        if self.is_worker and self.leave_rows is not None:
+            self.leave_rows()
         if "index" in self.__dict__:
             return
         with self.lock:

@@ -101,7 +101,6 @@ class Transaction:
         self, index: Index, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
     ) -> None:
         self.index = index
-        self._on_rows = isinstance(index, WorkingSet)
         self.tx = tx
         self.branches: list[list[Any]] = []  # operations on branches: verb, name, where one begins
         self.aliases: list[
@@ -133,6 +132,20 @@ class Transaction:
         self._promoted = len(index.promoted)
         self._settings = len(index.settings)
         self.why = self.body({"reason": reason}) if reason is not None else (0, 0)
+
+    @property
+    def on_rows(self) -> bool:
+        """Whether this reads what it needs from the rows of a ledger."""
+        return isinstance(self.index, WorkingSet)
+
+    def go_on(self, index: Index) -> None:
+        """Go on with the whole index, to which what was done so far is to be added."""
+        self.index, self.mark = index, index.begin()
+        self._kinds, self._promoted, self._settings = (
+            len(index.kinds),
+            len(index.promoted),
+            len(index.settings),
+        )
 
     # ------------------------------------------------------------------ bodies and operations
 
@@ -190,7 +203,7 @@ class Transaction:
     def answer(self, kind: type[V], make: Callable[[], V], id: str | None = None) -> V:
         """What a verb returns. In a block of many it is made when somebody looks at more of it than its `id`, or at the next step if it is still held
         then; in a transaction on the rows, when those are written."""
-        if self.depth != 1 and not self._on_rows:
+        if self.depth != 1 and not self.on_rows:
             return make()
         answer = kind.later(make, id)
         self._answers.append(ref(answer))

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from graphstore.core.folder import folder
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
-from graphstore.core.index.working_set import WorkingSet
+from graphstore.core.index.working_set import Undecided, WorkingSet
 from graphstore.core.journal.asked import DoneElsewhere
 from graphstore.core.journal.line import COUNTS, GENESIS, TOUCH
 from graphstore.core.journal.positions import Position
@@ -188,6 +188,7 @@ class Writer(Reader):
             self._core = Core.with_late_index(
                 self._load_index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors
             )
+            self._core.leave_rows = self._leave_rows
             if may_wait:
                 self._last_committed_tx()
             else:
@@ -510,7 +511,7 @@ class Writer(Reader):
         Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
         """
         wanted = None if at is None else self._time(at, "at", "tx")
-        with self._transact(wanted, author, reason):
+        with self._transact(wanted, author, reason, is_narrow=True):
             yield self
 
     def in_transaction(
@@ -549,7 +550,7 @@ class Writer(Reader):
         early: bool = False,
         is_narrow: bool = False,
     ) -> Iterator[Transaction]:
-        """See `transaction`. `is_narrow`: it is one verb that looks at no more than it is told about, for which no index is loaded."""
+        """See `transaction`. `is_narrow`: the index is not loaded for it before something looks at more than it is told about."""
         with self._writer:
             if self._open is not None:
                 raise InvalidError(
@@ -559,12 +560,48 @@ class Writer(Reader):
             self._writable()
             author = self._author if author is None else text_of("author", author)
             reason = None if reason is None else text_of("reason", reason, empty=True)
+            core = self._core
+            work: Transaction | None = None
             asked = _request.get()
-            ledger = self._core.unread if is_narrow else None
-            begin = partial(self._new_work, at, author, reason, early)
-            with self._on_index(begin) if ledger is None else self._on_rows(ledger, begin) as work:
+            self._take_turn(core.unread if is_narrow else None)
+            try:
+                if asked is not None:
+                    asked.refuse_done(core.opened_journal)
+                with core.lock:
+                    self._owner = threading.get_ident()
+                    given = self._trying or self._again()
+                    tx = given or self._chosen_tx(at, early)
+                    self._begun[:] = [self]
+                    index = core.working or core.index
+                    self._open = work = Transaction(index, core.pending, tx, author, reason)
+                    while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
+                        work.tx = self._chosen_tx(at, early)
                 yield work
-            journal = self._core.opened_journal
+                if work.on_rows:
+                    self._commit_rows(work)
+                else:
+                    work.complete()
+                    with no_collecting() if work.is_large else contextlib.nullcontext():
+                        self._commit(work)
+            except BaseException as error:
+                if work and work.on_rows:
+                    core.vocabulary.reset(core.kinds.kinds)
+                    raise
+                if work:
+                    work.complete()
+                if isinstance(error, Exception) and not (work and work.spoiled):
+                    with core.lock:
+                        if work and self._open is not None:
+                            with core.epoch.cut():
+                                work.abandon()
+                            core.vocabulary.reset(core.index.kinds)
+                    raise
+                self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
+                raise
+            finally:
+                self._open = core.working = None
+                core.opened_journal.leave_turn()
+            journal = core.opened_journal
             ticket, last, grouping = journal.ticket(), self._last_tx, self._waiting.grouping
         if asked is not None:
             asked.done.add(work.tx)
@@ -576,125 +613,89 @@ class Writer(Reader):
                     asked.done.discard(work.tx)
                 raise
 
-    def _new_work(
-        self, at: Instant | None, author: str | None, reason: str | None, early: bool, index: Index
-    ) -> Transaction:
-        """Begin a transaction, in the turn to write and with the lock held."""
-        self._owner = threading.get_ident()
-        given = self._trying or self._again()
-        tx = given or self._chosen_tx(at, early)
-        self._begun[:] = [self]
-        self._open = work = Transaction(index, self._core.pending, tx, author, reason)
-        while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
-            work.tx = self._chosen_tx(at, early)
-        return work
-
-    @contextlib.contextmanager
-    def _on_index(self, begin: Callable[[Index], Transaction]) -> Iterator[Transaction]:
-        """A transaction on the whole index."""
-        core = self._core
-        work: Transaction | None = None
-        self._take_turn()
-        try:
-            if (asked := _request.get()) is not None:
-                asked.refuse_done(core.journal)
-            with core.lock:
-                work = begin(core.index)
-            yield work
-            work.complete()
-            with no_collecting() if work.is_large else contextlib.nullcontext():
-                self._commit(work)
-        except BaseException as error:
-            if work:
-                work.complete()
-            if isinstance(error, Exception) and not (work and work.spoiled):
-                with core.lock:
-                    if work and self._open is not None:
-                        with core.epoch.cut():
-                            work.abandon()
-                        core.vocabulary.reset(core.index.kinds)
-                raise
-            self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
-            raise
-        finally:
-            self._open = None
-            core.journal.leave_turn()
-
-    @contextlib.contextmanager
-    def _on_rows(self, ledger: Ledger, begin: Callable[[Index], Transaction]) -> Iterator[Transaction]:
-        """A transaction that reads what it needs from the rows, and throws that away at its end."""
-        core = self._core
-        if ledger.take_turn():
-            ledger.skip()
-        try:
-            if (asked := _request.get()) is not None:
-                asked.refuse_done(ledger)
-            with core.working(ledger) as index:
-                with core.lock:
-                    work = begin(index)
-                yield work
-                with core.lock:
-                    self._commit_rows(work, ledger, index)
-            self._note_door(work)
-        finally:
-            self._open = None
-            ledger.leave_turn()
-
-    def _take_turn(self) -> None:
-        """Become the process that may write, until the journal's `leave_turn`, with all in the index that others wrote before."""
-        self._core.read_index()
-        journal, trunk = self._core.journal, self._lines[0]
+    def _take_turn(self, ledger: Ledger | None = None) -> None:
+        """Become the process that may write, until the journal's `leave_turn`: on the rows of a ledger, or with all in the index that others wrote
+        before."""
+        core, trunk = self._core, self._lines[0]
+        if ledger is None:
+            core.read_index()
+        journal = core.opened_journal
         trunk._wants_turn = True
         try:
             behind = journal.take_turn()
         finally:
             trunk._wants_turn = False
-        if not behind:
-            return
         try:
-            with self._core.lock:
-                trunk._follow()
+            with core.lock:
+                if ledger is not None and core.unread is not None:
+                    if behind:
+                        ledger.skip()
+                    core.working, core.worker = WorkingSet(ledger.database, core.kinds), threading.get_ident()
+                elif behind:
+                    trunk._follow()
         except BaseException as error:
             journal.leave_turn()
             if isinstance(error, EngineError):
                 error.outcome = "not kept"
             raise
 
-    def _commit_rows(self, work: Transaction, ledger: Ledger, index: WorkingSet) -> None:
-        """Write what a transaction on the rows did, and make the answer of its verb of what the rows then say."""
+    def _leave_rows(self) -> None:
+        """Go on with the whole index in a transaction that read from the rows what it needed. Between two verbs, or before the first."""
+        core, work = self._core, self._open
+        with core.lock:
+            working, core.working = core.working, None
+            if working is None or work is None:
+                return
+            try:
+                core.read_index()
+            except BaseException:
+                core.working = working
+                raise
+            work.go_on(core.index)
+            working.transfer(core.index, work.taken_before)
+
+    def _commit_rows(self, work: Transaction) -> None:
+        """Write what a transaction on the rows did, and make the answers that are still held of what the rows then say."""
         core = self._core
+        ledger, working = core.opened_journal, core.working
+        assert isinstance(ledger, Ledger) and working is not None
         if work.spoiled:
             raise _interrupted()
         counts: dict[str, int] = {}
-        before = ledger.state
-        if not work.empty:
-            counts = _touch(core, work) if core.accesses.due(work.tx) else {}
-            lines, _ = work.lines()
-            if (request := _request.get()) is not None:
-                lines[0].head["request"] = request.id
+        with core.lock:
+            core.in_verb = True
             try:
-                placed = ledger.append([(line.head, line.bodies) for line in lines])
-            except EngineError:
+                before = ledger.state
+                if not work.empty:
+                    counts = _touch(core, work) if core.accesses.due(work.tx) else {}
+                    lines, _ = work.lines()
+                    if (request := _request.get()) is not None:
+                        lines[0].head["request"] = request.id
+                    placed = ledger.append([(line.head, line.bodies) for line in lines])
+                working.note_written()
+                try:
+                    work.complete()
+                except BaseException:
+                    if not work.empty:
+                        ledger.rewind(before)
+                    raise
+            except BaseException:
                 core.accesses.back(counts)
                 raise
-        index.note_written()
-        try:
-            work.complete()
-        except BaseException:
-            if not work.empty:
-                ledger.rewind(before)
-                core.accesses.back(counts)
-            raise
-        if work.empty:
-            return
-        if core.unread is None:  # another thread has loaded the index meanwhile
-            for line, places in zip(lines, placed, strict=True):
-                vars(core)["index"].apply(line.head, places)
-        self._waiting.add(ledger.ticket(), work.tx)
-        self._open = None
+            finally:
+                core.in_verb = False
+            if work.empty:
+                return
+            if core.unread is None:  # another thread has loaded the index meanwhile
+                for line, places in zip(lines, placed, strict=True):
+                    vars(core)["index"].apply(line.head, places)
+            self._waiting.add(ledger.ticket(), work.tx)
+            self._open = None
         ledger.start_sync()
         if ledger.failed:
-            core.accesses.back(counts)
+            with core.lock:
+                core.accesses.back(counts)
+        self._note_door(work)
 
     def _note_door(self, work: Transaction) -> None:
         doors = self._lines[0]._core.doors
@@ -786,7 +787,7 @@ class Writer(Reader):
         if at is None:
             return max(self._now(), last + 1)
         clock = self._told_time()
-        if self._core.index.transactions and at <= self._last_tx:
+        if self._any_written() and at <= self._last_tx:
             raise InvalidError(
                 f"at {exactly(at)} runs backwards: the last transaction was at {exactly(self._last_tx)}. Give a later instant."
             )
@@ -799,6 +800,11 @@ class Writer(Reader):
                 f"at {exactly(at)} lies ahead of the clock, {exactly(clock)}. A transaction cannot have happened yet."
             )
         return at
+
+    def _any_written(self) -> bool:
+        """Whether there is any transaction."""
+        ledger = self._core.unread
+        return self._core.index.transactions > 0 if ledger is None else ledger.last()[0] > 0
 
     def _again(self) -> Instant | None:
         """The next instant of what is done once more."""
@@ -1226,7 +1232,7 @@ def _touch(core: Core, work: Transaction) -> dict[str, int]:
 class _Verb:
     """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
 
-    __slots__ = ("_alone", "_around", "_early", "_is_narrow", "_point", "_store", "_work")
+    __slots__ = ("_alone", "_around", "_early", "_is_narrow", "_point", "_store", "_was_in_verb", "_work")
 
     def __init__(self, store: Writer, early: bool = False, is_narrow: bool = False) -> None:
         self._store = store
@@ -1234,48 +1240,68 @@ class _Verb:
 
     def __enter__(self) -> Transaction:
         store = self._store
-        work = store._open
+        work, core = store._open, store._core
         self._alone: contextlib.AbstractContextManager[Transaction] | None = None
+        self._was_in_verb = core.in_verb
         if work is None or store._owner != threading.get_ident():
             self._alone = store._transact(None, None, None, early=self._early, is_narrow=self._is_narrow)
             work = self._alone.__enter__()
-            store._core.lock.acquire()
+            core.lock.acquire()
             work.depth = 2
         else:
+            if work.on_rows and not core.in_verb:
+                self._prepare(work)
             work.complete()
-            store._core.lock.acquire()
+            core.lock.acquire()
             work.depth += 1
             self._point = work.point()
+        core.in_verb = work.on_rows
         self._work, self._around = work, work.call
         work.call = None
         if (asked := called.get()) is not None:
             called.set(None)  # once: what this verb does with another is not what the caller asked
-            work.call = Call(store._core, work, *asked)
+            work.call = Call(core, work, *asked)
         return work
+
+    def _prepare(self, work: Transaction) -> None:
+        """Let a transaction on the rows go on with the whole index where this verb needs that, or an answer that is still held."""
+        core = self._store._core
+        core.in_verb = self._is_narrow
+        try:
+            if self._is_narrow:
+                work.complete()
+        except Undecided:
+            self._is_narrow = False
+        finally:
+            core.in_verb = False
+        if not self._is_narrow:
+            self._store._leave_rows()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        store = self._store
-        if error is None and self._work.call is not None:
-            self._work.call.end()
-        self._work.call = self._around
+        core, work = self._store._core, self._work
+        if error is None and work.call is not None:
+            work.call.end()
+        work.call = self._around
         if self._alone is not None:
-            store._core.lock.release()
+            core.in_verb = self._was_in_verb
+            core.lock.release()
             self._alone.__exit__(kind, error, trace)
             return
-        self._work.depth -= 1
+        work.depth -= 1
         try:
             if error is not None and not isinstance(error, Exception):
-                self._work.spoiled = (
+                work.spoiled = (
                     True  # interrupted anywhere, perhaps between two columns: the index cannot be trusted
                 )
             elif error is not None:
-                with store._core.epoch.cut():
-                    self._work.back(self._point)
-                store._core.vocabulary.reset(store._core.index.kinds)
+                with core.epoch.cut():
+                    work.back(self._point)
+                core.vocabulary.reset(work.index.kinds)
         finally:
-            store._core.lock.release()
+            core.in_verb = self._was_in_verb
+            core.lock.release()
 
 
 _opened: weakref.WeakSet[Writer] = weakref.WeakSet()
