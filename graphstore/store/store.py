@@ -492,7 +492,7 @@ class Store(WholeStore):
         text_of("type", type)
         if type in BROKEN:
             raise InvalidError(f"events of type {type!r} can always be open. Choose a type of your own.")
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             defined = work.index.setting(POINTS) or []
             if type not in defined and type not in NEVER_OPEN:
                 work.op("define_point", type)

@@ -6,6 +6,7 @@ Reading a file, a service or a scratchpad repeatedly writes only what changed, a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -88,7 +89,7 @@ def keep(
     Raises ConflictError when the id is taken by something else, and what `add_node` and `revise` raise.
     """
     wanted = version_body(content, text, tags, "initial", source)
-    with store._verb() as work:
+    with store._verb(is_narrow=key is None or source is None) as work:
         index = store._core.index
         at = work.tx if since is None else since
         name, ent = _named(index, place)
@@ -98,9 +99,7 @@ def keep(
             )  # fmt: skip
             return Kept(node, "new")
         if _states(store, ent, at, wanted):
-            found = Sight(store._core, at, work.tx).thing(ent)
-            assert isinstance(found, Node)
-            return Kept(found, "unchanged")
+            return Kept(work.answer(Node, partial(_as_kept, store, ent, at, work.tx), name), "unchanged")
         before = len(index.o_tx)
         node = store.revise(
             name,
@@ -113,6 +112,12 @@ def keep(
             minor=minor,
         )
         return Kept(node, "revised" if len(index.o_tx) > before else "unchanged")
+
+
+def _as_kept(store: Store, ent: int, at: Instant, tx: Instant) -> Node:
+    found = Sight(store._core, at, tx).thing(ent)
+    assert isinstance(found, Node)
+    return found
 
 
 def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:
@@ -128,14 +133,14 @@ def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:
 
 def clear(store: Store, place: Place, *, reason: str) -> str | None:
     """End what is kept in a place. Returns its id, None if nothing was believed from now on."""
-    with store._verb():
+    with store._verb(is_narrow=True):
         name, ent = _named(store._core.index, place)
         return name if ent >= 0 and let_go(store, name, reason=reason) else None
 
 
 def let_go(store: Store, id: str, *, reason: str) -> bool:
     """End a node now, and retract what was to begin later. False: nothing is believed of it from now on."""
-    with store._verb() as work:
+    with store._verb(is_narrow=True) as work:
         index = store._core.index
         ent = index.ids[id]
         if ent in index.gone or not any(index.r_to[row] > work.tx for row in index.now_of[ent]):

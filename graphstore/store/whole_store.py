@@ -175,7 +175,7 @@ class WholeStore(Writer):
         Raises ConflictError for a name that is given already, InvalidError for one that reads as a time.
         """
         wanted = snapshots.name_of(name)
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             snapshots.refuse_taken(work.index, wanted)
             kept = as_kept(work.tx, work.tx, work.author)
             self._keep("snapshot", KEPT + wanted, kept, wanted)

@@ -595,14 +595,16 @@ class WorkingSet(Index):
 
     def _note_version(self, ent: int, ver: int) -> None:
         self._fresh_versions.setdefault(ent, []).append(ver)
-        if ent in self.versions_of:
-            self.versions_of[ent].append(ver)
+        known: Any = self.versions_of
+        if ent in known:
+            known[ent].append(ver)
 
     def _note_row(self, ent: int, row: int) -> None:
         self._only_adds = self._only_adds and ent >= self._things
         self._fresh_rows.setdefault(ent, []).append(row)
-        if ent in self.rows_of:
-            self.rows_of[ent].append(row)
+        known: Any = self.rows_of
+        if ent in known:
+            known[ent].append(row)
         key = self.key[ent]
         if key is not None:
             self._in_slots.setdefault((key, self.scope[ent]), set()).add(ent)

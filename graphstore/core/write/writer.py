@@ -825,13 +825,13 @@ class Writer(Reader):
 
     def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
         """Store a JSON value in the store's settings, as one operation; the last value of a name counts."""
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             work.op(verb, subject)
             work.index.add_settings([{name: value}])
 
     def _keep_all(self, verb: str, values: dict[str, object]) -> None:
         """As `_keep`, many at once. In a transaction that holds something they are kept without an operation of their own."""
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             if work.empty:
                 work.op(verb, "")
             work.index.add_settings([values])
