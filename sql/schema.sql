@@ -26,6 +26,8 @@ CREATE TABLE body (
   data     BLOB,                   -- canonical JSON with a salt; NULL when it was erased or evicted
   checksum INTEGER NOT NULL        -- CRC-32 of data, compared at each read
 ) STRICT;
+CREATE INDEX body_fingerprint ON body (substr(data, instr(data, CAST('"fingerprint":"' AS BLOB)) + 15, 64))  -- the first bytes of a fingerprint
+WHERE instr(data, CAST('"fingerprint":"' AS BLOB)) > 0;
 
 -- What the store notes about this file itself.
 --   rewritten   how often rows were removed from the chain (evictions without a trace): who has read it reads it again
@@ -80,6 +82,7 @@ CREATE TABLE version (
   operation INTEGER                -- the operation that recorded it first
 ) STRICT;
 CREATE INDEX version_ordinal ON version (entity, ordinal);
+CREATE INDEX version_body ON version (body);
 
 -- Over which valid time a version was believed, and when.
 CREATE TABLE period (
@@ -149,7 +152,10 @@ CREATE TABLE occurrence (
   event       INTEGER NOT NULL,    -- entity.number
   occurred_at INTEGER NOT NULL,
   tx          INTEGER NOT NULL,
-  operation   INTEGER NOT NULL
+  operation   INTEGER NOT NULL,
+  first       INTEGER NOT NULL,    -- the earliest and the latest occurred_at of the event up to this row, and how many rows that are
+  last        INTEGER NOT NULL,
+  ordinal     INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX occurrence_event ON occurrence (event, tx);
 

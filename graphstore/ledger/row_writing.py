@@ -39,6 +39,9 @@ TABLES = (
 """The tables of rows. All are made of the chain alone."""
 
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
+_LAST_OCCURRENCE = (
+    "SELECT first, last, ordinal FROM occurrence WHERE event = ? ORDER BY tx DESC, number DESC LIMIT 1"
+)
 _CLAIM = "SELECT number FROM claim WHERE link = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 
 
@@ -211,10 +214,13 @@ class RowWriter:
         """Add what no period shows: occurrences, first descriptions, and what came and went in this transaction."""
         if "seen" in head:
             first = self._next("occurrence")
-            rows = [
-                (number, self._entity(id), recorded(at), self._tx, self._operation(by))
-                for number, (id, at, by) in enumerate(head["seen"], first)
-            ]
+            totals: dict[int, tuple[Instant, Instant, int]] = {}
+            rows = []
+            for number, (id, told, by) in enumerate(head["seen"], first):
+                event, at = self._entity(id), recorded(told)
+                earliest, latest, count = totals.get(event) or self._occurred(event)
+                totals[event] = total = min(earliest, at), max(latest, at), count + 1
+                rows.append((number, event, at, self._tx, self._operation(by), *total))
             self._insert("occurrence", rows)
         for id, ordinal, by in head.get("told", ()):
             self._connection.execute(
@@ -231,6 +237,11 @@ class RowWriter:
                 for id, start, stop, by in head.get(name, ())
             ]
             self._insert(table, rows)
+
+    def _occurred(self, event: int) -> tuple[Instant, Instant, int]:
+        """The earliest and the latest occurrence of an event so far, and how many there are."""
+        found = self._connection.execute(_LAST_OCCURRENCE, (event,)).fetchone()
+        return found or (OPEN, -OPEN, 0)
 
     def _unstored(self, entity: int, body: int, by: int) -> int:
         """Add a version that was recorded, and of which nothing was believed after its transaction."""

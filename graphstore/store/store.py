@@ -102,7 +102,7 @@ class Store(WholeStore):
         would close; InvalidError for bad input.
         """
         named = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
-        with self._verb(is_narrow=key is None or source is None) as work:
+        with self._verb(is_narrow=True) as work:
             return verbs.add_node(
                 Act(self._core, work),
                 kind,
@@ -255,7 +255,7 @@ class Store(WholeStore):
         Raises NotFoundError for an unknown id or one of which nothing is believed; ConflictError when another version than `if_number` holds now.
         """
         text_of("reason", reason)
-        with self._verb(is_narrow=source is None) as work:
+        with self._verb(is_narrow=True) as work:
             act = Act(self._core, work)
             index = act.index
             ent = act.known(id)
@@ -557,7 +557,7 @@ class Store(WholeStore):
         )
         at = None if occurred_at is None else self._time(occurred_at, "occurred_at")
         related = tuple(ids("related_to", related_to or ()))
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             return Recording(Act(self._core, work)).record(Report(type, body, id, at, related))
 
     def bulk_load(

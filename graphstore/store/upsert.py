@@ -89,7 +89,7 @@ def keep(
     Raises ConflictError when the id is taken by something else, and what `add_node` and `revise` raise.
     """
     wanted = version_body(content, text, tags, "initial", source)
-    with store._verb(is_narrow=key is None or source is None) as work:
+    with store._verb(is_narrow=True) as work:
         index = store._core.index
         at = work.tx if since is None else since
         name, ent = _named(index, place)

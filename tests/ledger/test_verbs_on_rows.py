@@ -79,6 +79,18 @@ def step(chance: random.Random, ids: list[str], links: list[str]) -> Callable[[G
             lambda s: s.unlink(source=one, kind=kind, target=two),
             lambda s: s.record_event("deploy", "shipped", id=f"e-{chance.randrange(9)}", related_to=[two]),
             lambda s: s.link(one, "related_to", f"{two}-v1"),
+            lambda s: s.record_event(
+                "error", f"failed {chance.randrange(3)}", occurred_at=day(chance), agent="a"
+            ),
+            lambda s: s.record_event(
+                "error", "failed 1", metadata={"scope": "x"}, related_to=[one, "nothing"]
+            ),
+            lambda s: s.record_event(chance.choice(("fix", "odd")), "mended", related_to=[one]),
+            lambda s: s.confirm(one, reason="yes", source=source),
+            lambda s: s.add_node("fact", content, key="k1", source=source),
+            lambda s: s.define_point("odd"),
+            lambda s: s.snapshot(f"s{chance.randrange(4)}"),
+            lambda s: s.revise(one, content, valid_from=f"s{chance.randrange(4)}"),
         )
     )
 
@@ -152,9 +164,11 @@ class Player:
         for each in found if isinstance(found, list) else [found]:
             if each is None:
                 continue
+            self.held.append(each)
+            if isinstance(each, graphstore.Snapshot):
+                continue
             named = each.event if isinstance(each, graphstore.Recorded) else each
             (self.links if isinstance(named, graphstore.Link) else self.ids).append(named.id)
-            self.held.append(each)
         self.answers.append("done")
 
     def look(self) -> None:

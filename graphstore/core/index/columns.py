@@ -79,6 +79,8 @@ class OutsideLinks(Protocol):
 class Columns:
     """The arrays, and how they grow. Rows are addressed by number; -1 means none."""
 
+    finds_prints = False  # whether fingerprints are found by themselves, and not collected from the bodies
+
     def __init__(self) -> None:
         self.last_tx: Instant = 0
         self.ids: dict[str, int] = {}

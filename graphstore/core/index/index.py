@@ -470,6 +470,13 @@ class Index(Followed):
             return max(first, max(map(self.s_at.__getitem__, rows), default=first))
         return max(first, self.s_last[again[known - 1]]) if known else first
 
+    def setting_at(self, name: str, tx: Instant) -> Any:
+        """The setting of a name as it was at `tx`, None when it was not set by then."""
+        places, at = self.set_at.get(name, ()), bisect_right(self.noted, tx, key=lambda noted: noted[0])
+        known = len(self.settings) if at == len(self.noted) else self.noted[at - 1][3] if at else 0
+        last = bisect_left(places, known)
+        return self.settings[places[last - 1]][name] if last else None
+
     def setting(self, name: str) -> Any:
         """The setting of a name, None when it was never set."""
         places = self.set_at.get(name)

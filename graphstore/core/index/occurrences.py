@@ -184,11 +184,7 @@ class Happened:
     def _defined_points(self) -> frozenset[str]:
         """The types that were defined as points by this tx."""
         if self._points is None:
-            index, places = self.index, self.index.set_at.get(POINTS, ())
-            at = bisect_right(index.noted, self.tx, key=lambda noted: noted[0])
-            known = len(index.settings) if at == len(index.noted) else index.noted[at - 1][3] if at else 0
-            last = bisect_left(places, known)
-            self._points = frozenset(index.settings[places[last - 1]][POINTS] or ()) if last else frozenset()
+            self._points = frozenset(self.index.setting_at(POINTS, self.tx) or ())
         return self._points
 
     def _repeats(self, ent: int) -> int:
@@ -249,14 +245,16 @@ def print_of(body: Json) -> str:
 
 def look_for_prints(index: Index, raw: Raw) -> None:
     """Collect the fingerprints of all events: read the bodies of those not yet read."""
-    if index.looked < len(index.names):
+    if not index.finds_prints and index.looked < len(index.names):
         with no_collecting():
             _look_on(index, raw)
 
 
 def note_print(index: Index, ent: int, body: Json) -> None:
     """Collect the fingerprint of the event recorded last, whose body is at hand, where those of all before it are collected."""
-    if index.looked == ent:
+    if index.finds_prints:
+        _collect(index, ent, body)
+    elif index.looked == ent:
         _collect(index, ent, body)
         index.looked = ent + 1
 

@@ -6,6 +6,7 @@ Numbers are those of the whole index. Columns are dictionaries here, and know ho
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ import orjson
 
 from graphstore.core.index.columns import Mark, _OfKinds
 from graphstore.core.index.index import BESIDE, Index
+from graphstore.core.index.occurrences import print_of
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import UNDO
 from graphstore.ledger.database import Database
@@ -41,7 +43,13 @@ SELECT number, link, ordinal, strength, is_inferred, created_by, body, {_LENGTH}
 """
 _LINK_ROW = "SELECT number, link, claim, valid_from, valid_to, tx_from, tx_to, opened_by, closed_by FROM link_period WHERE "
 _OPERATION = f"SELECT number, tx, verb, subject, author, body, {_LENGTH} FROM operation WHERE "
-_OCCURRENCE = "SELECT number, event, occurred_at, tx, operation FROM occurrence WHERE "
+_OCCURRENCE = "SELECT number, event, occurred_at, tx, operation, first, last, ordinal FROM occurrence WHERE "
+_PRINT = 'substr(b.data, instr(b.data, CAST(\'"fingerprint":"\' AS BLOB)) + 15, 64)'
+_ALIKE = f"""
+SELECT v.entity, b.data FROM body b CROSS JOIN version v CROSS JOIN entity e
+WHERE instr(b.data, CAST('"fingerprint":"' AS BLOB)) > 0 AND {_PRINT} >= ? AND {_PRINT} < ?
+AND v.body = b.number AND e.number = v.entity AND e.is_event = 1 ORDER BY v.entity
+"""
 _FORGOTTEN = "SELECT operation FROM forgotten WHERE entity = ?"
 _TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE link = ? ORDER BY rowid"
 _REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.rowid"
@@ -53,6 +61,7 @@ _LINKED = "SELECT o.tx, n.valid_from, n.valid_to, n.operation FROM linked n JOIN
 _CONFIRMED = "SELECT number FROM operation WHERE subject = ? AND verb = 'confirm' ORDER BY number"
 _UNDONE = "SELECT operation FROM undone WHERE tx = ? ORDER BY operation"
 _SETTING = "SELECT value FROM setting WHERE name = ? ORDER BY number DESC LIMIT 1"
+_SETTING_AT = "SELECT value FROM setting WHERE name = ? AND tx <= ? ORDER BY number DESC LIMIT 1"
 _KEEPING = (
     "SELECT DISTINCT t.link FROM link l JOIN taken t ON t.link = l.number "
     "WHERE l.target = ? AND l.kind = 'supersedes' ORDER BY t.link"
@@ -70,7 +79,6 @@ class Column(dict[int, Any]):
     __slots__ = ("_count", "_load")
 
     def __init__(self, count: int, load: Callable[[int], object]) -> None:
-        super().__init__()
         self._count, self._load = count, load
 
     def __missing__(self, number: int) -> Any:
@@ -101,12 +109,13 @@ class Lists(dict[Any, list[Any]]):
 
     __slots__ = ("_added", "_any", "_load")
 
-    def __init__(self, load: Callable[[Any], list[Any]], is_any: bool = True) -> None:
-        super().__init__()
-        self._load, self._any, self._added = load, is_any, dict[Any, list[Any]]()
+    def __init__(self, load: Callable[[Any], Any], is_any: bool = True) -> None:
+        self._load, self._any = load, is_any
+        self._added: dict[Any, list[Any]] = {}
 
     def __missing__(self, key: Any) -> list[Any]:
-        found = self[key] = self._load(key) + self._added.pop(key, [])
+        found: list[Any] = self._load(key) + self._added.pop(key, [])
+        self[key] = found
         return found
 
     def __contains__(self, key: object) -> bool:
@@ -130,7 +139,7 @@ class Pieces(Lists):
     __slots__ = ()
 
     def __missing__(self, key: Any) -> list[Any]:
-        found = self._load(key)
+        found: list[Any] = self._load(key)
         if found:
             self[key] = found
         return found
@@ -143,13 +152,63 @@ class Pieces(Lists):
         return self[key] if key in self else default
 
 
+class Occurrences:
+    """The occurrences of an event after its first report: how many there are, and the last of them. All are read when another one is asked for."""
+
+    __slots__ = ("_all", "_count", "_last", "_load")
+
+    def __init__(self, count: int, last: int, load: Callable[[], list[int]]) -> None:
+        self._count, self._last, self._load = count, last, load
+        self._all: list[int] | None = None if count else []
+
+    def _read(self) -> list[int]:
+        if self._all is None:
+            self._all = self._load()
+        return self._all
+
+    def __len__(self) -> int:
+        return self._count if self._all is None else len(self._all)
+
+    def __getitem__(self, at: Any) -> Any:
+        if self._all is None and at in (-1, self._count - 1):
+            return self._last
+        return self._read()[at]
+
+    def append(self, number: int) -> None:
+        """Add an occurrence."""
+        if self._all is not None:
+            self._all.append(number)
+            return
+        before = self._load
+        self._load = lambda: [*before(), number]
+        self._count, self._last = self._count + 1, number
+
+    def pop(self) -> None:
+        """Remove the last one."""
+        self._read().pop()
+
+
+class Events(Lists):
+    """The occurrences of events, by the event."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: Any) -> Any:
+        found: Any = self._load(key)
+        self[key] = found
+        return found
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return the occurrences of an event, to which one is added."""
+        return self[key]
+
+
 class Numbers(dict[Any, int]):
     """What leads to a number: of an id, of a thing. None where there is none."""
 
     __slots__ = ("_find",)
 
     def __init__(self, find: Callable[[Any], int | None]) -> None:
-        super().__init__()
         self._find = find
 
     def __missing__(self, key: Any) -> int:
@@ -216,6 +275,8 @@ class KnownKinds:
 class WorkingSet(Index):
     """What one transaction has looked at, and what it has changed. It is used within the SQL transaction that writes, and thrown away with it."""
 
+    finds_prints = True
+
     def __init__(self, database: Database, kinds: KnownKinds) -> None:
         super().__init__()
         self._database = database
@@ -224,7 +285,9 @@ class WorkingSet(Index):
         kinds.follow(database, defined)
         self.kinds, self.promoted, self._kinds_read = kinds.kinds, kinds.promoted, kinds.read
         self._known = kinds
-        self._things, self._links, self._last = things, links, last or 0
+        # numbers from these on are of rows that the transaction adds, which the tables may have too at its end
+        self._things, self._versions, self._periods, self._links = things, versions, rows, links
+        self._ops, self._seen, self._last = ops, seen, last or 0
         self.last_tx = self._last
         self._has_written = False  # whether the rows have what the transaction did
         # what was added, by the thing it is of
@@ -235,6 +298,7 @@ class WorkingSet(Index):
         self._in_slots: dict[tuple[str, str], set[int]] = {}  # things with a key that got a row
         self._only_adds = True  # whether nothing that was there before has changed
         self._init_leading(any_undone)
+        own = vars(self)
         for count, load, names in (
             (things, self._load_entity, ("names", "is_event", "kind", "key", "scope", "born", "changed")),
             (things, self._load_versions, ("versions_of",)),
@@ -253,7 +317,8 @@ class WorkingSet(Index):
             (ops, self._load_op, ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")),
             (seen, self._load_seen_row, ("s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last")),
         ):  # fmt: skip
-            vars(self).update({name: Column(count, load) for name in names})
+            for name in names:
+                own[name] = Column(count, load)
 
     def _init_leading(self, any_undone: int) -> None:
         """Make what leads to rows."""
@@ -274,9 +339,10 @@ class WorkingSet(Index):
         self.gaps = Lists(lambda ent: self._tuples(_REMOVED, ent, self._things))
         self.ghosts = Lists(lambda ent: self._tuples(_TOLD, ent, self._things))
         self.link_ghosts = Lists(lambda link: self._tuples(_LINKED, link, self._links))
-        self.confirmed = Lists(lambda id: [op for (op,) in self._rows(_CONFIRMED, id)])
+        self.confirmed = Lists(lambda id: [op for (op,) in self._rows(_CONFIRMED, id) if op < self._ops])
         self.undone_by = Lists(lambda tx: [op for (op,) in self._rows(_UNDONE, tx)], bool(any_undone))
-        self.seen_of = Lists(self._load_seen)
+        self.seen_of = Events(self._last_seen)
+        self.prints = Lists(self._events_alike)
 
     def _symmetric_links(self, ent: int) -> list[int]:
         kinds = [kind for kind in self.symmetric if kind not in self.resting and kind not in _REPLACING]
@@ -304,6 +370,8 @@ class WorkingSet(Index):
     def _take_entities(self, statement: str, *values: Any) -> list[int]:
         found = []
         for number, id, is_event, kind, key, scope, tx in self._rows(statement, *values):
+            if number >= self._things:
+                continue
             found.append(number)
             if number not in self.names:
                 self.names[number], self.is_event[number], self.kind[number] = id, is_event, kind
@@ -337,6 +405,8 @@ class WorkingSet(Index):
     def _take_versions(self, condition: str, *values: Any) -> list[int]:
         found = []
         for number, entity, ordinal, body, length, operation in self._rows(_VERSION + condition, *values):
+            if number >= self._versions:
+                continue
             found.append(number)
             if number not in self.v_ent:
                 self.v_ent[number], self.v_num[number] = entity, ordinal
@@ -359,6 +429,8 @@ class WorkingSet(Index):
         for number, entity, version, start, stop, tx, end, by, closed in self._rows(
             _ROW + condition, *values
         ):
+            if number >= self._periods:
+                continue
             found.append(number)
             if number not in self.r_ent:
                 self.r_ent[number], self.r_ver[number] = entity, version
@@ -379,6 +451,8 @@ class WorkingSet(Index):
     def _take_links(self, condition: str, *values: Any) -> list[int]:
         found = []
         for number, id, kind, source, target in self._rows(_LINK + condition, *values):
+            if number >= self._links:
+                continue
             found.append(number)
             if number not in self.l_name:
                 self.l_name[number], self.l_kind[number] = id, kind
@@ -435,20 +509,41 @@ class WorkingSet(Index):
         self.o_pos[number], self.o_len[number] = (body or 0) << BLOCK, length
 
     def _load_seen_row(self, number: int) -> None:
-        [(_, event, *_)] = self._rows(f"{_OCCURRENCE} number = ?", number)
-        self.seen_of[event]
+        self._take_seen("number = ?", number)
 
-    def _load_seen(self, ent: int) -> list[int]:
-        found: list[int] = []
-        if ent >= self._things:
-            return found
-        first, last = OPEN, -OPEN
-        for number, event, at, tx, operation in self._rows(f"{_OCCURRENCE} event = ? ORDER BY number", ent):
-            found.append(number)
-            first, last = min(first, at), max(last, at)
+    def _last_seen(self, ent: int) -> Occurrences:
+        last = (
+            self._take_seen("event = ? ORDER BY tx DESC, number DESC LIMIT 1", ent)
+            if ent < self._things
+            else []
+        )
+        count, number = last[0] if last else (0, -1)
+        return Occurrences(
+            count, number, lambda: [row for _, row in self._take_seen("event = ? ORDER BY number", ent)]
+        )
+
+    def _take_seen(self, condition: str, *values: Any) -> list[tuple[int, int]]:
+        found = []
+        for number, event, at, tx, operation, first, last, ordinal in self._rows(
+            _OCCURRENCE + condition, *values
+        ):
+            if number >= self._seen:
+                continue
+            found.append((ordinal, number))
             self.s_ent[number], self.s_at[number], self.s_tx[number] = event, at, tx
             self.s_op[number], self.s_first[number], self.s_last[number] = operation, first, last
         return found
+
+    def _events_alike(self, printed: str) -> list[int]:
+        """The events with a fingerprint and a scope, in order."""
+        found = []
+        for fingerprint in {printed, printed.partition("\0")[0]}:
+            begins = orjson.dumps(fingerprint)[1:65]  # with the quotation mark at its end where it is short
+            for ent, data in self._rows(_ALIKE, begins, begins[:-1] + bytes([begins[-1] + 1])):
+                body = orjson.loads(data)
+                if ent < self._things and "authorized" not in body and print_of(body) == printed:
+                    found.append(ent)
+        return sorted(found)
 
     def _tuples(self, statement: str, number: int, count: int) -> list[Any]:
         return self._rows(statement, number) if number < count else []
@@ -517,6 +612,13 @@ class WorkingSet(Index):
                     return pieces
         return super().said_over(ent, span)
 
+    def setting_at(self, name: str, tx: Instant) -> Any:
+        """See `Index.setting_at`."""
+        if tx >= self._last:
+            return self.setting(name)
+        rows = self._rows(_SETTING_AT, name, tx)
+        return orjson.loads(rows[0][0]) if rows else None
+
     def setting(self, name: str) -> Any:
         """See `Index.setting`."""
         if name in self.set_at:
@@ -526,19 +628,23 @@ class WorkingSet(Index):
 
     def ids_beside(self, id: str) -> list[str]:
         """See `Index.ids_beside`."""
-        return self._beside("entity", self._things, id)
+        fresh = [self.names[ent] for ent in range(self._things, len(self.names))]
+        return self._beside("entity", self._things, fresh, id)
 
     def link_ids_beside(self, id: str) -> list[str]:
         """See `Index.link_ids_beside`."""
-        return self._beside("link", self._links, id)
+        fresh = [self.l_name[link] for link in range(self._links, len(self.l_name))]
+        return self._beside("link", self._links, fresh, id)
 
-    def _beside(self, table: str, count: int, id: str) -> list[str]:
-        if count <= 2 * BESIDE:
-            return [id for (id,) in self._rows(f"SELECT id FROM {table} ORDER BY number")]
+    def _beside(self, table: str, count: int, fresh: list[str], id: str) -> list[str]:
+        if count + len(fresh) <= 2 * BESIDE:
+            return [id for (id,) in self._rows(f"SELECT id FROM {table} ORDER BY number")] + fresh
         text = id.encode(errors="replace").decode()  # without lone surrogates
         before = self._rows(f"SELECT id FROM {table} WHERE id < ? ORDER BY id DESC LIMIT ?", text, BESIDE)
         after = self._rows(f"SELECT id FROM {table} WHERE id >= ? ORDER BY id LIMIT ?", text, BESIDE)
-        return [id for (id,) in before[::-1] + after]
+        known = sorted([id for (id,) in before + after] + fresh)
+        at = bisect_left(known, id)
+        return known[max(0, at - BESIDE) : at + BESIDE]
 
     # ------------------------------------------------------------------ how things stand
 

@@ -179,6 +179,9 @@ class Core(Source):
         ledger = self.answering
         if ledger is not None:
             return settings.snapshots(Point(ledger.database, OPEN, tx))
+        if self.is_worker and self.in_verb and isinstance(self._opened, Ledger):
+            before = settings.snapshots(Point(self._opened.database, OPEN, tx))
+            return before + snapshots.known(self.index, tx)
         return snapshots.known(self.index, tx)
 
     def refuse_closed(self) -> None:
