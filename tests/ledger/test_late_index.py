@@ -214,7 +214,7 @@ def test_a_branch_is_compared_by_the_index(path):
 def test_what_needs_the_index_loads_it(path):
     for use in (
         lambda store: store.as_of().contradictions(),
-        lambda store: store.record_event("deploy", "shipped"),
+        lambda store: store.define_kind("leads_to"),
         lambda store: store.scan(),
         lambda store: store.query("MATCH (n:Node) RETURN count(*)"),
     ):
@@ -223,6 +223,23 @@ def test_what_needs_the_index_loads_it(path):
             use(store)
             assert not is_unread(store)
             assert "none" == store.node("none").id
+
+
+def test_verbs_load_nothing(path):
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"n": 1}, id="new", key="slot", derived_from="none")
+        store.revise("new", {"n": 2})
+        store.record_event("error", "it failed", related_to=["new"])
+        with store.transaction():
+            store.link("new", "related_to", "none")
+            store.retract("new", reason="wrong")
+        store.snapshot("then")
+        assert is_unread(store)
+        assert "retracted" == store.inspect("new").node.standing
+        with store.transaction():
+            store.add_node("fact", {"n": 3}, id="newer")
+            assert "newer" == store.node("newer").id  # what a transaction has done, and not written yet, is in the index
+        assert not is_unread(store)
 
 
 def test_a_store_whose_kind_of_link_has_a_table_of_its_own_is_opened(path):
