@@ -465,16 +465,9 @@ class Database:
         self._take_lock(self.timeout if timeout is None else timeout)
         try:
             self._check_place()
-            if self._writer is None:
-                self._writer = self.connect(read_only=False)
-                self._writer.execute(
-                    f"PRAGMA synchronous={'FULL' if self.durability == 'commit' else 'NORMAL'}"
-                )
-                self._writer.execute("PRAGMA secure_delete=ON")
-                self._writer.execute("PRAGMA temp_store=MEMORY")  # what a savepoint keeps is no file
-            self._writer.execute("BEGIN IMMEDIATE")
+            self.writer.execute("BEGIN IMMEDIATE")
             self._turn = threading.get_ident()
-            self.check_schema(self._writer)
+            self.check_schema(self.writer)
         except sqlite3.Error as error:
             self.end()
             refused = self.refusal(error)
@@ -483,7 +476,7 @@ class Database:
         except BaseException:
             self.end()
             raise
-        return self._writer
+        return self.writer
 
     def _take_lock(self, timeout: float) -> None:
         asked = time.perf_counter()
@@ -530,9 +523,32 @@ class Database:
 
     @property
     def writer(self) -> Connection:
-        """The connection of who holds the turn."""
-        assert self._writer is not None
+        """The connection of who holds the turn. Opens it where there is none. Raises EngineError, sqlite3.Error."""
+        if self._writer is None:
+            writer = self.connect(read_only=False)
+            writer.execute(f"PRAGMA synchronous={'FULL' if self.durability == 'commit' else 'NORMAL'}")
+            writer.execute("PRAGMA secure_delete=ON")
+            writer.execute("PRAGMA temp_store=MEMORY")  # what a savepoint keeps is no file
+            self._writer = writer
         return self._writer
+
+    def run(self, statement: str) -> None:
+        """Run a statement without rows on the connection of who holds the turn. Raises EngineError, as `rows` does."""
+        try:
+            self.writer.execute(statement)
+        except sqlite3.Error as error:
+            raise self.refusal(error) from error
+
+    def roll_back(self) -> None:
+        """Take back what was not committed. Where SQLite refuses that, its connection is closed, which takes it back; the next statement opens another one."""
+        writer = self._writer
+        if writer is None or not writer.in_transaction:
+            return
+        try:
+            writer.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._writer = None
+            writer.close()
 
     def end(self, transaction: Callable[[], str] | None = None) -> None:
         """Take back what was not committed, and let the next writer begin.
@@ -541,9 +557,7 @@ class Database:
             transaction: names what was done, for the log, when it took long; None for the store's own upkeep.
         """
         try:
-            if self._writer is not None and self._writer.in_transaction:
-                with contextlib.suppress(sqlite3.Error):
-                    self._writer.execute("ROLLBACK")
+            self.roll_back()
         finally:
             held = time.perf_counter() - self._since
             self._turn = 0
@@ -599,13 +613,13 @@ class Database:
         except sqlite3.Error as error:
             raise self.refusal(error) from error
         finally:
-            if not inside:
+            if inside:
+                self.roll_back()
+            else:
                 self.end()
-            elif connection.in_transaction:
-                connection.execute("ROLLBACK")
 
     def ensure_begun(self) -> bool:
-        """Begin the next transaction of a turn in which one was committed. Returns whether that was needed."""
+        """Begin the next transaction of a turn in which one was committed. Returns whether that was needed. Raises sqlite3.Error."""
         if self.writer.in_transaction:
             return False
         self.writer.execute("BEGIN IMMEDIATE")
@@ -617,8 +631,9 @@ class Database:
         if self._turn == threading.get_ident():
             yield self.writer
             return
-        self.begin(timeout).execute("ROLLBACK")
+        self.begin(timeout)
         try:
+            self.writer.execute("ROLLBACK")
             yield self.writer
         finally:
             self.end()

@@ -97,6 +97,7 @@ class Ledger:
         self._has_savepoint = False  # within the SQL transaction, before what was appended last
         self._tx_of_kept: tuple[int, Instant] = (0, BEGINNING)
         self._next_body = 1
+        self._body_before = 1  # the next body before what was appended last
         self._kinds_known = 0  # how many kinds of link `last_tx_and_new_kinds` has returned
         self._number: Ticket = 0
         self._synced: Ticket = 0
@@ -181,7 +182,7 @@ class Ledger:
         if not self.hides_contents():
             return
         if database.writes_here and database.writer.in_transaction:
-            database.writer.execute(_REMOVED_ALL)  # committed with what is open
+            database.run(_REMOVED_ALL)  # committed with what is open
             return
         with contextlib.suppress(EngineError), database.transaction() as connection:
             connection.execute(_REMOVED_ALL)
@@ -501,11 +502,17 @@ class Ledger:
         except EngineError as error:
             error.outcome = error.outcome or "not kept"
             raise
+        try:
+            last = self.database.rows(_LAST)
+            rewritten, self._unfinished = (value for (value,) in self.database.rows(_NOTES))
+        except BaseException as error:
+            self.database.end()
+            if isinstance(error, EngineError):
+                error.outcome = "not kept"
+            raise
         self._turns, self._has_savepoint = 1, False
-        last = self.database.rows(_LAST)
         number, digest, following = last[0] if last else (0, GENESIS, 1)
         end, known, *_ = self._state
-        rewritten, self._unfinished = (value for (value,) in self.database.rows(_NOTES))
         if (number, digest) != (end.offset, known) or rewritten != self._rewritten:
             return True
         self._next_body = following
@@ -557,12 +564,12 @@ class Ledger:
         """
         if self._broken or self.failed:
             raise self._refused()
-        before, next_body = self._state, self._next_body
+        before, self._body_before = self._state, self._next_body
         number, digest, placed = before[0].offset, before[1], []
         try:
-            if self.database.ensure_begun():  # a savepoint ends with its transaction, as within an erase
-                self._has_savepoint = False
-            elif self._grouping and self._has_savepoint:  # SQLite asks all savepoints of each page
+            has_savepoint, self._has_savepoint = self._has_savepoint, False
+            is_new = self.database.ensure_begun()  # a savepoint ends with its transaction, as within an erase
+            if self._grouping and has_savepoint and not is_new:  # SQLite asks all savepoints of each page
                 self.database.writer.execute(_KEEP)
             self.database.writer.execute(_BEFORE_APPENDING)
             self._has_savepoint = True
@@ -579,12 +586,7 @@ class Ledger:
                 self._uncommitted.update(enumerate(bodies, first))
                 placed.append([((first + at) << BLOCK, len(body)) for at, body in enumerate(bodies)])
         except sqlite3.Error as error:
-            self._next_body = next_body
-            if self.database.writer.in_transaction:
-                self._take_back()
-            elif self._grouping:
-                self.failed = f"cannot write {self.path}: {error}."
-                self._harmless = True  # no COMMIT was tried
+            self._take_back(f"cannot write {self.path}: {error}.")
             raise self._not_written(error) from error
         self._number += 1
         self._heads += [head for head, _ in lines]
@@ -651,13 +653,23 @@ class Ledger:
             self._insert(number, part, head, raw, digest, bodies, standings)
         return count
 
-    def _take_back(self) -> None:
-        self._bytes = None
+    def _take_back(self, why: str | None = None) -> None:
+        """Take back what was appended last. Where SQLite cannot, its whole transaction is taken back: an open group then fails as a whole.
+
+        Args:
+            why: why that is necessary; None where an error of SQLite is not the reason.
+        """
+        self._bytes, self._next_body = None, self._body_before
         self._forget_bodies()
-        writer = self.database.writer
-        writer.execute(_TAKE_BACK)
-        last = writer.execute(_LAST).fetchone()
-        self._next_body = last[2] if last else 1
+        try:
+            if self._has_savepoint:
+                self.database.run(_TAKE_BACK)
+                return
+        except EngineError as error:
+            why = why or str(error)
+        self.database.roll_back()
+        if self._grouping:
+            self.failed, self._harmless = why, True  # no COMMIT was tried
 
     def rewind(self, state: State) -> None:
         """Take away what was appended last and never committed."""
@@ -751,9 +763,7 @@ class Ledger:
         if self._syncer is not None:
             database = self.database
             if database.writes_here and database.writer.in_transaction and self._state is self._kept:
-                database.writer.execute(
-                    "ROLLBACK"
-                )  # nothing was written in it, and the WAL can be synced then
+                database.roll_back()  # nothing was written in it, and the WAL can be synced then
             database.checkpoint()
 
     def _sync_often(self) -> None:
@@ -817,8 +827,8 @@ class Ledger:
         """Begin anew: the next `read` is from the first row. What was appended and not committed is taken back."""
         if self._turns and self.database.writer.in_transaction:
             self._has_savepoint = False
-            self.database.writer.execute("ROLLBACK")  # rows of others that were not read here yet stay
-            self.database.ensure_begun()
+            self.database.roll_back()  # rows of others that were not read here yet stay
+            self.database.run("BEGIN IMMEDIATE")
         self._rewritten, self._bytes = self._property("rewritten"), None
         self._forget_bodies()
         self.start_at(Position(0, 0), GENESIS)

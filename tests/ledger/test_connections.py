@@ -7,8 +7,10 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -360,3 +362,63 @@ def test_a_snapshot_that_cannot_be_ended_is_an_error_of_the_store_and_the_next_r
 
         with database.snapshot():
             assert [(1,)] == database.rows("SELECT count(*) FROM chain")
+
+
+@contextmanager
+def refusing(store: graphstore.GraphStore, *denied: tuple[int, str]) -> Iterator[None]:
+    """A block in which the connection that writes refuses some actions of SQLite."""
+    writer = store._core.journal.database.writer
+    writer.set_authorizer(
+        lambda action, what, *_: sqlite3.SQLITE_DENY if (action, what) in denied else sqlite3.SQLITE_OK
+    )
+    yield
+    with suppress(sqlite3.ProgrammingError):  # the store may have closed it
+        writer.set_authorizer(None)
+
+
+NOT_TAKEN_BACK = ((sqlite3.SQLITE_INSERT, "period"), (sqlite3.SQLITE_SAVEPOINT, "ROLLBACK"))
+
+
+@pytest.mark.parametrize("denied", [NOT_TAKEN_BACK, (*NOT_TAKEN_BACK, (SQLITE_TRANSACTION, "ROLLBACK"))])
+def test_a_write_that_cannot_be_taken_back_is_not_kept_and_the_next_one_is(path, denied):
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "blue"}, id="sky")
+        with refusing(store, *denied), pytest.raises(EngineError, match="of this transaction") as refused:
+            store.add_node("fact", {"says": "wet"}, id="sea")
+        store.add_node("fact", {"says": "green"}, id="grass")
+
+        assert "not kept" == refused.value.outcome
+        assert {"sky", "grass"} == {node.id for node in store.nodes()}
+        assert not store.verify().problems
+
+
+def test_a_group_of_which_a_part_cannot_be_taken_back_is_not_kept(path):
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "blue"}, id="sky")
+        with pytest.raises(EngineError, match="of this transaction") as refused, store._together():
+            store.add_node("fact", {"says": "wet"}, id="sea")
+            with refusing(store, *NOT_TAKEN_BACK), pytest.raises(EngineError, match="not authorized"):
+                store.add_node("fact", {"says": "green"}, id="grass")
+            with pytest.raises(EngineError, match="not authorized"):
+                store.add_node("fact", {"says": "grey"}, id="rock")
+        store.add_node("fact", {"says": "red"}, id="rose")
+
+        assert "not kept" == refused.value.outcome
+        assert {"sky", "rose"} == {node.id for node in store.nodes()}
+        assert not store.verify().problems
+
+
+@pytest.mark.parametrize("denied", [(sqlite3.SQLITE_READ, "chain"), (sqlite3.SQLITE_READ, "property")])
+def test_a_turn_that_fails_as_it_begins_leaves_the_next_thread_its_turn(path, denied):
+    with graphstore.open(path, timeout=5) as store:
+        store.add_node("fact", {"says": "blue"}, id="sky")
+        with refusing(store, denied), pytest.raises(EngineError) as refused:
+            store.add_node("fact", {"says": "wet"}, id="sea")
+        thread = threading.Thread(
+            target=store.add_node, args=("fact", {"says": "green"}), kwargs={"id": "grass"}
+        )
+        thread.start()
+        thread.join(20)
+
+        assert "not kept" == refused.value.outcome
+        assert {"sky", "grass"} == {node.id for node in store.nodes()}
