@@ -184,6 +184,7 @@ CREATE INDEX undone_tx ON undone (tx);
 -- Kinds of link that this store has defined or promoted, and its settings, as JSON, in the order in which they were recorded.
 CREATE TABLE defined (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, kind TEXT NOT NULL) STRICT;
 CREATE TABLE setting (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL) STRICT;
+CREATE INDEX defined_resting ON defined (number) WHERE instr(kind, '"rests":["') > 0;
 CREATE INDEX setting_name ON setting (name, number);
 
 -- How an entity stands where none of its periods holds, or though one does (an event that was superseded): superseded, ended or retracted. Where there is
@@ -197,6 +198,7 @@ CREATE TABLE absence (
   standing   TEXT NOT NULL,
   PRIMARY KEY (entity, valid_from, tx_from)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX absence_open ON absence (entity, tx_to, valid_from, valid_to, standing) WHERE tx_to = 253402300799999999;
 
 -- Where an entity stands and is shaky: something that it rests on was invalidated, and nobody has looked at it since.
 CREATE TABLE shaky (
@@ -207,6 +209,7 @@ CREATE TABLE shaky (
   tx_to      INTEGER NOT NULL,
   PRIMARY KEY (entity, valid_from, tx_from)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX shaky_open ON shaky (entity, tx_to, valid_from, valid_to) WHERE tx_to = 253402300799999999;
 
 -- The same to be read by people and by SQLite's JSON functions, which take text.
 CREATE VIEW transactions AS

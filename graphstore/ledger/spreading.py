@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.standing_facts import NOW, Facts, Fall, Ground
 from graphstore.values.period import Period, coalesce, overlap, without_all
 from graphstore.values.vocabulary import RESTS
@@ -35,8 +36,8 @@ class Touched(NamedTuple):
 class Spreading:
     """Finds what is shaky now, of all that a transaction may have changed. The operations of that transaction are numbered from `first` on."""
 
-    def __init__(self, facts: Facts, touched: Touched, first: int) -> None:
-        self._facts, self._first = facts, first
+    def __init__(self, facts: Facts, touched: Touched, first: int, changed: ChangedParts) -> None:
+        self._facts, self._first, self._changed = facts, first, changed
         self._fallen = touched.fallen
         self._found: dict[int, list[Period]] = {}
         self._anew = self._worked_out_anew(touched)  # entities whose shaky parts are worked out from nothing
@@ -79,18 +80,17 @@ class Spreading:
     def _has_only_fallen(self, entity: int) -> bool:
         """Whether all that the transaction did to an entity's time is to close parts of it, or to describe them anew."""
         facts, first = self._facts, self._first
-        rows = facts.rows[entity]
-        if not rows or rows[0].opened_by >= first:
+        if not facts.older((entity,), first):
             return not facts.has_dependants_before(entity, first)
-        closed = [row for row in rows if row.closed_by is not None and row.closed_by >= first]
-        opened = [(row.start, row.stop) for row in rows if row.opened_by >= first]
+        closed = self._changed.closed(entity)
+        opened = [(row.start, row.stop) for row in self._changed.opened(entity)]
         lost = coalesce((row.start, row.stop) for row in closed)
         return (
             facts.resting is RESTS  # of another kind a newer fall may count less than an older one
             and not any(without_all(period, lost) for period in opened)
             and all(facts.verb(row.closed_by or 0) in _ADDING for row in closed)
-            and not any(by >= first for _, _, by in facts.removed(entity))
-            and not facts.superseding(entity)
+            and not self._changed.removed(entity)
+            and not facts.ever_superseded(entity)
             and facts.forgotten(entity) is None
         )
 
@@ -144,10 +144,11 @@ class Spreading:
         """The falls, of what, and which parts of what they reach directly."""
         facts = self._facts
         sources = self._sources()
-        facts.load_pasts(sources)
+        facts.load_believed(sources)
         for root in sources:
             grounds = facts.dependants(root) if root in self._fallen else self._resting_on(root)
-            parts = facts.falls(root) if grounds else []
+            periods = self._periods(root, grounds)
+            parts = facts.falls(root, periods, grounds) if periods else []
             if any(fall.word == "revised" for part in parts for fall in part.falls):
                 facts.load_recorded(grounds)
             reached: dict[Fall, dict[int, list[Period]]] = {}
@@ -157,6 +158,16 @@ class Spreading:
                         reached.setdefault(fall, {}).setdefault(ground.other, []).append((start, stop))
             for fall, first in reached.items():
                 yield fall, root, first
+
+    def _periods(self, root: int, grounds: list[Ground]) -> list[Period]:
+        """Return over which periods a fall may newly reach what rests on an entity by links, or reaches what is worked out anew."""
+        changed = self._changed.periods(root) if root in self._fallen else _NOTHING
+        found = {
+            both
+            for ground in grounds
+            for both in ((ground[1:3],) if ground.other in self._below else _common([ground[1:3]], changed))
+        }
+        return coalesce(found)
 
     def _resting_on(self, root: int) -> list[Ground]:
         exempt = self._facts.replacers(root)

@@ -30,15 +30,20 @@ def _listed(names: Iterable[str]) -> str:
 # Each statement takes a JSON array of numbers, and its first column is one of them.
 _EACH = "FROM json_each(?1) s CROSS JOIN"
 _ENTITY = f"SELECT e.number, e.id, e.is_event, e.tx_from {_EACH} entity e WHERE e.number = s.value"
-_ROWS = (
-    "SELECT p.entity, p.number, p.version, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.opened_by, p.closed_by "
-    f"{_EACH} period p WHERE p.entity = s.value ORDER BY p.number"
+ROW = "p.entity, p.number, p.version, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.opened_by, p.closed_by"
+_ROWS = f"SELECT {ROW} {_EACH} period p WHERE p.entity = s.value ORDER BY p.number"
+_BELIEVED = (
+    f"SELECT {ROW} {_EACH} period p WHERE p.entity = s.value AND p.closed_by IS NULL ORDER BY p.valid_from"
+)
+_COVERING = (
+    "SELECT p.number, p.valid_from, p.valid_to, p.version, p.tx_from, p.tx_to, p.opened_by, p.closed_by FROM period p "
+    "WHERE p.entity = ?1 AND p.valid_from < ?3 AND p.valid_to > ?2 AND p.number < ?4 ORDER BY p.number DESC LIMIT ?5"
 )
 _OPERATION = f"SELECT o.number, o.tx, o.verb, o.subject {_EACH} operation o WHERE o.number = s.value"
 _UNDONE = f"SELECT u.tx, u.operation {_EACH} undone u WHERE u.tx = s.value"
-_LINK_ROWS = (
-    "SELECT p.link, p.valid_from, p.valid_to, p.tx_from, p.tx_to "
-    f"{_EACH} link_period p WHERE p.link = s.value ORDER BY p.number"
+_SUPERSESSIONS = (
+    "SELECT l.target, l.number, p.valid_from, p.valid_to, p.tx_from, p.tx_to "
+    f"{_EACH} link l CROSS JOIN link_period p WHERE l.target = s.value AND l.kind = 'supersedes' AND p.link = l.number"
 )
 _RECORDED = (
     f"SELECT p.link, p.valid_from, p.valid_to, c.operation {_EACH} link_period p CROSS JOIN claim c "
@@ -50,14 +55,27 @@ _REMOVED = (
     "SELECT r.entity, r.valid_from, r.valid_to, r.operation "
     f"{_EACH} removed r WHERE r.entity = s.value ORDER BY r.rowid"
 )
-_CHANGED = (
-    "SELECT c.entity, c.valid_from, c.valid_to, c.operation, c.is_certain "
-    f"{_EACH} changed c WHERE c.entity = s.value ORDER BY c.rowid"
+_CHANGED_OVER = (
+    "SELECT c.rowid, c.valid_from, c.valid_to, c.operation, c.is_certain FROM changed c "
+    "WHERE c.entity = ?1 AND c.valid_from < ?3 AND c.valid_to > ?2 AND c.rowid < ?4 ORDER BY c.rowid DESC LIMIT ?5"
+)
+_OLDER = (
+    "SELECT s.value FROM json_each(?1) s "
+    "WHERE EXISTS (SELECT 1 FROM period WHERE entity = s.value AND opened_by < ?2)"
 )
 _BELIEVED_LINK = "EXISTS (SELECT 1 FROM link_period p WHERE p.link = l.number AND p.closed_by IS NULL)"
-_REPLACING = (
-    f"SELECT l.target, l.number, l.source, l.kind = 'supersedes', {_BELIEVED_LINK} "
-    f"{_EACH} link l WHERE l.target = s.value AND l.kind IN ('supersedes', 'corrects') ORDER BY l.number"
+_SUPERSESSIONS_NOW = f"{_SUPERSESSIONS} AND p.closed_by IS NULL"
+_SUPERSEDED_OVER = (
+    "SELECT p.valid_from, p.valid_to FROM link l CROSS JOIN link_period p WHERE l.target = ?1 AND l.kind = 'supersedes' "
+    "AND p.link = l.number AND p.closed_by IS NULL AND p.valid_from < ?3 AND p.valid_to > ?2"
+)
+_EVER_SUPERSEDED = (
+    "SELECT s.value FROM json_each(?1) s "
+    "WHERE EXISTS (SELECT 1 FROM link WHERE target = s.value AND kind = 'supersedes')"
+)
+_REPLACERS = (
+    f"SELECT l.target, l.source {_EACH} link l "
+    f"WHERE l.target = s.value AND l.kind IN ('supersedes', 'corrects') AND {_BELIEVED_LINK}"
 )
 _REPLACED = (
     f"SELECT l.source, l.target {_EACH} link l "
@@ -71,8 +89,8 @@ _STANDING = (
     "AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number) ORDER BY p.valid_from"
 )
 _CONFIRMED = (
-    f"SELECT e.number, o.number {_EACH} entity e CROSS JOIN operation o "
-    "WHERE e.number = s.value AND o.subject = e.id AND o.verb = 'confirm' AND o.tx >= e.tx_from ORDER BY o.number DESC"
+    "SELECT e.number, (SELECT o.number FROM operation o WHERE o.subject = e.id AND o.verb = 'confirm' "
+    f"AND o.tx >= e.tx_from AND o.number < ?2 ORDER BY o.number DESC LIMIT 1) {_EACH} entity e WHERE e.number = s.value"
 )
 _ABSENCE = (
     "SELECT a.entity, a.valid_from, a.valid_to, a.standing "
@@ -127,8 +145,9 @@ def _ahead(resting: tuple[str, str], upheld: tuple[str, str]) -> str:
 _DOWN, _UP = ("target", "source"), ("source", "target")
 _DEPENDANTS, _DEPENDANTS_AHEAD = _resting(_DOWN, _UP), _ahead(_DOWN, _UP)
 _GROUNDS, _GROUNDS_AHEAD = _resting(_UP, _DOWN), _ahead(_UP, _DOWN)
+_RESTING_KINDS = 'SELECT kind FROM defined WHERE instr(kind, \'"rests":["\') > 0 ORDER BY number'
 _NO_ROWS: list[Any] = []  # one for all, since garbage collection costs more the more lists there are
-_NARROW = 16  # entities: below that a statement costs more than its rows
+_NARROW = 16  # entities or rows: below that a statement costs more than its rows
 _RETRACTED_SOMEWHERE = -1  # in place of an operation: the retraction that overlaps the link decides
 
 
@@ -160,9 +179,10 @@ class Row(NamedTuple):
     closed_by: int | None
 
 
-class LinkRow(NamedTuple):
-    """A row of `link_period`."""
+class Supersession(NamedTuple):
+    """A row of `link_period`, of a link that supersedes an entity."""
 
+    link: int
     start: Instant
     stop: Instant
     tx_from: Instant
@@ -177,15 +197,6 @@ class Ground(NamedTuple):
     stop: Instant
     link: int
     kind: str
-
-
-class Replacing(NamedTuple):
-    """States that an entity superseded another by a link, or corrected it. `is_believed`: over some time the link is believed now."""
-
-    link: int
-    source: int
-    supersedes: int
-    is_believed: int
 
 
 class Entity(NamedTuple):
@@ -272,51 +283,47 @@ class Facts:
     """Over which valid time the open rows say that an entity is shaky."""
     grounds = Rows(_GROUNDS, Ground, of_links=True)
     """What an entity rests on by links believed now."""
+    _believed = Rows(_BELIEVED, Row)
     _dependants = Rows(_DEPENDANTS, Ground, of_links=True)
     _upright = Rows(_STANDING)
     _entities = Rows(_ENTITY, Entity)
     _operations = Rows(_OPERATION)
     _undone = Rows(_UNDONE)
-    _link_rows = Rows(_LINK_ROWS, LinkRow)
+    _supersessions = Rows(_SUPERSESSIONS_NOW, Supersession)
+    _all_supersessions = Rows(_SUPERSESSIONS, Supersession)
+    _ever_superseded = Rows(_EVER_SUPERSEDED)
     _recorded = Rows(_RECORDED)
     _forgotten = Rows(_FORGOTTEN)
     _removed = Rows(_REMOVED)
-    _changed = Rows(_CHANGED)
-    _replacing = Rows(_REPLACING, Replacing)
+    _replacers = Rows(_REPLACERS)
     _replaced = Rows(_REPLACED)
     _ever_fallen = Rows(_MAY_HAVE_FALLEN)
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        [(self._any_undone, self._any_kinds)] = self._all(
-            "SELECT EXISTS (SELECT 1 FROM undone), EXISTS (SELECT 1 FROM defined)"
-        )
-        self.resting: Mapping[str, frozenset[str]] = self._kinds() if self._any_kinds else RESTS
+        [(self._any_undone,)] = self.fetch("SELECT EXISTS (SELECT 1 FROM undone)")
+        self.resting: Mapping[str, frozenset[str]] = self._kinds()
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
-        self._believed: dict[int, list[Row]] = {}
-        self._falls: dict[int, list[FallenPart]] = {}
+        self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
 
     def of_kinds(self, statement: str) -> str:
         """Return a statement with the kinds by which a source rests on its target."""
         return _of_kinds(statement, tuple(self.resting))
 
-    def _all(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+    def fetch(self, statement: str, *values: object) -> list[Any]:
+        """Fetch the rows of a statement."""
         return self.connection.execute(statement, values).fetchall()
 
     def _each(self, statement: str, numbers: Collection[int], *values: int) -> list[Any]:
         """Return the rows that a statement finds of numbers."""
         if len(numbers) == 1:
-            return self._all(_of_one(statement), (*numbers, *values))
-        return self._all(statement, (_array(numbers), *values))
+            return self.fetch(_of_one(statement), *numbers, *values)
+        return self.fetch(statement, _array(numbers), *values)
 
-    def _kinds(self) -> dict[str, frozenset[str]]:
+    def _kinds(self) -> Mapping[str, frozenset[str]]:
         """The kinds by which one end rests on the other, those of this store too."""
-        found = dict(RESTS)
-        for (text,) in self._all("SELECT kind FROM defined ORDER BY number"):
-            kind = orjson.loads(text)
-            if kind.get("rests"):
-                found[kind["name"]] = frozenset(kind["rests"])
-        return found
+        kinds = [orjson.loads(text) for (text,) in self.fetch(_RESTING_KINDS)]
+        return {**RESTS, **{kind["name"]: frozenset(kind["rests"]) for kind in kinds}} if kinds else RESTS
 
     # ------------------------------------------------------------------ rows
 
@@ -327,11 +334,7 @@ class Facts:
 
     def believed(self, entity: int) -> list[Row]:
         """The periods of an entity believed now, by valid_from."""
-        found = self._believed.get(entity)
-        if found is None:
-            believed = (row for row in self.rows[entity] if row.closed_by is None)
-            found = self._believed[entity] = sorted(believed, key=lambda row: row.start)
-        return found
+        return self._believed[entity]
 
     def operation(self, number: int) -> tuple[Instant, str, str]:
         """The tx, verb and subject of an operation."""
@@ -350,13 +353,18 @@ class Facts:
         """The operations that took a transaction back, as far as they count."""
         return [undo for (undo,) in self._undone[tx] if self.counts(undo)]
 
-    def superseding(self, entity: int) -> list[int]:
-        """The links that ever superseded an entity."""
-        return [one.link for one in self._replacing[entity] if one.supersedes]
+    def ever_superseded(self, entity: int) -> bool:
+        """Whether a link ever superseded an entity."""
+        return bool(self._ever_superseded[entity])
+
+    def supersessions(self, entity: int) -> list[Supersession]:
+        """The periods over which links supersede an entity; of one that was forgotten, also those that are not believed any more."""
+        lookup = self._all_supersessions if self._forgotten[entity] else self._supersessions
+        return lookup[entity]
 
     def replacers(self, entity: int) -> set[int]:
         """What supersedes or corrects an entity by a link believed now, over whatever time."""
-        return {one.source for one in self._replacing[entity] if one.is_believed}
+        return {source for (source,) in self._replacers[entity]}
 
     def replaces_any(self, entity: int) -> bool:
         """Whether an entity supersedes or corrects another by a link believed now, over whatever time."""
@@ -371,27 +379,29 @@ class Facts:
         """What was taken of an entity and is in no period: start, stop, operation; in the order of the operations."""
         return [row for row in self._removed[entity] if self.counts(row[2])]
 
-    def changed(self, entity: int) -> list[tuple[Instant, Instant, int, bool]]:
-        """When the content of an entity changed: start, stop, operation, and whether that is certain; in the order of the operations."""
-        return [row for row in self._changed[entity] if self.counts(row[2])]
-
     # ------------------------------------------------------------------ many at once
 
     def linked(self, entities: Collection[int]) -> set[int]:
         """Those of some entities from or to which a link was ever made."""
         return {entity for (entity,) in self._each(_LINKED, entities)}
 
-    def load_pasts(self, entities: Collection[int]) -> None:
-        """Read what may say how entities stand or what became of them. Of one alone, that is read when it is asked for."""
+    def load_whole(self, entities: Collection[int]) -> None:
+        """Read the whole past of entities. Of one alone, that is read when it is asked for."""
         if len(entities) < 2:
             return
-        self._entities.load(entities)
-        self.rows.load(entities)
-        for lookup in (self._removed, self._changed, self._forgotten, self._replacing):
+        for lookup in (self.rows, self._removed, self._forgotten, self._believed, self._supersessions):
             lookup.load(entities)
         rows = [row for entity in entities for row in self.rows[entity]]
         self._operations.load({by for row in rows for by in (row.opened_by, row.closed_by) if by is not None})
-        self._link_rows.load({link for entity in entities for link in self.superseding(entity)})
+
+    def load_entities(self, entities: Collection[int]) -> None:
+        """Read what entities are."""
+        self._entities.load(entities)
+
+    def load_believed(self, entities: Collection[int]) -> None:
+        """Read what is believed now of entities, and whether they were forgotten."""
+        for lookup in (self._entities, self._forgotten, self._believed):
+            lookup.load(entities)
 
     def load_below(self, entities: Collection[int]) -> None:
         """Read what rests on entities, and how those stand; of a few entities, also what rests on that, and so on."""
@@ -437,12 +447,23 @@ class Facts:
 
     def load_dependants(self, bases: Iterable[int]) -> None:
         """Read what rests on entities."""
-        missing = self._dependants.load(bases)
-        self._replacing.load(missing)
+        missing = [base for base in self._dependants.load(bases) if self._dependants[base]]
+        self._replacers.load(missing)
         for base in missing:
-            if self._replacing[base]:
-                exempt = self.replacers(base)
+            if exempt := self.replacers(base):
                 self._dependants[base] = [one for one in self._dependants[base] if one.other not in exempt]
+
+    def older(self, entities: Collection[int], operation: int) -> set[int]:
+        """Those of some entities of which a period was opened before an operation."""
+        return {entity for (entity,) in self._each(_OLDER, entities, operation)}
+
+    def was_ever_unmade(self, entity: int) -> bool:
+        """Whether the transaction that made an entity was ever taken back."""
+        return bool(self._undone[self.entity(entity).tx_from])
+
+    def ever_removed(self, entity: int) -> bool:
+        """Whether anything of an entity came and went in one transaction."""
+        return bool(self.fetch("SELECT EXISTS (SELECT 1 FROM removed WHERE entity = ?)", entity)[0][0])
 
     def may_have_fallen(self, entity: int) -> bool:
         """Whether anything ever became of an entity that may count."""
@@ -468,9 +489,12 @@ class Facts:
         """Whether a supersession of an entity holds at an instant."""
         return any(
             row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
-            for link in self.superseding(entity)
-            for row in self._link_rows[link]
+            for row in self.supersessions(entity)
         )
+
+    def superseded_over(self, entity: int, period: Period) -> list[Period]:
+        """The periods over which an entity is superseded, as far as they overlap another."""
+        return self.fetch(_SUPERSEDED_OVER, entity, *period) if self.ever_superseded(entity) else []
 
     def standing(self, entity: int, valid: Instant) -> str:
         """How an entity that was not forgotten stands at an instant: stands, not_yet, retracted, superseded or ended."""
@@ -492,12 +516,7 @@ class Facts:
             return "superseded"
         if believed:
             return "ended"
-        begun = [
-            row.start
-            for link in self.superseding(entity)
-            for row in self._link_rows[link]
-            if row.tx_to == OPEN
-        ]
+        begun = [row.start for row in self.supersessions(entity) if row.tx_to == OPEN]
         if begun:
             return "not_yet" if valid < min(begun) else "ended"
         return "ended" if last >= 0 else "retracted"
@@ -506,7 +525,7 @@ class Facts:
         """Whether an operation said that what it removed never was so."""
         return operation >= 0 and self.verb(operation) in RETRACTING
 
-    def _removes(self, operation: int | None, entity: int, upto: Instant) -> bool:
+    def removes(self, operation: int | None, entity: int, upto: Instant = NOW) -> bool:
         """Whether an operation that closed a period of an entity took something of it away."""
         if operation is None:
             return False
@@ -523,12 +542,12 @@ class Facts:
         if self._any_undone:
             found = max(self._undos(self.entity(entity).tx_from), default=-1)
             for row in reversed(self.rows[entity]):
-                if row.start <= valid < row.stop and self._removes(row.closed_by, entity, NOW):
+                if row.start <= valid < row.stop and self.removes(row.closed_by, entity):
                     found = max(found, row.closed_by or 0)
                     break
         else:
             cover = self.last_cover(entity, valid)
-            if cover is not None and self._removes(cover.closed_by, entity, NOW):
+            if cover is not None and self.removes(cover.closed_by, entity):
                 found = cover.closed_by or 0
         gaps = (by for start, stop, by in self.removed(entity) if start <= valid < stop)
         return max(found, max(gaps, default=-1))
@@ -539,7 +558,7 @@ class Facts:
         closing = [
             row.closed_by
             for row in self.rows[entity]
-            if row.closed_by is not None and self._removes(row.closed_by, entity, upto)
+            if row.closed_by is not None and self.removes(row.closed_by, entity, upto)
         ]
         return max((*gaps, *closing), default=-1)
 
@@ -553,7 +572,7 @@ class Facts:
             pieces.setdefault((row.opened_by, row.version), []).append((row.start, row.stop))
         for row in self.rows[entity]:
             by = row.closed_by
-            if by is not None and by not in listed and self._removes(by, entity, NOW):
+            if by is not None and by not in listed and self.removes(by, entity):
                 kept = pieces.get((by, row.version), ())
                 found += [(by, part) for part in without_all((row.start, row.stop), kept)]
         return found
@@ -561,13 +580,10 @@ class Facts:
     def edges(self, entity: int) -> list[Instant]:
         """The instants at which the standing of an entity may change, and the ends of time."""
         found = {BEGINNING, OPEN}
-        for row in self.rows[entity]:
+        for row in (*self.rows[entity], *self.believed(entity), *self.supersessions(entity)):
             found.update((row.start, row.stop))
-        for start, stop, *_ in (*self.removed(entity), *self.changed(entity)):
+        for start, stop, *_ in (*self.removed(entity), *self._changed.get(entity, ())):
             found.update((start, stop))
-        for link in self.superseding(entity):
-            for one in self._link_rows[link]:
-                found.update((one.start, one.stop))
         return sorted(found)
 
     def absences(self, entity: int) -> list[tuple[Instant, Instant, str]]:
@@ -584,18 +600,82 @@ class Facts:
 
     # ------------------------------------------------------------------ what became of an entity
 
-    def falls(self, entity: int) -> list[FallenPart]:
-        """What became of an entity, over which parts of valid time."""
-        found = self._falls.get(entity)
-        if found is None:
-            found = self._falls[entity] = list(self._all_falls(entity))
-        return found
+    def falls(self, entity: int, periods: list[Period], grounds: Iterable[Ground]) -> list[FallenPart]:
+        """What became of an entity, over which parts of periods, as far as it counts for these links to it. To be asked once of each entity."""
+        if self.believed(entity) and not (self._forgotten[entity] or self.entity(entity).is_event):
+            self._load_over(entity, periods, grounds)
+        edges = self.edges(entity)
+        return [part for period in periods for part in self._falls_over(entity, period, edges)]
 
-    def _all_falls(self, entity: int) -> Iterator[FallenPart]:
+    def _load_over(self, entity: int, periods: list[Period], grounds: Iterable[Ground]) -> None:
+        """Read what may say what became of a node over periods: what was believed last of the time in which it does not stand, and the last changes of its content."""
+        standing = [(row.start, row.stop) for row in self.believed(entity)]
+        absent = [part for period in periods for part in without_all(period, standing)]
+        if entity not in self.rows:
+            found = self._last_over(
+                _COVERING,
+                entity,
+                absent,
+                lambda row: not self._any_undone or self.removes(row[-1], entity),
+            )
+            self.rows[entity] = [
+                Row(number, version, start, stop, *more) for number, start, stop, version, *more in found
+            ]
+        if not absent:
+            self._removed.setdefault(entity, _NO_ROWS)
+        if any("revised" in self.resting[ground.kind] for ground in grounds):
+            present = [both for period in periods for one in standing if (both := overlap(period, one))]
+            found = self._last_over(
+                _CHANGED_OVER,
+                entity,
+                present,
+                lambda row: row[4] and self.counts(row[3]),
+                lambda: self._recorded_before(grounds),
+            )
+            self._changed[entity] = [row[1:] for row in found if self.counts(row[3])]
+
+    def _last_over(
+        self,
+        statement: str,
+        entity: int,
+        periods: list[Period],
+        counts: Callable[[Any], object],
+        first: Callable[[], int] | None = None,
+    ) -> list[Any]:
+        """Read the rows of an entity that overlap periods, the newest first, until each instant is in one that counts. Return them, the oldest first.
+
+        Args:
+            statement: finds rows by entity, start, stop, number before, and how many. Its first columns are the number and the period of a row.
+            first: tells before which operation no row matters; the fourth column is the operation. None where all may.
+        """
+        left, found, before, most, oldest = periods, list[Any](), OPEN, _NARROW, -1
+        while left:
+            start, stop = min(one[0] for one in left), max(one[1] for one in left)
+            rows = self.fetch(statement, entity, start, stop, before, most)
+            for row in rows:
+                found.append(row)
+                if counts(row):
+                    left = [part for one in left for part in without_all(one, (row[1:3],))]
+            if len(rows) < most:
+                break
+            oldest = first() if first is not None and oldest < 0 else oldest
+            if first is not None and rows[-1][3] < oldest:
+                break
+            before, most = rows[-1][0], most * 4
+        return found[::-1]
+
+    def _recorded_before(self, grounds: Iterable[Ground]) -> int:
+        """The first operation that recorded any of some links."""
+        self.load_recorded(grounds)
+        return min((by for ground in grounds for _, _, by in self._recorded[ground.link]), default=-1)
+
+    def _falls_over(self, entity: int, period: Period, edges: list[Instant]) -> Iterator[FallenPart]:
         gone = self.forgotten(entity)
         forgot = -1 if gone is None else self._forgot(entity, gone[1])
         last: FallenPart | None = None
-        for start, stop in pairwise(self.edges(entity)):
+        for start, stop in pairwise(
+            [period[0], *(edge for edge in edges if period[0] < edge < period[1]), period[1]]
+        ):
             if forgot >= 0:
                 falls = [Fall(forgot, FORGETTING[self.verb(forgot)])]
             else:
@@ -656,7 +736,7 @@ class Facts:
             return [Fall(here, "ended")]
         if self.standing(entity, valid) == "not_yet":
             return []
-        [(first,)] = self._all("SELECT min(operation) FROM version WHERE entity = ?", (entity,))
+        [(first,)] = self.fetch("SELECT min(operation) FROM version WHERE entity = ?", entity)
         return [] if first is None else [Fall(first, "ended")]
 
     def _retraction(self, operation: int) -> Fall:
@@ -664,35 +744,33 @@ class Facts:
 
     def _revisions(self, entity: int, valid: Instant) -> list[Fall]:
         """The last change of the content of an entity that stands, if there is one: where that does not count, no earlier one does."""
-        for start, stop, by, certain in reversed(self.changed(entity)):
+        for start, stop, by, certain in reversed(self._changed.get(entity, ())):
             if start <= valid < stop and (certain or self._differs(entity, by, valid)):
                 return [Fall(by, "revised")]
         return []
 
     def _differs(self, entity: int, operation: int, valid: Instant) -> bool:
         """Whether a revision recorded by an older release, which does not say so, changed the content."""
-        said = self._all(
+        said = self.fetch(
             "SELECT DISTINCT v.operation, v.body FROM period p CROSS JOIN version v WHERE p.entity = ?1 AND p.valid_from <= ?2 AND p.valid_to > ?2 "
             "AND v.number = p.version ORDER BY v.operation",
-            (entity, valid),
+            entity,
+            valid,
         )
         new = next((body for by, body in said if by == operation), None)
         earlier = [body for by, body in said if by < operation]
         return new is not None and bool(earlier) and self._content(new) != self._content(earlier[-1])
 
     def _content(self, body: int) -> Any:
-        data = self._all("SELECT data FROM body WHERE number = ?", (body,))[0][0]
+        data = self.fetch("SELECT data FROM body WHERE number = ?", body)[0][0]
         return None if data is None else orjson.loads(data)["content"]
 
     def _superseded_by(self, entity: int, valid: Instant, upto: Instant) -> list[int]:
         """The operations that recorded the supersessions of an entity that hold at an instant."""
         return [
-            self._recorded_first(link)
-            for link in self.superseding(entity)
-            if any(
-                row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
-                for row in self._link_rows[link]
-            )
+            self._recorded_first(row.link)
+            for row in self.supersessions(entity)
+            if row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
         ]
 
     def _recorded_first(self, link: int, valid: Instant | None = None) -> int:
@@ -752,20 +830,19 @@ class Facts:
         missing = self._upright.load(entities)
         if not missing:
             return
-        self._replacing.load(missing)
+        self._ever_superseded.load(missing)
         for entity in missing:
             if not self._upright[entity]:
                 self._upright[entity] = self._before_evicted(entity)
-            elif self._replacing[entity] and self.superseding(entity) and self.entity(entity).is_event:
+            elif self.ever_superseded(entity) and self.entity(entity).is_event:
                 self._upright[entity] = self._not_superseded(entity)
-        looked: dict[int, int] = {}
-        for entity, by in self._each(_CONFIRMED, missing):
-            if entity not in looked and self.counts(by):
-                looked[entity] = by
-        for entity, by in looked.items():
-            self._upright[entity] = [
-                (start, stop, max(other, by)) for start, stop, other in self._upright[entity]
-            ]
+        for entity, by in self._each(_CONFIRMED, missing, OPEN):
+            while by is not None and not self.counts(by):
+                [(_, by)] = self._each(_CONFIRMED, (entity,), by)
+            if by is not None:
+                self._upright[entity] = [
+                    (start, stop, max(other, by)) for start, stop, other in self._upright[entity]
+                ]
 
     def _before_evicted(self, entity: int) -> list[tuple[Instant, Instant, int]]:
         """Where an event that was evicted stood before: it is no less true, so what rests on it still rests on its foundations. Nothing of other entities."""

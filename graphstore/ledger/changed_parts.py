@@ -1,0 +1,237 @@
+"""Finds over which parts of valid time a transaction may have changed how entities stand, and how they stand there now.
+
+Elsewhere they stand as the open rows of `absence` say. So a write reads what it wrote itself, and not the past of the entities that it touches. Where that is
+not enough (all of an entity was removed, it is an event, something was forgotten or undone …), the standing is worked out from all rows of the entity.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable
+from itertools import pairwise
+from typing import Any
+
+from graphstore.core.journal.line import FORGETTING, UNDO, dumps
+from graphstore.ledger.standing_facts import ROW, Facts, Row
+from graphstore.values.period import ALWAYS, Instant, Period, coalesce, without_all
+
+Head = dict[str, Any]
+Absence = tuple[Instant, Instant, str]
+_CLOSED = f"SELECT {ROW} FROM json_each(?1) s CROSS JOIN period p WHERE p.number = s.value"
+_OPENED = f"SELECT {ROW} FROM period p WHERE p.number > (SELECT max(number) FROM period) - ?1"
+_REMOVED = (
+    "SELECT entity, valid_from, valid_to, operation FROM removed "
+    "WHERE rowid > (SELECT max(rowid) FROM removed) - ?1"
+)
+_CHANGED = (
+    "SELECT entity, valid_from, valid_to FROM changed WHERE rowid > (SELECT max(rowid) FROM changed) - ?1"
+)
+_SUPERSEDED = "SELECT l.target, p.valid_from, p.valid_to, p.closed_by IS NULL FROM {} l.number = p.link AND l.kind = 'supersedes'"
+_LINKS_OPENED = _SUPERSEDED.format(
+    "link_period p CROSS JOIN link l WHERE p.number > (SELECT max(number) FROM link_period) - ?1 AND"
+)
+_LINKS_CLOSED = _SUPERSEDED.format(
+    "json_each(?1) s CROSS JOIN link_period p CROSS JOIN link l WHERE p.number = s.value AND"
+)
+_FIRST_BELIEVED = "SELECT min(valid_from) FROM period WHERE entity = ?1 AND closed_by IS NULL"
+_FIRST_OLDER = "SELECT valid_from FROM period WHERE entity = ?1 AND closed_by IS NULL AND opened_by < ?2 ORDER BY valid_from LIMIT 1"
+_BELIEVED_OVER = "SELECT valid_from, valid_to FROM period WHERE entity = ?1 AND closed_by IS NULL AND valid_from < ?3 AND valid_to > ?2"
+
+
+class Written:
+    """Collects what the lines of a transaction say about the rows that they wrote."""
+
+    def __init__(self) -> None:
+        self.rows = self.link_rows = self.gaps = self.turns = 0
+        self.closed: list[int] = []
+        self.links_closed: list[int] = []
+        self.is_undo = False
+        self.is_plain = (
+            True  # False: something was forgotten, or an older release wrote it and did not note what changed
+        )
+
+    def note(self, head: Head) -> None:
+        """Note a line."""
+        verbs = {verb for verb, *_ in head.get("ops", ())}
+        self.is_undo |= UNDO in verbs
+        self.is_plain &= verbs.isdisjoint(FORGETTING) and ("turns" in head or "rows" not in head)
+        self.rows += len(head.get("rows", ()))
+        self.link_rows += len(head.get("link_rows", ()))
+        self.gaps += len(head.get("gaps", ()))
+        self.turns += len(head.get("turns", ()))
+        self.closed += (row for row, _ in head.get("closed", ()))
+        self.links_closed += (row for row, _ in head.get("link_closed", ()))
+
+
+class ChangedParts:
+    """Finds what a transaction changed of the entities that it touched. Its operations are numbered from `first` on."""
+
+    def __init__(self, facts: Facts, written: Written, first: int, entities: Collection[int]) -> None:
+        self._facts, self._first, self._written = facts, first, written
+        self._periods: dict[int, list[Period]] = {}
+        self._opened = self._found(_OPENED, written.rows, entities)
+        self._closed = self._found(_CLOSED, written.closed, entities)
+        self._removed = self._found(_REMOVED, written.gaps, entities)
+        self._changed = self._found(_CHANGED, written.turns, entities)
+        self._links_opened = self._found(_LINKS_OPENED, written.link_rows, entities)
+        self._links_closed = self._found(_LINKS_CLOSED, written.links_closed, entities)
+
+    def _found(
+        self, statement: str, asked: int | list[int], entities: Collection[int]
+    ) -> dict[int, list[Any]]:
+        """Return the rows that a statement finds of some entities, by entity."""
+        found: dict[int, list[Any]] = {}
+        value = asked if isinstance(asked, int) else dumps(asked).decode()
+        for entity, *row in self._facts.connection.execute(statement, (value,)).fetchall() if asked else ():
+            if entity in entities:
+                found.setdefault(entity, []).append(row)
+        return found
+
+    def opened(self, entity: int) -> list[Row]:
+        """The periods of an entity that the transaction opened."""
+        return [Row._make(row) for row in self._opened.get(entity, ())]
+
+    def closed(self, entity: int) -> list[Row]:
+        """The periods of an entity that the transaction closed."""
+        return [Row._make(row) for row in self._closed.get(entity, ())]
+
+    def removed(self, entity: int) -> bool:
+        """Whether something of an entity came and went in the transaction."""
+        return entity in self._removed
+
+    def periods(self, entity: int) -> list[Period]:
+        """Return the periods outside which the same became of an entity as before."""
+        return self._periods.get(entity, [ALWAYS])
+
+    def absences(self, entities: Collection[int]) -> dict[int, list[Absence]]:
+        """Return how each entity stands where it does not."""
+        facts = self._facts
+        facts.load_entities(entities)
+        facts.absence.load(entities)
+        older = facts.older(entities, self._first) if self._written.is_plain else set()
+        found = {entity: self._kept_or_changed(entity) if entity in older else None for entity in entities}
+        facts.load_whole([entity for entity in entities if found[entity] is None])
+        return {
+            entity: facts.absences(entity) if absences is None else absences
+            for entity, absences in found.items()
+        }
+
+    def _kept_or_changed(self, entity: int) -> list[Absence] | None:
+        """Return how an entity stands where it does not, from the rows of this transaction; None where these do not tell."""
+        facts = self._facts
+        opened, closed = self.opened(entity), self.closed(entity)
+        if facts.entity(entity).is_event or any(row.opened_by >= self._first for row in closed):
+            return None
+        if self._written.is_undo and (facts.ever_removed(entity) or facts.was_ever_unmade(entity)):
+            return None
+        [(first,)] = facts.fetch(_FIRST_BELIEVED, entity)
+        kept = [start for (start,) in facts.fetch(_FIRST_OLDER, entity, self._first)]
+        before = min((*kept, *(row.start for row in closed)), default=None)
+        if first is None:
+            return (
+                self._of_nothing_believed(entity, closed)
+                if before is None
+                else self._of_all_removed(entity, closed)
+            )
+        if before is None:
+            return None
+        links = self._links_opened.get(entity, []) + self._links_closed.get(entity, [])
+        spans = [(row.start, row.stop) for row in (*opened, *closed)]
+        spans += [(start, stop) for start, stop, _ in (*self._removed.get(entity, ()), *links)]
+        changed = coalesce([*spans, (min(first, before), max(first, before))] if first != before else spans)
+        standing = [(row.start, row.stop) for row in opened]
+        if links:
+            linked = coalesce((start, stop) for start, stop, _ in links)
+            standing += facts.fetch(_BELIEVED_OVER, entity, linked[0][0], linked[-1][1])
+        standing = coalesce(standing)
+        parts = []
+        for period in changed:
+            for part in without_all(period, standing):
+                found = self._absences_over(entity, part, first, closed)
+                if found is None:
+                    return None
+                parts += found
+        if not self._written.is_undo:
+            turns = ((start, stop) for start, stop in self._changed.get(entity, ()))
+            self._periods[entity] = coalesce([*changed, *turns])
+        return _replaced(facts.absence[entity], changed, parts)
+
+    def _of_all_removed(self, entity: int, closed: list[Row]) -> list[Absence] | None:
+        """Of an entity of which nothing is left: it is retracted at all time if what was removed last was."""
+        by = [row.closed_by or 0 for row in closed if self._facts.removes(row.closed_by, entity)]
+        by += [operation for _, _, operation in self._removed.get(entity, ())]
+        return [(*ALWAYS, "retracted")] if by and self._facts.is_retraction(max(by)) else None
+
+    def _of_nothing_believed(self, entity: int, closed: list[Row]) -> list[Absence] | None:
+        """Of an entity of which nothing was believed before either: another link may supersede it."""
+        known = self._facts.absence[entity]
+        begun = next((start for start, _, word in known if word == "superseded"), None)
+        links = self._links_opened.get(entity, ())
+        if (
+            begun is None
+            or self._written.is_undo
+            or entity in self._removed
+            or entity in self._links_closed
+            or any(word == "retracted" for _, _, word in known)
+        ):
+            return None
+        superseded = coalesce((start, stop) for start, stop, _ in links)
+        first = min((begun, *(start for start, _ in superseded)))
+        ended = [
+            part
+            for part in ([(first, begun)] if first < begun else ())
+            for part in without_all(part, superseded)
+        ]
+        parts = [(*part, "ended") for part in ended] + [(*part, "superseded") for part in superseded]
+        return _replaced(known, coalesce([*superseded, *ended]), parts)
+
+    def _absences_over(
+        self, entity: int, period: Period, first: Instant, closed: list[Row]
+    ) -> list[Absence] | None:
+        """How a node stands over a period in which it does not; None where the rows of this transaction do not tell. It is believed from `first` on."""
+        facts, known = self._facts, self._facts.absence[entity]
+        gaps = self._removed.get(entity, ())
+        opened, ended = self._links_opened.get(entity, ()), self._links_closed.get(entity, ())
+        others = facts.superseded_over(entity, period) if gaps or closed or ended else []
+        edges = {first, *(edge for row in closed for edge in (row.start, row.stop))}
+        edges.update(edge for row in (*gaps, *opened, *ended, *others, *known) for edge in row[:2])
+        inside = sorted(edge for edge in edges if period[0] < edge < period[1])
+        closed = sorted(closed, key=lambda row: row.start)
+        starts = [row.start for row in closed]
+        found: list[Absence] = []
+        for start, stop in pairwise((period[0], *inside, period[1])):
+            if start < first:
+                continue
+            if self._written.is_undo:
+                return None
+            was = next((word for since, until, word in known if since <= start < until), None)
+            by = max((operation for since, until, operation in gaps if since <= start < until), default=-1)
+            at = bisect_right(starts, start) - 1
+            is_closed = at >= 0 and start < closed[at].stop
+            if is_closed and facts.removes(closed[at].closed_by, entity):
+                by = max(by, closed[at].closed_by or 0)
+            if by < 0 and (is_closed or was is None):
+                return None
+            if facts.is_retraction(by) or (by < 0 and was == "retracted"):
+                word = "retracted"
+            elif any(since <= start < until for since, until, _ in opened):
+                word = "superseded"
+            elif was in ("superseded", "ended") and not any(
+                since <= start < until for since, until, _ in ended
+            ):
+                word = str(was)
+            else:
+                word = "superseded" if any(since <= start < until for since, until in others) else "ended"
+            found.append((start, stop, word))
+        return found
+
+
+def _replaced(known: Iterable[Absence], changed: list[Period], parts: Iterable[Absence]) -> list[Absence]:
+    """Return absences with others in place of those over some periods."""
+    kept = [(*part, word) for start, stop, word in known for part in without_all((start, stop), changed)]
+    found: list[Absence] = []
+    for start, stop, word in sorted([*kept, *parts]):
+        if found and found[-1][1:] == (start, word):
+            start = found.pop()[0]
+        found.append((start, stop, word))
+    return found
