@@ -18,10 +18,10 @@ from benchmarks import ours
 from benchmarks.arena import Arena, Row
 from benchmarks.data import SEED
 from benchmarks.timing import once, race, together
-from graphstore.core.search.search import text_of_event, text_of_node
-from graphstore.core.search.words import Analyzer
 from graphstore.memory.recall import recall
 from graphstore.values.decay import Decay
+from graphstore.values.searched_text import text_of_event, text_of_node
+from graphstore.values.words import Analyzer
 
 MILLI = 1e-3
 EVERY = 100_000

@@ -24,7 +24,6 @@ from graphstore.core.read.filters import Filters
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.search.search import words
-from graphstore.core.search.words import asked_fields
 from graphstore.core.write.writer import Writer
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.show.scenes import Bar, Scene
@@ -36,6 +35,7 @@ from graphstore.values.models import Event, Recorded, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, moment, when
 from graphstore.values.spans import SpanEvent, Twig
 from graphstore.values.text import line
+from graphstore.values.words import asked_fields
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

@@ -12,7 +12,6 @@ from graphstore.context.sections import estimate
 from graphstore.core.read.filters import Filters
 from graphstore.core.read.view import View
 from graphstore.core.search.search import words
-from graphstore.core.search.words import asked_fields, remaining
 from graphstore.errors import InvalidError
 from graphstore.events import report as log
 from graphstore.mcp.answers import (
@@ -51,6 +50,7 @@ from graphstore.values.decay import Decay
 from graphstore.values.models import Chain, Event, Json, Link, Node
 from graphstore.values.models import words as words_of
 from graphstore.values.text import because, given_text, line
+from graphstore.values.words import asked_fields, remaining
 
 RESTS = ("caused_by", "derived_from", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""

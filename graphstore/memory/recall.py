@@ -21,8 +21,7 @@ from graphstore.core.read.nearby import Near
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.read.weighing import Weights
-from graphstore.core.search.search import Found, text_of_node, words
-from graphstore.core.search.words import asked_fields, remaining
+from graphstore.core.search.search import Found, words
 from graphstore.errors import InvalidError
 from graphstore.memory import embedders
 from graphstore.store import registry
@@ -30,7 +29,9 @@ from graphstore.values.decay import Decay
 from graphstore.values.inputs import ids, text_of
 from graphstore.values.models import UPRIGHT, Event, Link, Node, Standing, Value
 from graphstore.values.period import TimeLike
+from graphstore.values.searched_text import text_of_node
 from graphstore.values.text import given_text
+from graphstore.values.words import asked_fields, remaining
 
 __all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "spread"]
 

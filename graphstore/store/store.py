@@ -22,7 +22,6 @@ from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.search import LANGUAGES as SPOKEN
 from graphstore.core.search.search import Search
-from graphstore.core.search.words import ENGLISH, LANGUAGES, Analyzer
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.tables.result import Result
 from graphstore.core.write import describing, retention, verbs
@@ -60,6 +59,7 @@ from graphstore.values.models import (
 )
 from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
+from graphstore.values.words import ENGLISH, LANGUAGES, Analyzer
 
 __all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
 

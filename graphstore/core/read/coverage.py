@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from graphstore.core.search.words import Analyzer, Term, spoken
+from graphstore.values.words import Analyzer, Term, spoken
 
 Strength = Literal["strong", "weak"]
 COVERS = 0.5

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from graphstore.core.read.sight import Sight
 from graphstore.core.search.search import Found
-from graphstore.core.search.words import Question, fold, is_name
 from graphstore.values.keys import slot_name
 from graphstore.values.period import Instant
 from graphstore.values.said_dates import said_dates
 from graphstore.values.text import text_of_body
+from graphstore.values.words import Question, fold, is_name
 
 MEANING, LINKS = 0.3, 0.35
 """What the best by meaning and by links are worth beside the best by words, which is worth 1."""

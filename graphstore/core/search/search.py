@@ -23,10 +23,9 @@ from graphstore.core.index.index import Index
 from graphstore.core.search.source import At, Source
 from graphstore.core.search.standing import Replaced, Standing
 from graphstore.core.search.word_columns import FreshWords, Posting, WordColumns, together
-from graphstore.core.search.words import ENGLISH, Analyzer, Question, Term
-from graphstore.values.layers import CHUNK
-from graphstore.values.models import Json
 from graphstore.values.period import Instant
+from graphstore.values.searched_text import text_of_event, text_of_node
+from graphstore.values.words import ENGLISH, Analyzer, Question, Term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,33 +59,6 @@ def words(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     return _WORD.findall(text.casefold())
-
-
-def text_of_node(body: Json, kind: str, key: str | None) -> str:
-    """What a version of a node says: its key, its text where that was given, the texts and numbers in its content, its tags. Whose a chunk is, is not what it says."""
-    content = body.get("content", {})
-    if kind == CHUNK:
-        content = {name: value for name, value in content.items() if name not in ("user", "thread")}
-    return "\n".join((key or "", body.get("text") or "", *body.get("tags", ()), *_leaves(content)))
-
-
-def text_of_event(body: Json) -> str:
-    """What an event says: its description, and its source."""
-    return "\n".join((body.get("description") or "", body.get("source") or ""))
-
-
-def _leaves(content: Json) -> Iterator[str]:
-    waiting: list[object] = [content]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield str(value)
 
 
 Weigh = Callable[[int], float]

@@ -6,8 +6,8 @@ import pytest
 
 from graphstore import GraphStore
 from graphstore.core.read.coverage import SNIPPET, coverage_of_text, said
-from graphstore.core.search.words import Analyzer
 from graphstore.memory.recall import mentions, recall
+from graphstore.values.words import Analyzer
 
 pytestmark = pytest.mark.served
 

@@ -17,10 +17,10 @@ import graphstore
 from graphstore import Event, GraphStoreError, Node
 from graphstore.core.search.search import words
 from graphstore.core.search.word_columns import FreshWords, WordColumns
-from graphstore.core.search.words import Analyzer
 from graphstore.memory.memory import Memory
 from graphstore.memory.recall import recall
 from graphstore.values.text import given_text
+from graphstore.values.words import Analyzer
 from tests.conftest import Clock, day
 
 pytestmark = pytest.mark.in_process("asks the parts of the store that search")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from graphstore.core.search.words import Analyzer, Question, Term, fold, is_name
 from graphstore.errors import InvalidError
+from graphstore.values.words import Analyzer, Question, Term, fold, is_name
 
 ENGLISH = Analyzer()
 THREE = Analyzer(("english", "german", "russian"))
