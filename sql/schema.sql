@@ -211,6 +211,35 @@ CREATE TABLE shaky (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX shaky_open ON shaky (entity, tx_to, valid_from, valid_to) WHERE tx_to = 253402300799999999;
 
+-- Full-text search: the terms of each version's text (keys, texts, contents and tags; descriptions of events), as `graphstore.values.words` makes them.
+-- What a forgotten entity said is in none of these tables. Versions 0 to n - 1 are in segments, which hold whole blocks of 1,024 or 16,384; the others are in `fresh`.
+
+-- How the terms were made: rules, version of the stemmer and of Unicode, languages. One row, once there is a version; where it changes, all terms are made again.
+CREATE TABLE analyzer (identity TEXT NOT NULL) STRICT;
+
+-- The terms of the versions recorded last, one row for each.
+CREATE TABLE fresh (
+  version INTEGER PRIMARY KEY,
+  terms   BLOB NOT NULL            -- in the order of the text, each as often as it is there, as UTF-8 with a newline between two; of a message of a thread
+                                   -- the first one is a mark (a NUL and the thread as JSON), which is not counted as a term
+) STRICT;
+
+-- The versions from `first` to `last`, sealed.
+CREATE TABLE segment (
+  first   INTEGER PRIMARY KEY,
+  last    INTEGER NOT NULL,
+  lengths BLOB NOT NULL            -- how many terms each version has: little-endian numbers of 4 bytes
+) STRICT;
+
+-- Which versions of a segment have a term, in order (numbers of 4 bytes), and how often each has it (of 1 byte, or all of 4 where one is above 255).
+CREATE TABLE posting (
+  segment  INTEGER NOT NULL,       -- segment.first
+  term     BLOB NOT NULL,
+  versions BLOB NOT NULL,
+  times    BLOB NOT NULL,
+  PRIMARY KEY (segment, term)
+) STRICT, WITHOUT ROWID;
+
 -- The same to be read by people and by SQLite's JSON functions, which take text.
 CREATE VIEW transactions AS
 SELECT number, strftime('%Y-%m-%dT%H:%M:%fZ', tx / 1000000.0, 'unixepoch') AS recorded_at, part, CAST(head AS TEXT) AS head FROM chain;

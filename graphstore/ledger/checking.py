@@ -11,10 +11,13 @@ import orjson
 
 from graphstore.ledger.row_writing import TABLES, RowWriter
 from graphstore.ledger.standings import StandingWriter
+from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import instant
 
 _MOST = 20  # differences of one table that are told one by one
+_LONG = 60  # bytes of a value that is shown
 _CHAIN = "SELECT number, first_body, head FROM chain WHERE number > ? ORDER BY number LIMIT 1000"
+_ANALYZERS = "SELECT (SELECT identity FROM ledger.analyzer), (SELECT identity FROM main.analyzer)"
 _NAMES = {
     "entity": "entity",
     "event": "entity",
@@ -23,21 +26,21 @@ _NAMES = {
 }  # columns, and the table that has the id
 
 
-def write_rows(connection: sqlite3.Connection) -> None:
+def write_rows(connection: sqlite3.Connection, words: WordRows) -> None:
     """Write all rows of the chain into tables that are empty."""
     standings = StandingWriter(connection)
     at = 0
     while lines := connection.execute(_CHAIN, (at,)).fetchall():
         for number, first_body, raw in lines:
             at, head = number, orjson.loads(raw)
-            rows = RowWriter(connection, head, first_body)
+            rows = RowWriter(connection, head, first_body, words)
             rows.write()
             standings.note(head, rows.first_operation)
             if not head.get("more"):
                 standings.write(instant(head["tx"]))
 
 
-def differences(ledger: str) -> Iterator[str]:
+def differences(ledger: str, words: WordRows) -> Iterator[str]:
     """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says. Other processes may write meanwhile: one moment is compared."""
     with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:  # a temporary database
         connection.execute("ATTACH ? AS ledger", (ledger,))
@@ -48,8 +51,11 @@ def differences(ledger: str) -> Iterator[str]:
                 (table,),
             ).fetchall():
                 connection.execute(statement)
-        write_rows(connection)
+        write_rows(connection, words)
+        [(made, expected)] = connection.execute(_ANALYZERS)
         for table in TABLES:
+            if table in WORD_TABLES and made != expected:  # another stemmer than that of this process
+                continue
             yield from _differing(connection, table)
 
 
@@ -78,4 +84,6 @@ def _named(
         if table is not None and isinstance(value, int):
             ids = connection.execute(f"SELECT id FROM main.{table} WHERE number = ?", (value,)).fetchone()
             value = value if ids is None else ids[0]
+        elif isinstance(value, bytes) and len(value) > _LONG:
+            value = f"of {len(value)} bytes"
         yield column, value

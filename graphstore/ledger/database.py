@@ -27,7 +27,7 @@ from graphstore.ledger.mounts import refuse_network
 from graphstore.ledger.sql_files import read
 from graphstore.ledger.write_lock import WriteLock
 
-SCHEMA = 2  # of release 0.1 the journal had schema 1
+SCHEMA = 3  # of release 0.1 the journal had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
 OLDEST = (3, 38, 0)
 NAME, LOCK = "ledger.db", "lock"
@@ -279,8 +279,13 @@ class Database:
             return None
 
     def check_schema(self, connection: Connection) -> None:
-        """Raise EngineError when another release has upgraded the ledger."""
+        """Raise EngineError when another release has upgraded the ledger, or when it is only read and was not upgraded to this release."""
         found = connection.execute("PRAGMA user_version").fetchone()[0]
+        if found < SCHEMA and self.read_only:
+            raise EngineError(
+                f"{self.file} has schema {found}; this graphstore reads schema {SCHEMA}. Open the store once without read_only: "
+                "that upgrades it in one transaction, and older releases cannot open it from then on. Nothing was changed."
+            )
         if found > SCHEMA:
             raise EngineError(
                 f"{self.file} has schema {found}; this graphstore reads up to {SCHEMA}. Install a newer graphstore. Nothing was changed."

@@ -28,7 +28,9 @@ from graphstore.ledger import sql_files
 from graphstore.ledger.checking import differences, write_rows
 from graphstore.ledger.database import Database
 from graphstore.ledger.row_writing import RowWriter, clear
+from graphstore.ledger.schema_upgrade import upgrade_schema
 from graphstore.ledger.standings import StandingWriter
+from graphstore.ledger.word_rows import WordRows
 from graphstore.values.period import BEGINNING, Instant, instant, iso
 
 _KEPT, _LONG = 65_536, 4_096  # so many bodies are kept in memory, none of more bytes
@@ -111,6 +113,8 @@ class Ledger:
         self._finish_after = 0.0  # by the clock of `time.monotonic`
         self._grouping = False
         self._bytes: int | None = None  # of heads and bodies, once it was asked for
+        self._words = WordRows()
+        upgrade_schema(database, self._words)
         self._rewritten = self._property("rewritten")
         self._dirty, self._stop = threading.Event(), threading.Event()
         self._syncer: threading.Thread | None = None
@@ -457,7 +461,7 @@ class Ledger:
         if not contents:
             return
         try:
-            for difference in differences(self.database.uri()):
+            for difference in differences(self.database.uri(), self._words):
                 yield (
                     0,
                     f"{self.path}: {difference}. `graphstore rebuild` makes the rows anew from the chain.",
@@ -469,7 +473,7 @@ class Ledger:
         """Make all rows anew from the chain, in one SQL transaction. Raises EngineError when the disk refuses: they are then as they were."""
         with self.database.transaction() as connection:
             clear(connection)
-            write_rows(connection)
+            write_rows(connection, self._words)
 
     def _forget_bodies(self) -> None:
         self._blocks.clear()
@@ -624,7 +628,7 @@ class Ledger:
             ],
         )
         self._next_body = first + len(bodies)
-        rows = RowWriter(writer, head, first)
+        rows = RowWriter(writer, head, first, self._words)
         rows.write()
         standings.note(head, rows.first_operation)
         if any(verb in FORGETTING for verb, *_ in head.get("ops", ())):

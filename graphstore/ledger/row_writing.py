@@ -1,4 +1,5 @@
-"""Writes the rows of the ledger: the chain of the trunk arranged for reading (`sql/schema.sql`), from the heads alone.
+"""Writes the rows of the ledger: the chain of the trunk arranged for reading (`sql/schema.sql`), from the heads alone; the words of
+texts (`WordRows`) from the bodies.
 
 A head states what a transaction changed: what it opened, what it closed, by which operation. Numbers of rows count from 0 in the order of the heads, so the rows
 that a head closes are named by number.
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
+from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import OPEN, Instant, instant, recorded
 
 Head = dict[str, Any]
@@ -35,8 +37,9 @@ TABLES = (
     "setting",
     "absence",
     "shaky",
+    *WORD_TABLES,
 )
-"""The tables of rows. All are made of the chain alone."""
+"""The tables of rows. All are made of the chain alone; those of words of the bodies too."""
 
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 _LAST_OCCURRENCE = (
@@ -54,8 +57,9 @@ def clear(connection: sqlite3.Connection) -> None:
 class RowWriter:
     """Writes the rows of one line of the chain. `first_body` is the number of the first body of that line."""
 
-    def __init__(self, connection: sqlite3.Connection, head: Head, first_body: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, head: Head, first_body: int, words: WordRows) -> None:
         self._connection = connection
+        self._words = words
         self._head = head
         self._first_body = first_body
         self._tx: Instant = instant(head["tx"])
@@ -64,6 +68,7 @@ class RowWriter:
         self._links: dict[str, int] = {}
         self._versions: dict[tuple[int, int], int] = {}
         self._claims: dict[tuple[int, int], int] = {}
+        self._first_version: int | None = None  # of those that this line records
 
     def write(self) -> None:
         """Write the rows."""
@@ -90,6 +95,12 @@ class RowWriter:
         if "link_rows" in head:
             self._open_link_periods(head["link_rows"])
         self._add_unseen_of_links(head)
+        if self._first_version is not None:
+            self._words.add(self._connection, self._first_version)
+        elif "settings" in head:
+            self._words.refresh(self._connection)
+        if not head.get("more"):
+            self._words.seal(self._connection)
 
     # ------------------------------------------------------------------ numbers
 
@@ -149,6 +160,7 @@ class RowWriter:
             "INSERT OR REPLACE INTO forgotten SELECT number, ?, ? FROM entity WHERE id = ?",
             (word, operation, id),
         )
+        self._words.drop(self._connection, id)
 
     def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
         rows = []
@@ -165,6 +177,7 @@ class RowWriter:
             rows.append((number, entity, ordinal, self._body(body), None))
             self._versions[entity, ordinal] = number
         self._insert("version", rows)
+        self._first_version = rows[0][0] if rows else None
 
     def _close(self, table: str, closed: Iterable[Sequence[int]]) -> None:
         self._connection.executemany(
@@ -247,6 +260,7 @@ class RowWriter:
         """Add a version that was recorded, and of which nothing was believed after its transaction."""
         number = self._next("version")
         self._insert("version", [(number, entity, 0, self._body(body), self._operation(by))])
+        self._first_version = number if self._first_version is None else self._first_version
         return number
 
     def _add_settings(self, settings: Iterable[dict[str, Any]]) -> None:

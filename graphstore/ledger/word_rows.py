@@ -1,0 +1,261 @@
+"""Writes the words of texts as rows of the ledger: one row of `fresh` for each version, and segments of versions sealed together.
+
+Which segments there are depends on the number of versions alone, so rows made again from the chain equal those that were written one after another.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from graphstore.values.words import Analyzer
+
+    Numbers = array[int]
+
+WORD_TABLES = ("analyzer", "fresh", "segment", "posting")
+LANGUAGES = "languages"
+"""The setting: the languages whose words are stemmed."""
+MARK = b"\0"
+"""How the mark of a thread begins, which stands before the terms of a message and is none of them."""
+SEALED = 1_024
+"""Versions that are sealed together."""
+MERGED = 16 * SEALED
+"""Versions of segments that are merged into one."""
+WIDTH = 4
+"""Bytes of the number of a version."""
+_BATCH = 4_096  # texts read at once
+_STATE = f"""
+(SELECT identity FROM analyzer), (SELECT value FROM setting WHERE name = '{LANGUAGES}' ORDER BY number DESC LIMIT 1)
+"""
+_TEXTS = f"""
+SELECT v.number, e.is_event, e.kind, e.key, b.data, EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number), {_STATE}
+FROM version v
+CROSS JOIN entity e ON e.number = v.entity
+LEFT JOIN body b ON b.number = v.body
+WHERE v.number >= ?
+ORDER BY v.number
+LIMIT ?
+"""
+_SEGMENT_OF = "SELECT first, lengths FROM segment WHERE first <= ? ORDER BY first DESC LIMIT 1"
+_NAMING = "SELECT term, versions, times FROM posting WHERE segment = ? AND instr(versions, ?)"
+
+
+Columns = tuple[bytes, bytes]
+
+
+class WordRows:
+    """Writes the words of one ledger. Used by the thread that holds the turn to write."""
+
+    def __init__(self) -> None:
+        self._analyzer: Analyzer | None = None
+        self._may_be_full = False  # whether a block may be full that is not sealed
+
+    def add(self, connection: sqlite3.Connection, first: int) -> None:
+        """Write the words of the versions from number `first` on."""
+        begun = first
+        while rows := connection.execute(_TEXTS, (first, _BATCH)).fetchall():
+            *_, identity, languages = rows[0]
+            analyzer = self._made_for(languages)
+            if identity != analyzer.identity:
+                _clear(connection, analyzer.identity)
+                begun = first = 0
+                continue
+            connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(rows, analyzer))
+            first = rows[-1][0] + 1
+            if len(rows) < _BATCH:
+                break
+        self._may_be_full = self._may_be_full or begun // SEALED < first // SEALED
+
+    def seal(self, connection: sqlite3.Connection) -> None:
+        """Seal the blocks that are full. Called at the end of each transaction."""
+        if not self._may_be_full:
+            return
+        self._may_be_full = False
+        begun, last = connection.execute(
+            "SELECT (SELECT version FROM fresh ORDER BY version LIMIT 1), (SELECT max(number) FROM version)"
+        ).fetchone()
+        while begun is not None and begun + SEALED <= last + 1:
+            end = begun + (MERGED if begun % MERGED == 0 and begun + MERGED <= last + 1 else SEALED)
+            texts = connection.execute(
+                "SELECT version, terms FROM fresh WHERE version < ? ORDER BY version", (end,)
+            ).fetchall()
+            connection.execute("DELETE FROM fresh WHERE version < ?", (end,))
+            _write_segment(connection, begun, end, *_sealed(texts))
+            if end % MERGED == 0 and end - begun < MERGED:
+                _merge(connection, end - MERGED, end)
+            begun = end
+
+    def refresh(self, connection: sqlite3.Connection) -> None:
+        """Write the words of all versions again where their languages, or the stemmer, are not those of the rows."""
+        identity, languages = connection.execute(f"SELECT {_STATE}").fetchone()
+        if identity != self._made_for(languages).identity:
+            self.add(connection, 0)
+
+    def drop(self, connection: sqlite3.Connection, id: str) -> None:
+        """Remove the words of an entity that is forgotten."""
+        for (version,) in connection.execute(
+            "SELECT number FROM version WHERE entity = (SELECT number FROM entity WHERE id = ?)", (id,)
+        ).fetchall():
+            if not connection.execute("UPDATE fresh SET terms = x'' WHERE version = ?", (version,)).rowcount:
+                _drop_sealed(connection, version)
+
+    def _made_for(self, setting: str | None) -> Analyzer:
+        """Return the analyzer for languages as they are set, a JSON array."""
+        from graphstore.values.words import ENGLISH, Analyzer  # most processes only read
+
+        languages = tuple(orjson.loads(setting) or ENGLISH) if setting else ENGLISH
+        if self._analyzer is None or self._analyzer.languages != languages:
+            self._analyzer = Analyzer(languages)
+        return self._analyzer
+
+
+def _clear(connection: sqlite3.Connection, identity: str) -> None:
+    """Remove all words, and note how the next ones are made."""
+    for table in WORD_TABLES:
+        connection.execute(f"DELETE FROM {table}")
+    connection.execute("INSERT INTO analyzer VALUES (?)", (identity,))
+
+
+def _fresh(rows: Iterable[tuple[Any, ...]], analyzer: Analyzer) -> Iterator[tuple[int, bytes]]:
+    from graphstore.values.inputs import authorized_of
+    from graphstore.values.searched_text import text_of_event, text_of_node
+
+    for version, is_event, kind, key, data, is_forgotten, *_ in rows:
+        if is_forgotten:
+            yield version, b""
+            continue
+        body = orjson.loads(data or b"{}")
+        text = text_of_event(body) if is_event else text_of_node(body, kind, key)
+        terms = "\n".join(analyzer.terms(text)).encode("utf-8", "surrogatepass")
+        if is_event and "thread" in body and authorized_of(kind, body) is not None:
+            mark = thread_mark(body["thread"])
+            terms = mark + b"\n" + terms if terms else mark
+        yield version, terms
+
+
+def thread_mark(thread: str) -> bytes:
+    """Return the mark of the messages of a thread."""
+    return MARK + orjson.dumps(thread)
+
+
+def terms_of(joined: bytes) -> tuple[list[bytes], bool]:
+    """Return the terms of a row of `fresh`, and whether the first one is the mark of a thread."""
+    return joined.split(b"\n") if joined else [], joined.startswith(MARK)
+
+
+def _sealed(texts: Iterable[tuple[int, bytes]]) -> tuple[Numbers, dict[bytes, Columns]]:
+    """Return the lengths of texts, and the columns of each of their terms."""
+    lengths, found = array("I"), dict[bytes, tuple[list[int], list[int]]]()
+    for version, joined in texts:
+        terms, is_marked = terms_of(joined)
+        lengths.append(len(terms) - is_marked)
+        for term, times in Counter(terms).items():
+            columns = found.get(term)
+            if columns is None:
+                found[term] = [version], [times]
+            else:
+                columns[0].append(version)
+                columns[1].append(times)
+    return lengths, {term: _columns(*found[term]) for term in sorted(found)}
+
+
+def _write_segment(
+    connection: sqlite3.Connection, first: int, end: int, lengths: Numbers, postings: dict[bytes, Columns]
+) -> None:
+    """Write a segment. `postings`: the columns of its terms, in the order of the terms."""
+    connection.execute("INSERT INTO segment VALUES (?, ?, ?)", (first, end - 1, _packed(lengths)))
+    connection.executemany(
+        "INSERT INTO posting VALUES (?, ?, ?, ?)",
+        ((first, term, versions, times) for term, (versions, times) in postings.items()),
+    )
+
+
+def _merge(connection: sqlite3.Connection, first: int, end: int) -> None:
+    """Make one segment of several that follow one another."""
+    lengths, parts = array("I"), dict[bytes, tuple[list[bytes], list[bytes]]]()
+    between = (first, end - 1)
+    for (blob,) in connection.execute(
+        "SELECT lengths FROM segment WHERE first BETWEEN ? AND ? ORDER BY first", between
+    ).fetchall():
+        lengths.extend(_unpacked(blob))
+    for term, versions, times in connection.execute(
+        "SELECT term, versions, times FROM posting WHERE segment BETWEEN ? AND ? ORDER BY segment", between
+    ).fetchall():
+        found = parts.setdefault(term, ([], []))
+        found[0].append(versions)
+        found[1].append(times)
+    connection.execute("DELETE FROM segment WHERE first BETWEEN ? AND ?", between)
+    connection.execute("DELETE FROM posting WHERE segment BETWEEN ? AND ?", between)
+    postings = {term: _joined(*parts[term]) for term in sorted(parts)}
+    _write_segment(connection, first, end, lengths, postings)
+
+
+def _joined(versions: list[bytes], times: list[bytes]) -> Columns:
+    """Return the columns of a term in segments that follow one another."""
+    whole, often = b"".join(versions), b"".join(times)
+    if len(often) * WIDTH == len(whole):
+        return whole, often
+    return _columns(
+        _unpacked(whole), [time for part in zip(versions, times, strict=True) for time in _times(*part)]
+    )
+
+
+def _drop_sealed(connection: sqlite3.Connection, version: int) -> None:
+    """Remove a version from the postings of its segment."""
+    found = connection.execute(_SEGMENT_OF, (version,)).fetchone()
+    if found is None:  # its words were never written
+        return
+    segment, lengths = found[0], _unpacked(found[1])
+    if version - segment >= len(lengths):
+        return
+    lengths[version - segment] = 0
+    connection.execute("UPDATE segment SET lengths = ? WHERE first = ?", (_packed(lengths), segment))
+    for term, versions, times in connection.execute(
+        _NAMING, (segment, _packed(array("I", (version,))))
+    ).fetchall():
+        numbers = _unpacked(versions)
+        if version not in numbers:  # the bytes are those of two numbers
+            continue
+        counts, at = _times(versions, times), numbers.index(version)
+        del numbers[at], counts[at]
+        if numbers:
+            connection.execute(
+                "UPDATE posting SET versions = ?, times = ? WHERE segment = ? AND term = ?",
+                (*_columns(numbers, counts), segment, term),
+            )
+        else:
+            connection.execute("DELETE FROM posting WHERE segment = ? AND term = ?", (segment, term))
+
+
+def _columns(versions: Iterable[int], times: list[int]) -> Columns:
+    """Return the columns of a term: its versions, and how often each has it."""
+    often = bytes(times) if max(times) < 256 else _packed(array("I", times))
+    return _packed(array("I", versions)), often
+
+
+def _times(versions: bytes, times: bytes) -> list[int]:
+    """Return how often each of some versions has a term."""
+    return list(times) if len(times) * WIDTH == len(versions) else _unpacked(times).tolist()
+
+
+def _packed(numbers: Numbers) -> bytes:
+    return (numbers if sys.byteorder == "little" else _swapped(numbers)).tobytes()
+
+
+def _unpacked(blob: bytes) -> Numbers:
+    """Return the numbers of 4 bytes in a blob."""
+    numbers = array("I", blob)
+    return numbers if sys.byteorder == "little" else _swapped(numbers)
+
+
+def _swapped(numbers: Numbers) -> Numbers:
+    numbers = numbers[:]
+    numbers.byteswap()
+    return numbers
