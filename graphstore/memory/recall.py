@@ -232,6 +232,7 @@ def _standing(
         followed = frozenset.union(*view.vocabulary.named(along)) or None
         near = Near(sight, followed, direction, fan_out, lens.seen(sight))
         seeds = _seeds(found, meant, k)
+        sight.read_links(seeds)
         reached = spread(seeds, near.strongest, near.degree, hops=hops, hop_weight=hop_weight)
         if weigh is not None:
             reached = {
@@ -259,7 +260,7 @@ def _standing(
         )
         return recalled, list(map(sight.id, weights))
 
-    recalled, names = view._looked(look)
+    recalled, names = view._searched(look)
     view._count_access(names)
     return recalled
 
@@ -322,7 +323,7 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | No
         note, hits = "full-text over all that was ever recorded", tuple(best.values())
         return Recalled(text=text, hits=hits[:k], note=note, truncated=len(hits) > k)
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _seen(sight: Sight, lens: Lens | None) -> Callable[[int], bool]:
@@ -399,11 +400,8 @@ def _elsewhere(sight: Sight, found: Found, filters: Filters, seen: Callable[[int
     those that say it best."""
     index, passed, fits = sight.index, set[int](), filters._replace(scope=frozenset()).fitting(sight)
     many: dict[str, int] = {}
-    for ent, number, _ in sight.found_ever(found.question.text, filters.kind):
-        there, stands = (
-            not filters.scope or index.scope[ent] in filters.scope,
-            sight.standing(ent) in UPRIGHT,
-        )
+    for ent, number, _ in sight.found_ever(found.question.text, filters.kind, fallen=not filters.scope):
+        there, stands = not filters.scope or index.scope[ent] in filters.scope, sight.stands(ent)
         if ent in passed or stands == there or not seen(ent):
             continue
         if fits is not None and not fits(ent, sight.last_row(ent, number)):

@@ -20,7 +20,6 @@ from graphstore.core.journal.branch_records import BranchRecord
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
-from graphstore.core.search.search import LANGUAGES as SPOKEN
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.tables.result import Result
@@ -37,6 +36,7 @@ from graphstore.core.write.trust import TRUST
 from graphstore.core.write.undoing import Undoing, undo_since
 from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
 from graphstore.store import bulk, sweeping
 from graphstore.store.judging import Judge
 from graphstore.store.proposals import Extractor

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore.core.index import part_of_index
-from graphstore.core.read import shaken
+from graphstore.core.index import index_of_rows, part_of_index
+from graphstore.core.read import row_sight, shaken
 from graphstore.core.read.view_diff import field_changes_by_rows
+from graphstore.core.search import row_search
 from graphstore.errors import DamageError, GraphStoreError
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
@@ -50,8 +51,8 @@ STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
 MODULES = (
-    chains, contradicting, counted, described, differing, event_list, happened, ids, inspected, link_story, linked, operations, part_of_index, points,
-    settings, shaken, superseding, walking,
+    chains, contradicting, counted, described, differing, event_list, happened, ids, index_of_rows, inspected, link_story, linked, operations,
+    part_of_index, points, row_search, row_sight, settings, shaken, superseding, walking,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)

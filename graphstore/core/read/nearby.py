@@ -25,7 +25,7 @@ class Near:
         seen: Callable[[int], bool] | None = None,
     ) -> None:
         index, kinds = sight.index, sight.core.vocabulary.kinds
-        self._index = index
+        self._sight, self._index = sight, index
         self._valid, self._tx = sight.valid, sight.tx
         standing = sight.core.search.standing(sight)
         self._version_of = standing.version_of
@@ -55,6 +55,7 @@ class Near:
                 (row, source if target == ent else target)
                 for row, (source, target) in zip(rows, ends, strict=True)
             ]
+            self._sight.read_links(thing for _, thing in found)
         return found
 
     def _order(self, row: int) -> tuple[int, int, int, str]:

@@ -198,7 +198,7 @@ def _partly(sight: Sight, name: str, stands: Callable[[int], bool]) -> tuple[lis
 
 
 def _stands(sight: Sight, ent: int) -> bool:
-    return sight.find(ent) >= 0 and sight.standing(ent) in ("stands", "shaky")
+    return sight.find(ent) >= 0 and sight.stands(ent)
 
 
 class _Conversation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +26,7 @@ from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.names import Naming
+from graphstore.core.search.row_search import RowSearch
 from graphstore.core.search.search import Found, Search
 from graphstore.core.search.source import Source
 from graphstore.errors import EngineError, InvalidError, NotFoundError
@@ -35,7 +36,7 @@ from graphstore.read.points import Point
 from graphstore.values import generated_ids, spans
 from graphstore.values.inputs import authorized_of
 from graphstore.values.keys import topic_name
-from graphstore.values.models import Change, Event, Json, Link, Node, Shaky, Snapshot, Version
+from graphstore.values.models import UPRIGHT, Change, Event, Json, Link, Node, Shaky, Snapshot, Version
 from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
 from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Vocabulary
@@ -99,6 +100,7 @@ class Core(Source):
     stuck: bool = False  # closed because it could not be read anew, or a reader cannot follow its writer
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
     search: Search = field(default_factory=Search)
+    row_search: RowSearch = field(default_factory=RowSearch)  # while the index is not loaded
     postings: Postings = field(default_factory=Postings)
     naming: Naming = field(default_factory=Naming)
     asserted: Asserted = field(default_factory=Asserted)
@@ -173,6 +175,7 @@ class Core(Source):
                 assert self._opened is not None
                 self.journal = self._opened
                 self.index = index
+                self.row_search = RowSearch()  # it keeps nothing that is not asked any more
 
     def snapshots(self, tx: Instant) -> list[Snapshot]:
         """The snapshots made by `tx`, in order."""
@@ -318,11 +321,17 @@ class Sight(Rows):
         """The best matches of a text among what stands here, as `Search.find` ranks them."""
         return self.core.search.find(self, text, most, kinds, weigh, seen)
 
-    def found_ever(self, text: str, kinds: frozenset[str]) -> Iterator[tuple[int, int, float]]:
-        """The versions, past ones included, that contain a word of a text: entity, version number and score, best first."""
-        index = self.index
-        matches = self.core.search.find_known(self, text, kinds)
+    def found_ever(
+        self, text: str, kinds: frozenset[str], *, fallen: bool = False
+    ) -> Iterator[tuple[int, int, float]]:
+        """The versions, past ones included, that contain a word of a text: entity, version number and score, best first. `fallen`: without those that stand
+        here."""
+        index, search = self.index, self.core.search
+        matches = search.find_known(self, text, kinds, search.standing(self).alive if fallen else None)
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
+
+    def read_links(self, ents: Iterable[int]) -> None:
+        """Make the links of things ready to be looked at. The index has them."""
 
     def memo(self) -> dict[Any, Any] | None:
         """Answers cached until the next write. None while an open transaction has written something."""
@@ -379,6 +388,10 @@ class Sight(Rows):
                 found = self.upright(ent)
             self._standings[ent] = found
         return found
+
+    def stands(self, ent: int) -> bool:
+        """Return True if an entity stands here, shaky or not."""
+        return self.standing(ent) in UPRIGHT
 
     def upright(self, ent: int) -> str:
         """The standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""

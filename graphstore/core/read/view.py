@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read import causal_chains, conflicts, hops, link_fate, shaken, view_diff
 from graphstore.core.read.from_rows import rows_first
+from graphstore.core.read.row_sight import row_sight
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
 from graphstore.core.tables.guard import LIMITS, Limits
-from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.errors import DamageError, GraphStoreError, InvalidError, NotFoundError
 from graphstore.read import (
     chains,
     contradicting,
@@ -34,6 +35,7 @@ from graphstore.read import (
     walking,
     walks,
 )
+from graphstore.read.points import NotInRows, Point
 from graphstore.read.walks import By, Direction
 from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
@@ -188,6 +190,17 @@ class Reader(Painted):
         """What a function finds here, at one coordinate and beside whoever writes. It may be called again: it keeps nothing but in what it gives."""
         valid, tx = self._coordinate()
         return look(Sight(self._core, max(valid, ahead), tx))
+
+    def _searched(self, look: Callable[[Sight], T]) -> T:
+        """As `_looked`, of a function that searches and looks at few things: rows answer it while nothing has needed the index."""
+        core = self._core
+        ledger = core.answering
+        if ledger is not None:
+            with suppress(NotInRows, DamageError):  # of damage the index tells the line
+                valid, tx = self._coordinate()
+                with ledger.database.snapshot():
+                    return look(row_sight(core, ledger, Point(ledger.database, valid, tx, core.vocabulary)))
+        return self._looked(look)
 
     def _count_access(self, ids: Iterable[str]) -> None:
         """Count these things as looked up, once each."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
+from itertools import groupby
 from math import log
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
@@ -23,6 +26,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.search.source import At, Source
 from graphstore.core.search.standing import Replaced, Standing
 from graphstore.core.search.word_columns import FreshWords, Posting, WordColumns, together
+from graphstore.ledger.word_rows import LANGUAGES
 from graphstore.values.period import Instant
 from graphstore.values.searched_text import text_of_event, text_of_node
 from graphstore.values.words import ENGLISH, Analyzer, Question, Term
@@ -36,8 +40,6 @@ if TYPE_CHECKING:
 
 K1, B = 0.9, 0.4
 """BM25: the saturation of repeated words, and the normalization by length."""
-LANGUAGES = "languages"
-"""The setting: the languages whose words are stemmed."""
 REMEMBERED = 4
 """The number of coordinates whose standing things are cached."""
 FEW = 1_000
@@ -63,7 +65,19 @@ def words(text: str) -> list[str]:
 
 Weigh = Callable[[int], float]
 Fits = Callable[[int], bool]
-Layers = list["WordColumns | FreshWords"]
+
+
+class Layer(Protocol):
+    """The words of some versions."""
+
+    def posting(self, term: str) -> Posting | None:
+        """Where a term is."""
+
+    def beginning(self, term: str) -> Iterable[str]:
+        """The terms that begin so."""
+
+
+Layers = list[Layer]
 
 
 class Found:
@@ -129,33 +143,40 @@ class Found:
         return sum(1 for _ in self._candidates())
 
 
-class Search:
-    """The words of every version of one store. Each read follows the index first; one thread at a time, but for what callers are asked.
-
-    `saved`: gives the header and the columns of the words that were saved with the index, None when they are not whole. `before`: gives a branch the
-    words of the first versions of the trunk, as `until` does.
+class Ground(NamedTuple):
+    """What a text is searched in: the words of versions (`layers`, `lengths`), how many were recorded by then (`known`), which of them may be found
+    (`alive`), how `many` these are and the mean of their lengths, and the version of each entity that stands.
     """
 
-    def __init__(
-        self,
-        saved: Callable[[], tuple[dict[str, Any], dict[str, memoryview]] | None] | None = None,
-        before: Callable[[tuple[str, ...], int], WordColumns] | None = None,
-    ) -> None:
-        self._saved, self._before = saved, before
-        self.analyzer = Analyzer()
-        self.unsaved = False  # whether many words were read, and lie in no file
-        self._lock = threading.RLock()  # nobody waits for the store's lock while he holds it
-        self._begin()
+    layers: Layers
+    lengths: NDArray[Any]
+    known: int
+    alive: Mask
+    many: int
+    mean: float
+    version_of: NDArray[np.int32]
 
-    def _begin(self) -> None:
-        self._index: Index | None = None
-        self._columns: WordColumns  # from the first read on
-        self._fresh = FreshWords(0)
-        self._dropped: set[int] = set()  # forgotten entities whose words are gone
-        self._remembered: list[Standing] = []
-        self._replaced = Replaced()
-        self._lengths: NDArray[Any] | None = None
+
+class Ranker(ABC):
+    """Ranks versions by the words of a text. Subclasses have the words and what stands: from the index (`Search`), or from the rows of a ledger."""
+
+    analyzer: Analyzer
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # nobody waits for the store's lock while he holds it
         self._scores: Scores | None = None
+
+    @abstractmethod
+    def _ground(self, sight: At) -> Ground:
+        """Return what is searched among what stands."""
+
+    @abstractmethod
+    def _ground_ever(self, sight: At) -> Ground:
+        """Return what is searched among all that was recorded by the sight's tx and committed."""
+
+    def _fetched(self, index: Index, found: Iterable[tuple[int, float]]) -> Iterable[tuple[int, float]]:
+        """Return versions that were found, each read before it is given."""
+        return found
 
     def find(
         self,
@@ -172,25 +193,17 @@ class Search:
         """
         core, index = sight.core, sight.index
         with self._lock:
-            standing = self.standing(sight)
-            import numpy as np  # it is loaded by now
-
-            layers, lengths = self._layers(), self._all_lengths()
-            known = known_versions(index, sight.tx)
-            if standing.pending:
-                more = self._words_of(core, range(len(lengths), len(index.v_ent)))
-                layers, known = [*layers, more], len(index.v_ent)
-                lengths = np.concatenate([lengths, np.asarray(more.lengths)])
-            asked = _Asked(self.analyzer.ask(text), layers, known, standing.alive, standing.count())
+            ground = self._ground(sight)
+            asked = _Asked(self.analyzer.ask(text), ground)
             versions = self._admitted(core, asked)
-            vers, scores = self._scored(asked, standing.mean(lengths), lengths)
-            version_of = standing.version_of
+            vers, scores = self._scored(asked, ground)
+        version_of = ground.version_of
         fits = _fitting(index, kinds, seen, versions)
 
         def candidates() -> Iterator[int]:
             return filter(fits, vers.tolist()) if fits is not None else iter(vers.tolist())
 
-        found = _descending(vers, scores, most)
+        found = self._fetched(index, _descending(vers, scores, most))
         if fits is not None:
             found = (match for match in found if fits(match[0]))
         best = _best(found, index, most) if weigh is None else _best_weighed(found, index, most, weigh)
@@ -198,29 +211,124 @@ class Search:
         return Found(best, asked, admits, version_of, candidates, versions)
 
     def find_known(
-        self, sight: At, text: str, kinds: frozenset[str] = frozenset()
-    ) -> list[tuple[int, float]]:
+        self, sight: At, text: str, kinds: frozenset[str] = frozenset(), without: Mask | None = None
+    ) -> Iterator[tuple[int, float]]:
         """The versions recorded by the sight's tx that contain a word of the text, past ones included, each with its score, best first.
 
-        Versions of an open transaction are not included.
+        Versions of an open transaction are not included, nor those that are `without` by number.
         """
         index = sight.index
         with self._lock:
-            self._follow(sight.core)
-            import numpy as np  # it is loaded by now
-
-            known_rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
-            known = np.zeros(len(index.v_ent), dtype=bool)
-            known[np.array(index.r_ver[:known_rows])] = True
-            known[[ver for ent in index.gone for ver in index.versions_of[ent]]] = False
-            lengths, count = self._all_lengths(), int(np.count_nonzero(known))
-            asked = _Asked(self.analyzer.ask(text), self._layers(), len(lengths), known, count)
-            mean = int(lengths[known[: len(lengths)]].sum()) / max(count, 1)
-            vers, scores = self._scored(asked, mean, lengths)
+            ground = self._ground_ever(sight)
+            asked = _Asked(self.analyzer.ask(text), ground)
+            vers, scores = self._scored(asked, ground)
             admitted = self._admitted(sight.core, asked)
+        if without is not None:
+            kept = ~without[vers]
+            vers, scores = vers[kept], scores[kept]
         fits = _fitting(index, kinds, None, admitted)
-        found = [match for match in _descending(vers, scores, 0) if fits is None or fits(match[0])]
-        return sorted(found, key=lambda match: (-match[1], index.names[index.v_ent[match[0]]], -match[0]))
+        names, v_ent = index.names, index.v_ent
+        for _, equal in groupby(_descending(vers, scores, 0), key=itemgetter(1)):
+            found = self._fetched(index, equal)
+            fitting = [match for match in found if fits is None or fits(match[0])]
+            yield from sorted(fitting, key=lambda match: (names[v_ent[match[0]]], -match[0]))
+
+    def _scored(self, asked: _Asked, ground: Ground) -> tuple[NDArray[Any], Scores]:
+        """The versions that contain one of the words, each with its score."""
+        import numpy as np
+
+        lengths, slope = ground.lengths, K1 * B / (ground.mean or 1)
+        there = [
+            (weight, posting)
+            for weight, posting in zip(asked.weights, asked.alive, strict=True)
+            if posting is not None
+        ]
+        if not there:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        scores, self._scores = self._scores, None  # an interruption loses it
+        if scores is None or len(scores) < len(lengths):
+            scores = np.zeros(len(lengths) + _BATCH)
+        for weight, (versions, times) in sorted(there, key=lambda word: -word[0]):
+            scores[versions] += weight * times / (times + K1 * (1 - B) + slope * lengths[versions])
+        vers = np.flatnonzero(scores > 0)
+        found = scores[vers]
+        scores[vers] = 0
+        self._scores = scores
+        return vers, found
+
+    def _admitted(self, core: Source, asked: _Asked) -> Fits | None:
+        """Which versions say the phrases of a question and none of the words it excludes; None: all."""
+        question = asked.question
+        if not question.phrases and not question.without:
+            return None
+        without = [posting for posting in map(asked.posting, question.without) if posting is not None]
+        barred = {ver for posting in without for ver in posting.versions.tolist()}
+        kept: dict[int, bool] = {}
+
+        def admitted(ver: int) -> bool:
+            if ver < 0 or ver in barred:
+                return False
+            if question.phrases and ver not in kept:
+                said = words(next(_texts(core, range(ver, ver + 1))))
+                kept[ver] = all(_holds(said, words(phrase)) for phrase in question.phrases)
+            return not question.phrases or kept[ver]
+
+        return admitted
+
+
+class Search(Ranker):
+    """The words of every version of one store. Each read follows the index first; one thread at a time, but for what callers are asked.
+
+    `saved`: gives the header and the columns of the words that were saved with the index, None when they are not whole. `before`: gives a branch the
+    words of the first versions of the trunk, as `until` does.
+    """
+
+    def __init__(
+        self,
+        saved: Callable[[], tuple[dict[str, Any], dict[str, memoryview]] | None] | None = None,
+        before: Callable[[tuple[str, ...], int], WordColumns] | None = None,
+    ) -> None:
+        super().__init__()
+        self._saved, self._before = saved, before
+        self.analyzer = Analyzer()
+        self.unsaved = False  # whether many words were read, and lie in no file
+        self._begin()
+
+    def _begin(self) -> None:
+        self._index: Index | None = None
+        self._columns: WordColumns  # from the first read on
+        self._fresh = FreshWords(0)
+        self._dropped: set[int] = set()  # forgotten entities whose words are gone
+        self._remembered: list[Standing] = []
+        self._replaced = Replaced()
+        self._lengths: NDArray[Any] | None = None
+        self._scores: Scores | None = None
+
+    def _ground(self, sight: At) -> Ground:
+        standing, index = self.standing(sight), sight.index
+        import numpy as np  # it is loaded by now
+
+        layers, lengths = self._layers(), self._all_lengths()
+        known = known_versions(index, sight.tx)
+        if standing.pending:
+            more = self._words_of(sight.core, range(len(lengths), len(index.v_ent)))
+            layers, known = [*layers, more], len(index.v_ent)
+            lengths = np.concatenate([lengths, np.asarray(more.lengths)])
+        mean = standing.mean(lengths)
+        return Ground(layers, lengths, known, standing.alive, standing.count(), mean, standing.version_of)
+
+    def _ground_ever(self, sight: At) -> Ground:
+        index = sight.index
+        self._follow(sight.core)
+        import numpy as np  # it is loaded by now
+
+        known_rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
+        known = np.zeros(len(index.v_ent), dtype=bool)
+        known[np.array(index.r_ver[:known_rows])] = True
+        known[[ver for ent in index.gone for ver in index.versions_of[ent]]] = False
+        lengths, count = self._all_lengths(), int(np.count_nonzero(known))
+        mean = int(lengths[known[: len(lengths)]].sum()) / max(count, 1)
+        return Ground(self._layers(), lengths, len(lengths), known, count, mean, np.zeros(0, dtype=np.int32))
 
     def standing(self, sight: At) -> Standing:
         """What stands at a coordinate."""
@@ -370,56 +478,13 @@ class Search:
             for text in _texts(core, versions):
                 fresh.add(terms(text))
 
-    # ------------------------------------------------------------------ ranking
-
-    def _scored(self, asked: _Asked, mean: float, lengths: NDArray[Any]) -> tuple[NDArray[Any], Scores]:
-        """The versions that contain one of the words, each with its score."""
-        import numpy as np
-
-        slope = K1 * B / (mean or 1)
-        there = [
-            (weight, posting)
-            for weight, posting in zip(asked.weights, asked.alive, strict=True)
-            if posting is not None
-        ]
-        if not there:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        scores, self._scores = self._scores, None  # an interruption loses it
-        if scores is None or len(scores) < len(lengths):
-            scores = np.zeros(len(lengths) + _BATCH)
-        for weight, (versions, times) in sorted(there, key=lambda word: -word[0]):
-            scores[versions] += weight * times / (times + K1 * (1 - B) + slope * lengths[versions])
-        vers = np.flatnonzero(scores > 0)
-        found = scores[vers]
-        scores[vers] = 0
-        self._scores = scores
-        return vers, found
-
-    def _admitted(self, core: Source, asked: _Asked) -> Fits | None:
-        """Which versions say the phrases of a question and none of the words it excludes; None: all."""
-        question = asked.question
-        if not question.phrases and not question.without:
-            return None
-        without = [posting for posting in map(asked.posting, question.without) if posting is not None]
-        barred = {ver for posting in without for ver in posting.versions.tolist()}
-        kept: dict[int, bool] = {}
-
-        def admitted(ver: int) -> bool:
-            if ver < 0 or ver in barred:
-                return False
-            if question.phrases and ver not in kept:
-                said = words(next(_texts(core, range(ver, ver + 1))))
-                kept[ver] = all(_holds(said, words(phrase)) for phrase in question.phrases)
-            return not question.phrases or kept[ver]
-
-        return admitted
-
 
 class _Asked:
     """A question in the words of a store: where each of its terms is, among the first `known` versions and among those `alive`; what it weighs there."""
 
-    def __init__(self, question: Question, layers: Layers, known: int, alive: Mask, count: int) -> None:
-        self.question, self._layers, self.known = question, layers, known
+    def __init__(self, question: Question, ground: Ground) -> None:
+        self.question, self._layers, self.known = question, ground.layers, ground.known
+        alive, count = ground.alive, ground.many
         self._all = [self.posting(term) for term in question.terms]
         self.alive = [None if posting is None else _alive(posting, alive) for posting in self._all]
         many = [0 if posting is None else len(posting.versions) for posting in self.alive]

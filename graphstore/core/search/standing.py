@@ -134,13 +134,24 @@ class Standing:
                 for ent in ends:
                     kept.pop(ent, None)
 
+    def without_links(self) -> Standing:
+        """The same without cached links, and of the same columns."""
+        twin = Standing(self.ops, self.mark)
+        twin.since, twin.until = self.since, self.until
+        twin.version_of, twin.alive = self.version_of, self.alive
+        return twin
+
     def grow(self, index: Index) -> None:
         """Extend to all versions and things of the index, with the same standing."""
+        self.grow_to(len(index.v_ent), len(index.names))
+
+    def grow_to(self, versions: int, entities: int) -> None:
+        """Extend to so many versions and things, with the same standing."""
         import numpy as np
 
-        if (more := len(index.v_ent) - len(self.alive)) > 0:
+        if (more := versions - len(self.alive)) > 0:
             self.alive = np.concatenate([self.alive, np.zeros(more, dtype=bool)])
-        if (more := len(index.names) - len(self.version_of)) > 0:
+        if (more := entities - len(self.version_of)) > 0:
             self.version_of = np.concatenate([self.version_of, np.full(more, -1, dtype=np.int32)])
 
     def look_at_all(self, index: Index, valid: Instant, tx: Instant, replaced: Iterable[int]) -> None:
@@ -175,7 +186,7 @@ class Standing:
             held = -1
             for row in index.believed(ent, tx):
                 start, stop = index.r_from[row], index.r_to[row]
-                self._narrow(start, stop, valid)
+                self.narrow(start, stop, valid)
                 if start <= valid < stop:
                     held = row
             if held < 0 or ent in index.gone:
@@ -188,11 +199,11 @@ class Standing:
     def _replaced(self, index: Index, ent: int, valid: Instant, tx: Instant) -> bool:
         for link in index.successors[ent]:
             for row in index.believed_link(link, tx):
-                self._narrow(index.k_from[row], index.k_to[row], valid)
+                self.narrow(index.k_from[row], index.k_to[row], valid)
         return index.superseded(ent, valid, tx)
 
-    def _narrow(self, start: Instant, stop: Instant, valid: Instant) -> None:
-        """Something changes at these two instants, at one side of `valid` each or both."""
+    def narrow(self, start: Instant, stop: Instant, valid: Instant) -> None:
+        """Note that something changes at these two instants, at one side of `valid` each or both."""
         for bound in (start, stop):
             if bound > valid:
                 self.until = min(self.until, bound)

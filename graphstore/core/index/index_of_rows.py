@@ -1,0 +1,329 @@
+"""An index whose columns are read from the rows of a ledger, each number when it is first asked for: for questions that look at few things.
+
+Numbers are those of the whole index. What it does not have raises NotInRows: then the index is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+
+from graphstore.core.index.columns import Mark
+from graphstore.core.index.index import Index
+from graphstore.core.index.part_of_index import PERIODS_OF, Number
+from graphstore.core.journal.block_checksums import BLOCK
+from graphstore.ledger.statements import Statement
+from graphstore.read.points import NotInRows, Point, as_json
+from graphstore.values.period import Instant
+
+__all__ = ["FORGOTTEN", "IndexOfRows", "Number"]
+
+
+class EntityOf(NamedTuple):
+    """What a thing is."""
+
+    number: int
+    id: str
+    is_event: int
+    kind: str
+    key: str | None
+    scope: str
+    tx_from: Instant
+
+
+class Named(NamedTuple):
+    """The id and the key of a thing."""
+
+    number: int
+    id: str
+    key: str | None
+
+
+class VersionNumbered(NamedTuple):
+    """What a version is of, and where its content is."""
+
+    number: int
+    entity: int
+    ordinal: int
+    body: int
+    length: int
+    operation: int
+
+
+class LinkBeside(NamedTuple):
+    """A link, and that end of it by which it was asked for."""
+
+    number: int
+    id: str
+    kind: str
+    source: int
+    target: int
+    near: int
+    is_source: int
+
+
+class LinkRow(NamedTuple):
+    """A period of a link with its claim."""
+
+    number: int
+    link: int
+    claim: int
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant
+    strength: int
+    is_inferred: int
+    created_by: str
+    body: int
+    length: int
+    operation: int
+
+
+class Done(NamedTuple):
+    """An operation."""
+
+    number: int
+    tx: Instant
+    verb: str
+    subject: str
+    author: str | None
+
+
+class Forgotten(NamedTuple):
+    """An entity that was forgotten, by which operation."""
+
+    number: int
+    operation: int
+
+
+ENTITIES_NUMBERED = Statement("entities_numbered", EntityOf)
+NAMES = Statement("names", Named)
+ENTITY_NUMBER = Statement("entity_number", Number)
+VERSIONS_NUMBERED = Statement("versions_numbered", VersionNumbered)
+VERSIONS_OF_ENTITY = Statement("versions_of_entity", VersionNumbered)
+LINKS_BESIDE = Statement("links_beside", LinkBeside)
+LINK_ROWS = Statement("link_rows", LinkRow)
+OPERATION = Statement("operation_numbered", Done)
+FORGOTTEN = Statement("forgotten", Forgotten)
+
+
+class _Column(dict[int, Any]):
+    """A column, of which numbers are read when they are asked for; one without `read` has those that were read with others. As a whole it is not there."""
+
+    def __init__(self, read: Callable[[int], object] | None = None) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, number: int) -> Any:
+        if self._read is not None:
+            self._read(number)
+        if not dict.__contains__(self, number):
+            raise NotInRows
+        return self[number]
+
+    def __len__(self) -> int:
+        raise NotInRows
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotInRows
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what lists and arrays have."""
+        raise NotInRows
+
+
+class _OfEntities(_Column):
+    """A column of entities, which can also be read as a whole."""
+
+    def __init__(
+        self, read: Callable[[int], object], count: Callable[[], int], every: Callable[[], Iterator[Any]]
+    ) -> None:
+        super().__init__(read)
+        self._count, self._every = count, every
+
+    def __len__(self) -> int:
+        return self._count()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._every()
+
+
+class _Sides(_Column):
+    """The links at one end of entities."""
+
+    def get(self, number: int, default: Any = None) -> Any:
+        """Return the links of an entity, else the default."""
+        return self[number] or default
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and bool(self[number])
+
+    def is_read(self, number: int) -> bool:
+        """Return True if the links of an entity were read."""
+        return dict.__contains__(self, number)
+
+
+class _Ids:
+    """The entities by their ids."""
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+
+    def get(self, id: str, default: int) -> int:
+        """Return the number of the entity of an id, else the default."""
+        found = self._point.rows(ENTITY_NUMBER, id=id)
+        return found[0].number if found else default
+
+
+class IndexOfRows(Index):
+    """The index of a ledger at one coordinate: links are those believed there."""
+
+    out: _Sides
+    into: _Sides
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+        self._known = -1  # how many entities there are; -1: not counted
+        self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
+        columns: dict[str, Any] = {"ids": _Ids(point)}
+        for name, every in (("names", 1), ("kind", None), ("key", 2)):
+            columns[name] = _OfEntities(self._read_entity, self._count, partial(self._every, every))
+        for name in ("scope", "is_event", "born"):
+            columns[name] = _Column(self._read_entity)
+        for name in ("v_ent", "v_num", "v_pos", "v_len", "v_op"):
+            columns[name] = _Column(self._read_version)
+        columns["versions_of"] = _Column(self._read_versions_of)
+        columns["rows_of"] = _Column(self._read_periods)
+        columns |= {name: _Column() for name in ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")}
+        self.out, self.into = _Sides(self._read_link), _Sides(self._read_link)
+        columns |= {name: _Column() for name in ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link")}
+        columns |= {name: _Column() for name in ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")}
+        columns |= {
+            name: _Column() for name in ("c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")
+        }
+        for name in ("o_tx", "o_verb", "o_subject", "o_author"):
+            columns[name] = _Column(self._read_operation)
+        vars(self).update(columns)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what rows were not read for."""
+        raise NotInRows
+
+    def mark(self) -> Mark:
+        """How long the columns are that anybody asks for: all is committed."""
+        return Mark(versions=1 << 62)
+
+    def find(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The row of an entity that holds at (valid, tx), or -1."""
+        if ent in self.gone:
+            return -1
+        for row in self.rows_of[ent]:
+            if self.r_from[row] <= valid < self.r_to[row] and self.r_tx[row] <= tx < self.r_end[row]:
+                return row
+        return -1
+
+    def rows_of_version(self, ent: int, number: int) -> list[int]:
+        """The rows of a version of an entity, in the order they were written."""
+        return [row for row in self.rows_of[ent] if self.v_num[self.r_ver[row]] == number]
+
+    # ------------------------------------------------------------------ reading
+
+    def read_versions(self, numbers: Iterable[int]) -> None:
+        """Read versions, and the things they are of, at once."""
+        missing = [number for number in numbers if number not in self.v_ent]
+        if missing:
+            self._add_versions(self._point.rows(VERSIONS_NUMBERED, numbers=as_json(missing)))
+            born: Any = self.born
+            self._read_entities({ent for ent in map(self.v_ent.__getitem__, missing) if ent not in born})
+
+    def read_links(self, entities: Iterable[int]) -> None:
+        """Read the links of things at once."""
+        missing = [ent for ent in dict.fromkeys(entities) if not self.out.is_read(ent)]
+        for ent in missing:
+            self.out[ent], self.into[ent] = [], []
+        links = self._point.rows(LINKS_BESIDE, numbers=as_json(missing)) if missing else []
+        known: Any = self.l_kind
+        fresh = {link.number for link in links if link.number not in known}
+        for link in links:
+            number = link.number
+            (self.out if link.is_source else self.into)[link.near].append(number)
+            if number in fresh:
+                self.l_name[number], self.l_kind[number] = link.id, link.kind
+                self.l_src[number], self.l_tgt[number] = link.source, link.target
+                self.rows_of_link[number] = []
+        for row in self._point.rows(LINK_ROWS, numbers=as_json(list(fresh))) if fresh else ():
+            self._add_link_row(row)
+
+    def _add_link_row(self, row: LinkRow) -> None:
+        number, claim = row.number, row.claim
+        self.rows_of_link[row.link].append(number)
+        self.k_link[number], self.k_claim[number] = row.link, claim
+        self.k_from[number], self.k_to[number] = row.valid_from, row.valid_to
+        self.k_tx[number], self.k_end[number] = row.tx_from, row.tx_to
+        self.c_strength[claim], self.c_inferred[claim], self.c_by[claim] = (
+            row.strength,
+            row.is_inferred,
+            row.created_by,
+        )
+        self.c_pos[claim], self.c_len[claim], self.c_op[claim] = row.body << BLOCK, row.length, row.operation
+
+    def _read_link(self, ent: int) -> None:
+        self.read_links([ent])
+
+    def _read_entity(self, number: int) -> None:
+        self._read_entities([number])
+
+    def _read_entities(self, numbers: Iterable[int]) -> None:
+        for row in self._point.rows(ENTITIES_NUMBERED, numbers=as_json(list(numbers))):
+            number = row.number
+            self.names[number], self.kind[number], self.key[number] = row.id, row.kind, row.key
+            self.scope[number], self.is_event[number], self.born[number] = (
+                row.scope,
+                row.is_event,
+                row.tx_from,
+            )
+
+    def _read_version(self, number: int) -> None:
+        self._add_versions(self._point.rows(VERSIONS_NUMBERED, numbers=as_json([number])))
+
+    def _read_versions_of(self, ent: int) -> None:
+        found = self._point.rows(VERSIONS_OF_ENTITY, entity=ent)
+        self._add_versions(found)
+        self.versions_of[ent] = [version.number for version in found]
+
+    def _add_versions(self, found: list[VersionNumbered]) -> None:
+        for version in found:
+            number = version.number
+            self.v_ent[number], self.v_num[number], self.v_op[number] = (
+                version.entity,
+                version.ordinal,
+                version.operation,
+            )
+            self.v_pos[number], self.v_len[number] = version.body << BLOCK, version.length
+
+    def _read_periods(self, ent: int) -> None:
+        found = self._point.rows(PERIODS_OF, numbers=as_json([ent]))
+        for row in found:
+            number = row.number
+            self.r_ent[number], self.r_ver[number], self.r_op[number] = ent, row.version, row.opened_by
+            self.r_from[number], self.r_to[number] = row.valid_from, row.valid_to
+            self.r_tx[number], self.r_end[number] = row.tx_from, row.tx_to
+        self.rows_of[ent] = [row.number for row in found]
+
+    def _read_operation(self, number: int) -> None:
+        for row in self._point.rows(OPERATION, number=number):
+            self.o_tx[number], self.o_verb[number] = row.tx, row.verb
+            self.o_subject[number], self.o_author[number] = row.subject, row.author
+
+    def _count(self) -> int:
+        if self._known < 0:
+            [(last,)] = self._point.database.rows("SELECT coalesce(max(number), -1) FROM entity")
+            self._known = last + 1
+        return self._known
+
+    def _every(self, at: int | None) -> Iterator[Any]:
+        if at is None:
+            raise NotInRows
+        return (row[at] for row in self._point.rows(NAMES))

@@ -1,0 +1,154 @@
+"""Reading at one coordinate by the rows of a ledger, for functions that look at few things: they see a `Sight` whose columns are read as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+from graphstore.core.index.index_of_rows import IndexOfRows, Number
+from graphstore.core.journal.seam import Seam
+from graphstore.core.read.sight import Core, Sight
+from graphstore.core.search.messages import Postings
+from graphstore.core.search.row_search import RowSearch
+from graphstore.core.search.source import At, Source
+from graphstore.ledger.statements import Statement
+from graphstore.read.described import things
+from graphstore.read.points import NotInRows, Point, as_json
+from graphstore.values.inputs import authorized_of
+from graphstore.values.models import Event, Node
+from graphstore.values.period import Instant
+from graphstore.values.vocabulary import Vocabulary
+
+
+class StandingOf(NamedTuple):
+    """How a thing stands."""
+
+    standing: str
+
+
+class Message(NamedTuple):
+    """A message that is believed, and when it happened."""
+
+    number: int
+    entity: int
+    version: int
+    valid_from: Instant
+
+
+STANDING_OF = Statement("standing_of", StandingOf)
+ENTITY_KEYED = Statement("entity_keyed", Number)
+THREAD_PERIODS = Statement("thread_periods", Message)
+
+
+class _Naming:
+    """The nodes by their keys."""
+
+    def keyed(self, core: RowCore, name: str) -> list[int]:
+        """The nodes whose key is `name`, in the order they were first known."""
+        return [row.number for row in core.point.rows(ENTITY_KEYED, key=name)]
+
+
+class _Messages(Postings):
+    """The messages of one question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._threads: dict[str, list[Message]] = {}
+
+    def _follow(self, core: Source) -> None:
+        raise NotInRows
+
+    def around(self, sight: At, row: int, most: int) -> list[int]:
+        """The rows of the thread of a message, as `Postings.around` finds them."""
+        core, index = cast(RowCore, sight.core), sight.index
+        ver = index.r_ver[row]
+        body = core.body(index.v_pos[ver], index.v_len[ver], b'"thread":')
+        if "thread" not in body or authorized_of(index.kind[index.r_ent[row]], body) is None:
+            return []
+        near = self._of_thread(core, sight, body["thread"])
+        at = next((at for at, message in enumerate(near) if message.number == row), -1)
+        if at < 0:
+            return []
+        rows = near[max(0, at - most) : at + most + 1]
+        for message in rows:
+            index.r_ent[message.number] = message.entity
+        return [message.number for message in rows]
+
+    def _of_thread(self, core: RowCore, sight: At, thread: str) -> list[Message]:
+        found = self._threads.get(thread)
+        if found is None:
+            versions = core.search.thread(sight, thread)
+            rows = core.point.rows(THREAD_PERIODS, numbers=as_json(versions))
+            found = sorted(rows, key=lambda message: (message.valid_from, message.entity))
+            self._threads[thread] = found
+        return found
+
+
+@dataclass
+class RowCore(Source):
+    """What the readers of a ledger's rows share in one question."""
+
+    point: Point
+    search: RowSearch
+    vocabulary: Vocabulary
+
+    @cached_property
+    def naming(self) -> _Naming:
+        """The nodes by their keys."""
+        return _Naming()
+
+    @cached_property
+    def postings(self) -> _Messages:
+        """The messages."""
+        return _Messages()
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what rows were not read for."""
+        raise NotInRows
+
+
+class RowSight(Sight):
+    """The store at (valid, tx), by rows."""
+
+    __slots__ = ()
+
+    def stands(self, ent: int) -> bool:
+        """Return True if an entity stands here, shaky or not."""
+        return self.standing(ent) in ("stands", "shaky")
+
+    def standing(self, ent: int) -> str:
+        """The standing of an entity here."""
+        found = self._standings.get(ent)
+        if found is None:
+            [row] = self._point.rows(STANDING_OF, entity=ent)
+            found = self._standings[ent] = row.standing
+        return found
+
+    def upright(self, ent: int) -> str:
+        """The standing of an entity that has not fallen."""
+        return self.standing(ent)
+
+    def thing(self, ent: int) -> Node | Event:
+        """A node or event with any standing."""
+        found = self._things.get(ent)
+        if found is None:
+            [found] = things(self._point, [self.id(ent)]).values()
+            self._things[ent] = found
+            self._standings[ent] = found.standing
+        return found
+
+    def read_links(self, ents: Iterable[int]) -> None:
+        """Read the links of things at once."""
+        cast(IndexOfRows, self.index).read_links(ents)
+
+    @property
+    def _point(self) -> Point:
+        return cast(RowCore, self.core).point
+
+
+def row_sight(core: Core, journal: Seam, point: Point) -> RowSight:
+    """Return what reads at a point."""
+    rows = RowCore(IndexOfRows(point), journal, point, core.row_search, core.vocabulary)
+    return RowSight(cast(Core, rows), point.valid, point.tx)

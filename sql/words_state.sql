@@ -1,0 +1,17 @@
+-- What of a ledger is there to be searched, and how far does it go? One row.
+--
+-- Columns: line, the number of the last row of the chain (0: none); last_tx, its instant; rewritten, how often rows were removed from the chain; identity,
+-- how the words were made (NULL: there are none); languages, those of the store as JSON (NULL: never set); how many rows there are of entity, version,
+-- period, link_period and operation; sealed, how many versions are in segments.
+SELECT
+  coalesce((SELECT number FROM chain ORDER BY number DESC LIMIT 1), 0) AS line,
+  coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0) AS last_tx,
+  (SELECT value FROM property WHERE name = 'rewritten') AS rewritten,
+  (SELECT identity FROM analyzer) AS identity,
+  (SELECT value FROM setting WHERE name = 'languages' ORDER BY number DESC LIMIT 1) AS languages,
+  coalesce((SELECT max(number) + 1 FROM entity), 0) AS entities,
+  coalesce((SELECT max(number) + 1 FROM version), 0) AS versions,
+  coalesce((SELECT max(number) + 1 FROM period), 0) AS periods,
+  coalesce((SELECT max(number) + 1 FROM link_period), 0) AS link_periods,
+  coalesce((SELECT max(number) + 1 FROM operation), 0) AS operations,
+  coalesce((SELECT last + 1 FROM segment ORDER BY first DESC LIMIT 1), 0) AS sealed;
