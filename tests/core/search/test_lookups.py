@@ -194,6 +194,7 @@ def test_follower_never_writes_and_sees_what_was_told(login):
             follower.touch("one")
         with pytest.raises(InvalidError, match="read only"):
             follower.flush_accesses()
+        assert 0 == known(follower)  # it has loaded its index, which `refresh` follows
         login.touch("one")
         login.flush_accesses()
         assert 0 == known(follower)
