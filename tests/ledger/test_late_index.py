@@ -216,7 +216,7 @@ def test_what_needs_the_index_loads_it(path):
         lambda store: store.as_of().contradictions(),
         lambda store: store.define_kind("leads_to"),
         lambda store: store.scan(),
-        lambda store: store.query("MATCH (n:Node) RETURN count(*)"),
+        lambda store: store.query_tables("MATCH (n:Node) RETURN count(*)"),
     ):
         with graphstore.open(path) as store:
             assert is_unread(store)

@@ -20,6 +20,7 @@ from graphstore.core.index import index_of_rows, part_of_index
 from graphstore.core.read import row_sight, shaken
 from graphstore.core.read.view_diff import field_changes_by_rows
 from graphstore.core.search import row_search
+from graphstore.core.tables import row_ground
 from graphstore.errors import DamageError, GraphStoreError
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
@@ -52,7 +53,7 @@ STANDINGS_ARE_WRITTEN = True
 
 MODULES = (
     chains, contradicting, counted, described, differing, event_list, happened, ids, index_of_rows, inspected, link_story, linked, operations,
-    part_of_index, points, row_search, row_sight, settings, shaken, superseding, walking,
+    part_of_index, points, row_ground, row_search, row_sight, settings, shaken, superseding, walking,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -72,6 +73,7 @@ ABOUT_ONE_THING = [
 ]
 FROM_AN_INSTANT_ON = ["changes", "last_changes"]
 OF_ALL_PERIODS = ["differing_things", "differing_links"]
+OF_ALL_THAT_HOLDS = ["held", "held_links"]
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +102,16 @@ def test_a_statement_about_all_periods_reads_each_once(name, empty):
     plan = [row[3] for row in empty.execute(f"EXPLAIN QUERY PLAN {statement.text}", parameters(statement))]
 
     assert ["SCAN p", "SCAN moved", "SCAN d"] == [line for line in plan if line.startswith("SCAN")], plan
+
+
+@pytest.mark.parametrize("name", OF_ALL_THAT_HOLDS)
+def test_a_statement_about_all_that_holds_reads_each_period_once_and_in_order(name, empty):
+    statement = STATEMENTS[name]
+
+    plan = [row[3] for row in empty.execute(f"EXPLAIN QUERY PLAN {statement.text}", parameters(statement))]
+
+    scans = [line for line in plan if line.startswith(("SCAN", "USE TEMP"))]
+    assert ["SCAN p"] == [line for line in scans if line != "SCAN held"], plan
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

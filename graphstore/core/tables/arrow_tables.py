@@ -68,10 +68,17 @@ def version_columns(index: Index, raw: Raw, versions: Numbers) -> dict[str, pa.A
     """The content of versions as JSON text, and their columns beside it and their periods."""
     places = zip(picked(index.v_pos, versions).tolist(), picked(index.v_len, versions).tolist(), strict=True)
     bodies = [raw(pos, length) if length else b"" for pos, length in places]
+    return body_columns(bodies, lambda at: index.tombstone(index.v_ent[versions[at]]))
+
+
+def body_columns(
+    bodies: Sequence[bytes], tombstone: Callable[[int], Json] = lambda _: {}
+) -> dict[str, pa.Array]:
+    """The same of their bodies. `tombstone`: what stands in place of an empty one, by its place among them."""
     contents, rests = _split(bodies)
     for at, body in enumerate(bodies):
         if not body:
-            rests[at] = index.tombstone(index.v_ent[versions[at]])
+            rests[at] = tombstone(at)
     return {
         "content": encoded_texts(contents),
         "text": texts(_texts_of(contents, rests)),

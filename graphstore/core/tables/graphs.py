@@ -18,19 +18,23 @@ from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.freed_memory import give_back_memory
-from graphstore.errors import EngineError, GraphStoreError, QueryError
+from graphstore.errors import DamageError, EngineError, GraphStoreError, QueryError
+from graphstore.read.points import NotInRows, Point
 from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from graphstore.core.index.occurrences import Raw
     from graphstore.core.tables.arrow_tables import NodeTables
+    from graphstore.core.tables.ground import Ground
     from graphstore.core.tables.guard import Limits
     from graphstore.core.tables.period_graph import Span
     from graphstore.core.tables.projection import Projection
     from graphstore.core.tables.result import Result
+    from graphstore.core.tables.row_ground import Forgetting
     from graphstore.core.tables.view_graph import ViewGraph
     from graphstore.core.tables.workers import AnyEngine, Worker, Workers
+    from graphstore.ledger.ledger import Ledger
     from graphstore.values.coordinates import Axis
     from graphstore.values.models import Problem
 
@@ -45,13 +49,34 @@ Coordinate = tuple[Instant, Instant]
 
 
 class _Key(NamedTuple):
-    """What a graph is of: a stretch of valid time and the last transaction, or a span. Several may be the same, in processes."""
+    """What a graph is of: a stretch of valid time and the last transaction, or a span. Several may be the same, in processes. `forgetting`: what
+    the ledger by whose rows it was built had forgotten; None of one that was built by the index."""
 
     since: Instant
     until: Instant
     last: Instant
     span: Span | None
+    forgetting: Forgetting | None
     number: int
+
+
+class _Asked(NamedTuple):
+    """Whose graph is asked, where, and by the rows of which ledger; None: by the index."""
+
+    core: Any
+    where: Callable[[], Coordinate]
+    span: Span | None
+    ledger: Ledger | None
+
+    @contextmanager
+    def point(self) -> Iterator[tuple[Instant, Instant, Point | None]]:
+        """A block that reads one state of the ledger: the coordinate, and its point."""
+        valid, tx = self.where()  # before the snapshot: this follows other writers
+        if self.ledger is None:
+            yield valid, tx, None
+            return
+        with self.ledger.database.snapshot():
+            yield valid, tx, Point(self.ledger.database, valid, tx, self.core.vocabulary)
 
 
 class Graphs:
@@ -183,17 +208,26 @@ class Graphs:
     ) -> Result:
         """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
         graph is built."""
+        ledger = core.answering if span is None else None
+        if ledger is not None:
+            try:
+                return self._query(_Asked(core, where, span, ledger), cypher, params, limits)
+            except (NotInRows, DamageError):  # of damage the index tells the line
+                pass
         core.read_index()  # before a graph is looked for: who loads the index holds the lock that is taken first
+        return self._query(_Asked(core, where, span, None), cypher, params, limits)
+
+    def _query(self, asked: _Asked, cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Result:
         workers = self._workers
         if workers is None:
-            graph = self._beside(core, lambda: self.view(core, *where(), span).make_ready(cypher, limits))
+            graph = self._beside(asked, lambda: self._view(asked, cypher, limits))
             return graph.query(cypher, params, limits=limits)
         from graphstore.core.tables.workers import Gone
 
         _refuse(cypher, params, limits)
         until = monotonic() + workers.patience()
         while True:
-            graph, worker = self._claimed(workers, core, where, until, span)
+            graph, worker = self._claimed(workers, asked, until)
             try:
                 return graph.query(cypher, params, limits=limits)
             except Gone:
@@ -202,20 +236,13 @@ class Graphs:
             finally:
                 workers.give_back(worker)
 
-    def _claimed(
-        self,
-        workers: Workers,
-        core: Any,
-        where: Callable[[], Coordinate],
-        until: float,
-        span: Span | None,
-    ) -> tuple[ViewGraph, Worker]:
+    def _claimed(self, workers: Workers, asked: _Asked, until: float) -> tuple[ViewGraph, Worker]:
         """The graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
         began = monotonic()
         while True:
             with self._building:
-                valid, tx = where()
-                kept = self._kept(valid, tx, span)
+                with asked.point() as (valid, tx, point):
+                    kept = self._kept(valid, tx, asked.span, point)
                 for graph in kept:
                     claim = workers.claim(graph.engine)
                     if claim is not None:
@@ -231,15 +258,15 @@ class Graphs:
                 continue
             try:
                 worker.await_start()
-                return self._beside(core, partial(self._built, core, where, worker, span)), worker
+                return self._beside(asked, partial(self._built, asked, worker)), worker
             except BaseException:
                 workers.give_back(worker)
                 raise
 
-    def _beside(self, core: Any, graph: Callable[[], ViewGraph]) -> ViewGraph:
+    def _beside(self, asked: _Asked, graph: Callable[[], ViewGraph]) -> ViewGraph:
         """A graph that is looked for or built beside the writer. Where the index was replaced meanwhile, or cut back under it: again, in the end with
         its lock held."""
-        epoch = core.epoch
+        epoch = asked.core.epoch
         for _ in range(_TRIES):
             world = epoch.world
             with self._building:
@@ -254,7 +281,7 @@ class Graphs:
                     if not epoch.under_way and epoch.world == world:
                         return found
                     self._views.clear()
-        with core.lock, self._building:
+        with asked.core.lock, self._building:
             return graph()
 
     def at_each(
@@ -302,31 +329,32 @@ class Graphs:
         """What of the tables differs from the index and the journal."""
         return self.projection.verify()
 
-    def view(self, core: Any, valid: Instant, tx: Instant, span: Span | None = None) -> ViewGraph:
-        """The graph at (valid, tx), or of a span, in the memory of this process. Kept for every coordinate at which nothing differs from this one."""
+    def _view(self, asked: _Asked, cypher: str, limits: Limits | None) -> ViewGraph:
+        """The graph that is asked, in the memory of this process, ready for a text. Kept for every coordinate at which nothing differs from this one."""
         libraries.load(*libraries.ARROW, self.driver)
-        kept = self._kept(valid, tx, span)
-        return kept[0] if kept else self._build(core, valid, tx, None, span)
+        with asked.point() as (valid, tx, point):
+            kept = self._kept(valid, tx, asked.span, point)
+            graph = kept[0] if kept else self._build(asked, valid, tx, point, None)
+            return graph.make_ready(cypher, limits)
 
-    def _kept(self, valid: Instant, tx: Instant, span: Span | None) -> list[ViewGraph]:
+    def _kept(self, valid: Instant, tx: Instant, span: Span | None, point: Point | None) -> list[ViewGraph]:
         """The graphs of a coordinate, or of a span, that are there."""
-        last = self._last_transaction(tx)
+        last, forgetting = self._last_transaction(tx, point)
         found = []
         for key, graph in list(self._views.items()):
-            if graph.engine.gone or graph.broken:
+            if graph.engine.gone or graph.broken or key.forgetting != forgetting:
                 del self._views[key]
             elif key.last == last and key.span == span and key.since <= valid < key.until:
                 self._views.move_to_end(key)
                 found.append(graph)
         return found
 
-    def _built(
-        self, core: Any, where: Callable[[], Coordinate], worker: Worker, span: Span | None
-    ) -> ViewGraph:
-        return self._build(core, *where(), worker, span).make_ready(None)
+    def _built(self, asked: _Asked, worker: Worker) -> ViewGraph:
+        with asked.point() as (valid, tx, point):
+            return self._build(asked, valid, tx, point, worker).make_ready(None)
 
     def _build(
-        self, core: Any, valid: Instant, tx: Instant, worker: Worker | None, span: Span | None
+        self, asked: _Asked, valid: Instant, tx: Instant, point: Point | None, worker: Worker | None
     ) -> ViewGraph:
         from graphstore.core.tables import period_graph, view_graph
         from graphstore.core.tables.engine import NODE_GROUP, Engine
@@ -338,26 +366,21 @@ class Graphs:
                 return Engine(None, driver=self.driver, buffer_pool=memory, threads=threads)
             return ProcessEngine(None, worker, self._workers.allowance, buffer_pool=memory, threads=threads)
 
-        last = self._last_transaction(tx)
-        tables = self.node_tables(core.epoch.world, core.raw)
-        if span is None and core.lock.acquire(timeout=_BRIEFLY):
-            try:
-                shaky_spans.follow(self._index, core.raw)
-            finally:
-                core.lock.release()
+        core, span = asked.core, asked.span
+        last, forgetting = self._last_transaction(tx, point)
         with no_collecting():
             if span is None:
-                graph = view_graph.build(
-                    self._index, core.raw, tables, valid, tx, self._vocabulary, engine=engine
-                )
+                ground = self._ground(core, valid, tx, point)
+                graph = view_graph.build(ground, self._vocabulary, engine=engine)
             else:
+                tables = self.node_tables(core.epoch.world, core.raw)
                 graph = period_graph.build(
                     self._index, core.raw, tables, span, self._vocabulary, engine=engine
                 )
-        since = self._index.open_since
+        since = self._index.open_since if point is None else None
         if since is None or tx < since:  # a transaction still open may change its own view
-            stretch = self._valid_span(valid) if span is None else (-OPEN, OPEN + 1)
-            self._views[_Key(*stretch, last, span, id(graph))] = graph
+            stretch = self._stretch(valid, point) if span is None else (-OPEN, OPEN + 1)
+            self._views[_Key(*stretch, last, span, forgetting, id(graph))] = graph
         dropped = len(self._views) > KEPT_VIEWS
         while len(self._views) > KEPT_VIEWS:
             self._views.popitem(
@@ -367,21 +390,48 @@ class Graphs:
             give_back_memory()
         return graph
 
-    def _last_transaction(self, tx: Instant) -> Instant:
+    def _ground(self, core: Any, valid: Instant, tx: Instant, point: Point | None) -> Ground:
+        """What the graph of a coordinate is made of: the rows at a point; without one, the index."""
+        if point is not None:
+            from graphstore.core.tables.row_ground import RowGround
+
+            return RowGround(point)
+        from graphstore.core.tables.index_ground import IndexGround
+
+        if core.lock.acquire(timeout=_BRIEFLY):
+            try:
+                shaky_spans.follow(self._index, core.raw)
+            finally:
+                core.lock.release()
+        return IndexGround(self._index, core.raw, self.node_tables(core.epoch.world, core.raw), valid, tx)
+
+    def _last_transaction(self, tx: Instant, point: Point | None) -> tuple[Instant, Forgetting | None]:
+        """The last transaction by `tx`, and what a ledger that is read by its rows has forgotten."""
+        if point is not None:
+            from graphstore.core.tables.row_ground import state_of
+
+            state = state_of(point)
+            return -OPEN if state.last is None else state.last, state.forgetting
         instants = self._index.o_tx
         at = bisect_right(instants, tx)
         last = instants[at - 1] if at else -OPEN
-        return last if self.beside is None else max(last, self.beside._last_transaction(tx))
+        if self.beside is not None:
+            last = max(last, self.beside._last_transaction(tx, None)[0])
+        return last, None
 
-    def _valid_span(self, valid: Instant) -> tuple[Instant, Instant]:
-        """The longest stretch of valid time around `valid` in which no row of the index begins or ends and no event comes again."""
+    def _stretch(self, valid: Instant, point: Point | None = None) -> tuple[Instant, Instant]:
+        """The longest stretch of valid time around `valid` in which nothing begins or ends and no event comes again."""
+        if point is not None:
+            from graphstore.core.tables.row_ground import stretch_of
+
+            return stretch_of(point)
         index = self._index
         spans = [
             _around(column, valid)
             for column in (index.r_from, index.r_to, index.s_at, index.k_from, index.k_to)
         ]
         if self.beside is not None:
-            spans.append(self.beside._valid_span(valid))
+            spans.append(self.beside._stretch(valid))
         return max(before for before, _ in spans), min(after for _, after in spans)
 
     def node_tables(self, world: int, raw: Raw) -> NodeTables:

@@ -20,7 +20,9 @@ from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Raw
 from graphstore.core.tables import macros
 from graphstore.core.tables.arrow_tables import NodeTables, instants, numbers, texts
+from graphstore.core.tables.ground import links_as_table
 from graphstore.core.tables.guard import Limits, Statement, parse, pieces
+from graphstore.core.tables.index_ground import links_of_rows
 from graphstore.core.tables.once_each import LINK_ID, Pattern, Token, condition, returns_all, tokens_of
 from graphstore.core.tables.projection import link_table
 from graphstore.core.tables.properties import property_name
@@ -32,7 +34,6 @@ from graphstore.core.tables.view_graph import (
     ViewGraph,
     Waiting,
     fields_of,
-    link_columns,
     memory_of,
     named_labels,
     named_tables,
@@ -94,9 +95,10 @@ def build(
     nodes["row"] = numbers(rows).cast(pa.string())
     nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
     nodes["tx_to"] = instants(_ends(index.r_end, rows, span))
+    content = sum(index.v_len[index.r_ver[row]] for row in rows)
     base = [name for name in _COLUMNS if span.fields is None or name in span.fields | _PERIODS]
     graph = ViewGraph(
-        engine(memory_of(index, rows, linked), len(rows)),
+        engine(memory_of(len(rows) + len(linked) + len(index.names), content), len(rows)),
         fields,
         labels=("Node",),
         of_view=span.fields is None,
@@ -175,7 +177,7 @@ def _links(index: Index, raw: Raw, span: Span, of_node: Mapping[int, list[int]],
                     joined.append(row)
                     sources.append(source)
                     targets.append(target)
-    found = link_columns(index, raw, joined)
+    found = links_as_table(links_of_rows(index, raw, joined))
     found = found.set_column(found.column_names.index("source"), "source", texts(map(str, sources)))
     found = found.set_column(found.column_names.index("target"), "target", texts(map(str, targets)))
     return found.append_column("tx_to", instants(_ends(index.k_end, joined, span)))

@@ -1,42 +1,23 @@
 """The graph of one view, built in an engine in memory: a query over it needs no temporal predicate.
 
-What holds at (valid, tx) is found in the index and handed over through Arrow. Nothing that was learned after tx goes in.
+What is at (valid, tx) comes from a `Ground` and is handed over through Arrow. Nothing that was learned after tx goes in.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from array import array
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphstore.core.index.foundations import Resting, within_reach
-from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import Happened, Raw, tombstone
-from graphstore.core.index.shaky_spans import NO, NOT_KEPT
 from graphstore.core.journal.line import dumps
 from graphstore.core.tables import macros, unknown_names
-from graphstore.core.tables.arrow_tables import (
-    NodeTables,
-    claim_columns,
-    description_columns,
-    end_columns,
-    event_columns,
-    fractions,
-    holding,
-    instants,
-    numbers,
-    read_bodies,
-    texts,
-    told_columns,
-    truths,
-)
+from graphstore.core.tables.arrow_tables import fractions, numbers, texts, truths
+from graphstore.core.tables.ground import LABELS, Ground, absent_as_table, events_as_table, links_as_table
 from graphstore.core.tables.guard import LIMITS, Limits, parse
 from graphstore.core.tables.once_each import PLACE, once_each
 from graphstore.core.tables.projection import POOL, Pen, fill, link_table
@@ -47,14 +28,11 @@ from graphstore.core.tables.workers import AnyEngine
 from graphstore.errors import QueryError
 from graphstore.values.event_fields import BODY
 from graphstore.values.models import Json
-from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
 
 Ends = tuple[str, str]
 Waiting = dict[str, list[tuple[Ends, list[int]]]]
 
-LABELS = ("Node", "Absent", "Event")
-_NODE, _ABSENT, _EVENT = range(3)
 BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
          "author", "told", "remainder", "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
 _EVENT_TEXTS = frozenset({"type", *(field.name for field in BODY if field.kind != "truth")})
@@ -62,7 +40,6 @@ RESERVED = frozenset(
     {*BASE, "recorded_at", "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"}
 )
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
-_MANY = 0.1  # of all that rests on something: from then on what fell is followed to all that it shakes
 _LABELS = frozenset(name.upper() for name in LABELS)
 _NAMES = frozenset({"word", "quoted"})  # kinds of token
 _OF_A_NODE = frozenset(
@@ -72,63 +49,41 @@ _FITS: dict[str, tuple[str, ...]] = {"truth": ("truth",), "whole": ("whole",), "
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
-def build(
-    index: Index,
-    raw: Raw,
-    tables: NodeTables,
-    valid: Instant,
-    tx: Instant,
-    vocabulary: Vocabulary,
-    *,
-    engine: Callable[[int, int], AnyEngine],
-) -> ViewGraph:
-    """The graph at (valid, tx), in what `engine` makes for so many bytes of memory and so many things. `raw` reads bodies, `tables` keeps what nodes say."""
-    rows: list[int] = holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx).to_pylist()
-    if index.gone:
-        rows = [row for row in rows if index.r_ent[row] not in index.gone]
-    link_rows: list[int] = holding(index.k_from, index.k_to, index.k_tx, index.k_end, valid, tx).to_pylist()
-    labels = bytearray(b"\xff") * len(index.names)
-    for row in rows:
-        ent = index.r_ent[row]
-        labels[ent] = _EVENT if index.is_event[ent] else _NODE
-    node_rows = [row for row in rows if labels[index.r_ent[row]] == _NODE]
-    nodes, ents = tables.of(numbers(node_rows)), [index.r_ent[row] for row in node_rows]
-    events = [(index.r_ent[row], row) for row in rows if labels[index.r_ent[row]] == _EVENT]
-    known = zip(labels, index.born, strict=False)  # others may come meanwhile, with a later tx
-    absent = [ent for ent, (label, born) in enumerate(known) if label == 0xFF and born <= tx]
-    for ent in absent:
-        labels[ent] = _ABSENT
-
+def build(ground: Ground, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]) -> ViewGraph:
+    """Build the graph of what is at a coordinate, in what `engine` makes for so many bytes of memory and so many things."""
+    nodes = ground.nodes()
     fields = fields_of(orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]"))
-    memory = memory_of(index, rows, link_rows) + len(fields.columns) * _COLUMN
-    graph = ViewGraph(engine(memory, len(rows) + len(absent)), fields)
+    known, links, content = ground.size
+    memory = memory_of(known + links, content) + len(fields.columns) * _COLUMN
+    graph = ViewGraph(engine(memory, known), fields)
     driver = graph.driver
     try:
         shape = "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
         graph.engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
         graph.engine.run(text("view_absent", driver=driver))
         graph.engine.run(text("view_event", driver=driver))
+        waiting: Waiting = {}
+        for group, rows in ground.groups().items():
+            waiting.setdefault(link_table(group.kind), []).append(((group.source, group.target), rows))
     except BaseException:
         graph.close()
         raise
 
-    uprights = partial(_uprights, Resting(index, valid, tx, raw), rows, link_rows)
-
     def node_table() -> pa.Table:
-        nodes["standing"] = texts(uprights(ents))
+        nodes["standing"] = texts(ground.standings())
         nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
         return pa.table(
             {name: nodes[name] for name in BASE}
             | {each.name: each.values for each in fields.columns.values()}
         )
 
-    kinds = set(map(link_table, {*vocabulary.kinds, *index.l_kind}))
-    graph.await_links(kinds, _link_groups(index, link_rows, labels), partial(link_columns, index, raw))
+    kinds = set(map(link_table, {*vocabulary.kinds, *ground.kinds()}))
+    graph.await_links(kinds, waiting, lambda rows: links_as_table(ground.links(rows)))
     graph.await_things(
         {
             "Node": lambda _: node_table(),
-            "Event": lambda _: _Things(index, raw, events).event_table(valid, tx, uprights),
-            "Absent": lambda mine: mine.with_fields(*_absent_table(index, raw, absent, valid, tx)),
+            "Event": lambda _: events_as_table(ground.events()),
+            "Absent": lambda mine: mine.with_fields(*absent_as_table(ground.absent())),
         }
     )
     return graph
@@ -137,30 +92,6 @@ def build(
 def _columns(name: str, driver: str) -> list[str]:
     """The columns of a table, by the text that makes it."""
     return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name, driver=driver), re.MULTILINE)
-
-
-def _uprights(resting: Resting, rows: list[int], link_rows: list[int], ents: list[int]) -> list[str]:
-    """How some of the things that hold there stand: superseded can only be an event. `rows` and `link_rows`: all that hold there."""
-    index, valid, tx = resting.index, resting.valid, resting.tx
-    kept = index._shaken
-    within = [ent for ent in ents if ent in index.rests and within_reach(index, ent, tx)]
-    says = {ent: NOT_KEPT if kept is None else kept.says(ent, valid, tx) for ent in within}
-    unknown = [ent for ent in within if says[ent] < 0]
-    if len(unknown) > _MANY * len(index.rests):
-        resting.take({index.r_ent[row]: row for row in rows}, link_rows)
-        shaky = resting.shaken()
-    else:
-        shaky = {ent for ent in unknown if resting.is_shaky(ent)}
-    return [
-        "superseded"
-        if index.is_event[ent]
-        and (ent in index.successors or index._outside is not None)
-        and index.superseded(ent, valid, tx)
-        else "shaky"
-        if (answer := says.get(ent, NO)) > 0 or (answer < 0 and ent in shaky)
-        else "stands"
-        for ent in ents
-    ]
 
 
 class ViewGraph:
@@ -350,164 +281,9 @@ def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
     return frozenset(labels) if labels <= _LABELS else None
 
 
-# ------------------------------------------------------------------------------------------------ what holds
-
-
-def memory_of(index: Index, rows: list[int], link_rows: list[int]) -> int:
-    """The limit of the engine's memory; only what is used is taken."""
-    content = sum(index.v_len[index.r_ver[row]] for row in rows)
-    return 2 * POOL + 8192 * (len(rows) + len(link_rows) + len(index.names)) + 8 * content
-
-
-class _Things:
-    """Things of the index as columns, each with the row that shows it. Row -1: it held at no instant."""
-
-    def __init__(self, index: Index, raw: Raw, shown: Iterable[tuple[int, int]]) -> None:
-        self.index, self.raw = index, raw
-        self.ents: list[int] = []
-        self.versions: list[int] = []
-        self.since, self.until, self.recorded = array("q"), array("q"), array("q")
-        for ent, row in shown:
-            born = index.born[ent]
-            self.ents.append(ent)
-            self.versions.append(index.r_ver[row] if row >= 0 else index.versions_of[ent][0])
-            self.since.append(index.r_from[row] if row >= 0 else born)
-            self.until.append(index.r_to[row] if row >= 0 else born)
-            self.recorded.append(index.r_tx[row] if row >= 0 else born)
-        self.bodies = read_bodies(raw, [(index.v_pos[ver], index.v_len[ver]) for ver in self.versions])
-        for at, ent in enumerate(self.ents if index.gone else ()):
-            self.bodies[at] = self.bodies[at] or tombstone(index, raw, ent)
-
-    def table(self, standings: list[str]) -> pa.Table:
-        """The rows as nodes that do not stand."""
-        index, ents = self.index, self.ents
-        return pa.table(
-            {
-                "id": texts([index.names[ent] for ent in ents]),
-                "kind": texts([index.kind[ent] for ent in ents]),
-                "key": texts([index.key[ent] for ent in ents]),
-                "scope": texts([index.scope[ent] for ent in ents]),
-                "number": numbers([index.v_num[ver] for ver in self.versions]),
-                **description_columns(self.bodies),
-                "standing": texts(standings),
-                **told_columns(index, [index.v_op[ver] for ver in self.versions], self.recorded, named=False),
-                "valid_from": instants(self.since),
-                "valid_to": instants(self.until),
-                "tx_from": instants(self.recorded),
-                "content": texts(
-                    [dumps(body["content"]).decode() if "content" in body else None for body in self.bodies]
-                ),
-            }
-        )
-
-    def event_table(
-        self, valid: Instant, tx: Instant, uprights: Callable[[list[int]], list[str]]
-    ) -> pa.Table:
-        """The rows as events, with what (valid, tx) knows of their occurrences, and how they stand by `uprights`."""
-        index, happened = self.index, Happened(self.index, self.raw, valid, tx)
-        seen = [happened.seen(ent) for ent in self.ents]
-        bodies = [_shown(happened, ent, body) for ent, body in zip(self.ents, self.bodies, strict=True)]
-        types = [index.kind[ent] for ent in self.ents]
-        return pa.table(
-            {
-                "id": texts([index.names[ent] for ent in self.ents]),
-                "type": texts(types),
-                "occurred_at": instants([first for first, _, _ in seen]),
-                "first_seen": instants([first for first, _, _ in seen]),
-                "last_seen": instants([last for _, last, _ in seen]),
-                "count": numbers([count for _, _, count in seen]),
-                "status": texts(
-                    [happened.status(ent, body) for ent, body in zip(self.ents, self.bodies, strict=True)]
-                ),
-                **event_columns(types, bodies),
-                "standing": texts(uprights(self.ents)),
-                "author": texts(
-                    [
-                        index.o_author[op] if op >= 0 else None
-                        for op in map(index.v_op.__getitem__, self.versions)
-                    ]
-                ),
-                "tx_from": instants([index.born[ent] for ent in self.ents]),
-            }
-        )
-
-
-def _absent_table(
-    index: Index, raw: Raw, ents: list[int], valid: Instant, tx: Instant
-) -> tuple[pa.Table, list[Json]]:
-    """What is known and does not hold, with its last content known at tx; and the contents of those that are nodes, of others nothing."""
-    found = _Things(index, raw, [(ent, _last_row(index, ent, valid, tx)) for ent in ents])
-    happened = Happened(index, raw, valid, tx)
-    contents: list[Json] = [
-        {} if index.is_event[ent] else body.get("content", {})
-        for ent, body in zip(ents, found.bodies, strict=True)
-    ]
-    for at, ent in enumerate(ents):
-        if index.is_event[ent]:
-            event = {
-                name: value
-                for name, value in _shown(happened, ent, found.bodies[at]).items()
-                if name not in ("salt", "content")
-            }
-            found.bodies[at] = {
-                "content": event,
-                "text": event.get("description"),
-                "source": event.get("source"),
-                "trigger": None,
-            }
-    return found.table([index.standing(ent, valid, tx) for ent in ents]), contents
-
-
-def _shown(happened: Happened, ent: int, body: Json) -> Json:
-    """The body of an event with the metadata of its latest occurrence."""
-    metadata = happened.latest(ent, body).get("metadata")
-    return body if metadata == body.get("metadata") else {**body, "metadata": metadata}
-
-
-def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:
-    """The row that shows an absent thing: the last one for that instant, or the last of all; -1 for none."""
-    row = index.last_cover(ent, valid, tx)
-    if row < 0:
-        believed = index.believed(ent, tx)
-        row = (
-            believed[-1]
-            if believed
-            else max((r for r in index.rows_of[ent] if index.r_tx[r] <= tx), default=-1)
-        )
-    return row
-
-
-# ----------------------------------------------------------------------------------------------------- links
-
-
-def _link_groups(index: Index, rows: list[int], labels: bytearray) -> Waiting:
-    """The link rows by the table they belong in and the labels they join."""
-    groups: dict[tuple[str, int, int], list[int]] = {}
-    for row in rows:
-        link = index.k_link[row]
-        group = (index.l_kind[link], labels[index.l_src[link]], labels[index.l_tgt[link]])
-        groups.setdefault(group, []).append(row)
-    waiting: Waiting = {}
-    for (kind, source, target), members in groups.items():
-        waiting.setdefault(link_table(kind), []).append(((LABELS[source], LABELS[target]), members))
-    return waiting
-
-
-def link_columns(index: Index, raw: Raw, rows: list[int]) -> pa.Table:
-    links, claims = [index.k_link[row] for row in rows], [index.k_claim[row] for row in rows]
-    bodies = read_bodies(raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
-    return pa.table(
-        {
-            **end_columns(index, links),
-            **claim_columns(index, bodies, links, claims),
-            **told_columns(
-                index, [index.c_op[claim] for claim in claims], [index.k_tx[row] for row in rows], named=False
-            ),
-            "valid_from": instants([index.k_from[row] for row in rows]),
-            "valid_to": instants([index.k_to[row] for row in rows]),
-            "tx_from": instants([index.k_tx[row] for row in rows]),
-        }
-    )
+def memory_of(rows: int, content: int) -> int:
+    """The limit of the engine's memory for so many rows and bytes of contents; only what is used is taken."""
+    return 2 * POOL + 8192 * rows + 8 * content
 
 
 # -------------------------------------------------------------------------------------------- content fields

@@ -1,0 +1,200 @@
+"""What the graph of a view takes from a store, and the tables that are made of it: the same whatever the store is read by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphstore.core.journal.line import dumps
+from graphstore.core.tables.arrow_tables import (
+    description_columns,
+    event_columns,
+    instants,
+    json_text,
+    numbers,
+    texts,
+)
+from graphstore.values.models import Json
+from graphstore.values.period import Instant
+
+LABELS = ("Node", "Absent", "Event")
+NODE, ABSENT, EVENT = LABELS
+
+
+class Group(NamedTuple):
+    """Links of one kind between things of two labels."""
+
+    kind: str
+    source: str
+    target: str
+
+
+class Thing(NamedTuple):
+    """A node or event, and the period that shows it. Of an event, `body` has the metadata of its latest occurrence."""
+
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    number: int
+    standing: str
+    author: str | None
+    told: Instant
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    is_event: bool
+    body: Json
+
+
+class Occurred(NamedTuple):
+    """When an event happened first and last, how often, its status, and when it was recorded first."""
+
+    first: Instant
+    last: Instant
+    times: int
+    status: str | None
+    known_since: Instant
+
+
+class LinkShown(NamedTuple):
+    """A link over one period. `told`: when its attributes were recorded first."""
+
+    id: str
+    kind: str
+    source: str
+    target: str
+    strength: int | None
+    is_inferred: bool | int
+    created_by: str
+    author: str | None
+    told: Instant
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    body: Json
+
+
+class Ground(Protocol):
+    """The things and links at one coordinate. Numbers of things and links are the ground's own."""
+
+    size: tuple[int, int, int]
+    """How many things are known, how many links hold, and the bytes of the contents that hold."""
+
+    def nodes(self) -> dict[str, pa.Array]:
+        """Return the columns of the nodes that stand, but for how they do."""
+
+    def standings(self) -> list[str]:
+        """Return how these nodes stand."""
+
+    def events(self) -> list[tuple[Thing, Occurred]]:
+        """Return what has happened and is believed."""
+
+    def absent(self) -> list[Thing]:
+        """Return what is known and does not hold, with its last content."""
+
+    def groups(self) -> dict[Group, list[int]]:
+        """Return the numbers of the links that hold."""
+
+    def links(self, numbers: Sequence[int]) -> Iterable[LinkShown]:
+        """Return links by their numbers."""
+
+    def kinds(self) -> Iterable[str]:
+        """Return the kinds of all links."""
+
+
+def events_as_table(events: list[tuple[Thing, Occurred]]) -> pa.Table:
+    """Make the rows of Event."""
+    things = _columns([thing for thing, _ in events], Thing)
+    occurred = _columns([each for _, each in events], Occurred)
+    first = instants(occurred["first"])
+    return pa.table(
+        {
+            "id": texts(things["id"]),
+            "type": texts(things["kind"]),
+            "occurred_at": first,
+            "first_seen": first,
+            "last_seen": instants(occurred["last"]),
+            "count": numbers(occurred["times"]),
+            "status": texts(occurred["status"]),
+            **event_columns(things["kind"], things["body"]),
+            "standing": texts(things["standing"]),
+            "author": texts(things["author"]),
+            "tx_from": instants(occurred["known_since"]),
+        }
+    )
+
+
+def absent_as_table(things: list[Thing]) -> tuple[pa.Table, list[Json]]:
+    """Make the rows of Absent. Returns with them the contents of those that are nodes, of others nothing."""
+    columns = _columns(things, Thing)
+    bodies = [_as_description(thing.body) if thing.is_event else thing.body for thing in things]
+    contents = [{} if thing.is_event else thing.body.get("content", {}) for thing in things]
+    table = pa.table(
+        {
+            **{name: texts(columns[name]) for name in ("id", "kind", "key", "scope")},
+            "number": numbers(columns["number"]),
+            **description_columns(bodies),
+            "standing": texts(columns["standing"]),
+            **_told(columns),
+            **_periods(columns),
+            "content": texts(
+                [dumps(body["content"]).decode() if "content" in body else None for body in bodies]
+            ),
+        }
+    )
+    return table, contents
+
+
+def links_as_table(links: Iterable[LinkShown]) -> pa.Table:
+    """Make the rows of a kind of link."""
+    columns = _columns(list(links), LinkShown)
+    return pa.table(
+        {
+            **{name: texts(columns[name]) for name in ("source", "target", "id", "kind")},
+            "reason": texts([body.get("reason") for body in columns["body"]]),
+            "strength": numbers(columns["strength"]),
+            "confidence": texts(["inferred" if each else "explicit" for each in columns["is_inferred"]]),
+            "created_by": texts(columns["created_by"]),
+            "metadata": texts([json_text(body.get("metadata")) for body in columns["body"]]),
+            **_told(columns),
+            **_periods(columns),
+        }
+    )
+
+
+def with_latest(body: Json, latest: Json) -> Json:
+    """Return the body of an event with the metadata of its latest occurrence."""
+    metadata = latest.get("metadata")
+    return body if metadata == body.get("metadata") else {**body, "metadata": metadata}
+
+
+def _columns(rows: Sequence[Any], model: Any) -> dict[str, list[Any]]:
+    columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in model._fields)
+    return dict(zip(model._fields, columns, strict=True))
+
+
+def _told(columns: dict[str, list[Any]]) -> dict[str, pa.Array]:
+    told = numbers(columns["told"])
+    return {
+        "author": texts(columns["author"]),
+        "told": told.cast(pa.timestamp("us")),
+        "remainder": pc.less(told, numbers(columns["tx_from"])),
+    }
+
+
+def _periods(columns: dict[str, list[Any]]) -> dict[str, pa.Array]:
+    return {name: instants(columns[name]) for name in ("valid_from", "valid_to", "tx_from")}
+
+
+def _as_description(event: Json) -> Json:
+    """Return the body of an event as that of a node: what it says is the content."""
+    return {
+        "content": {name: value for name, value in event.items() if name not in ("salt", "content")},
+        "text": event.get("description"),
+        "source": event.get("source"),
+        "trigger": None,
+    }

@@ -1,0 +1,151 @@
+"""The graph of a view read by the rows of the ledger is the one read by the index."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphstore
+from graphstore import DamageError, GraphStore
+from tests.ledger.test_questions import FORGETTING, BranchingHistory, History, Leaning
+
+pytestmark = pytest.mark.in_process("asks the ledger of the store")
+
+ALL = (
+    "MATCH (n:Node) RETURN n",
+    "MATCH (n:Absent) RETURN n",
+    "MATCH (n:Event) RETURN n",
+    "MATCH (a)-[r]->(b) RETURN label(a), a.id, label(r), r, label(b), b.id",
+    "MATCH (a:Node)-[r:DERIVED_FROM]->(b:Node) RETURN a.id, r, b.id",
+)
+
+
+def graph(view: Any) -> list[Any]:
+    """All that the graph of a view has, in its order, with the types of the columns."""
+    answers = [view.query(text) for text in ALL]
+    return [(answer.columns, answer.to_arrow().schema, answer.rows()) for answer in answers]
+
+
+def is_unread(store: GraphStore) -> bool:
+    return store._core.unread is not None
+
+
+def compare(history: History, times: int) -> int:
+    """Assert that the graphs at some coordinates are the same by the rows and by the index. Returns how many things they have."""
+    things = 0
+    for _ in range(times):
+        at = history.coordinate()
+        by_index = graph(history.store.as_of(**at))
+        with graphstore.open(history.path, read_only=True, clock=history.store._clock) as reader:
+            by_rows = graph(reader.as_of(**at))
+            assert is_unread(reader)
+        assert by_index == by_rows, at
+        things += sum(len(rows) for _, _, rows in by_rows)
+    return things
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with a few things, of which one rests on another."""
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "blue"}, id="sky", valid_from="2026-01-01")
+        store.add_node("plan", {"day": "monday"}, id="plan", derived_from="sky", valid_from="2026-01-01")
+        store.record_event("outage", "it was down", id="outage", occurred_at="2026-01-02", related_to="sky")
+        store.snapshot("first")
+    return path
+
+
+def ids(reader: Any, label: str = "Node") -> list[str]:
+    return [row["n.id"] for row in reader.query(f"MATCH (n:{label}) RETURN n.id")]
+
+
+def test_one_graph_serves_all_coordinates_at_which_nothing_differs(path):
+    with graphstore.open(path, read_only=True) as reader:
+        for valid in (None, "2026-01-03", "2026-05-01"):
+            assert ["sky", "plan"] == ids(reader.as_of(valid=valid))
+        kept = reader._core.graphs._views
+        assert 1 == len(kept)
+        assert [] == ids(reader.as_of(valid="2025-01-01"))
+        assert [] == ids(reader.as_of(tx="2025-01-01"))
+        assert ["sky", "plan"] == ids(reader)
+        assert 3 == len(kept)
+        assert is_unread(reader)
+
+
+def test_what_another_process_writes_is_in_the_next_graph_and_a_view_keeps_its_own(path):
+    with graphstore.open(path, read_only=True) as reader, graphstore.open(path) as writer:
+        view = reader.as_of()
+        assert ["sky", "plan"] == ids(view)
+        writer.add_node("fact", {"says": "grey"}, id="cloud")
+        assert ["sky", "plan", "cloud"] == ids(reader)
+        assert ["sky", "plan"] == ids(view)
+        assert is_unread(reader)
+
+
+@pytest.mark.parametrize("forget", ["evict", "erase"])
+def test_what_another_process_forgets_is_in_no_graph_of_the_past(path, forget):
+    with graphstore.open(path, read_only=True) as reader, graphstore.open(path) as writer:
+        view = reader.as_of("first")
+        assert ["sky", "plan"] == ids(view)
+        if forget == "evict":
+            writer.evict(ids=["sky", "outage"], reason="too large")
+        else:
+            writer.erase("sky", reason="not ours")
+            writer.erase("outage", reason="not ours")
+        assert ["plan"] == ids(view)
+        assert ["sky", "outage"] == ids(view, "Absent")
+        assert [] == ids(view, "Event")
+        assert is_unread(reader)
+        assert 1 == len(reader._core.graphs._views)
+
+
+def test_a_graph_of_rows_is_let_go_of_when_the_index_is_loaded(path):
+    with graphstore.open(path) as store:
+        view = store.as_of()
+        before = graph(view)
+        store.add_node("fact", {"says": "grey"}, id="cloud")
+        assert not is_unread(store)
+        assert before == graph(view)
+        assert [None] == [key.forgetting for key in store._core.graphs._views]
+
+
+def test_of_a_damaged_content_a_query_tells_what_the_index_tells(path):
+    with closing(sqlite3.connect(path / "ledger.db")) as connection:
+        connection.execute("UPDATE body SET data = CAST(upper(CAST(data AS TEXT)) AS BLOB)")
+        connection.commit()
+    with graphstore.open(path, read_only=True) as reader:
+        with pytest.raises(DamageError) as told:
+            ids(reader)
+        assert not is_unread(reader)
+        with pytest.raises(DamageError, match=re.escape(str(told.value))):
+            ids(reader)
+
+
+def test_processes_answer_by_the_rows(path):
+    with graphstore.open(path) as store, store._queries_apart():
+        view = store.as_of()
+        assert ["sky", "plan"] == ids(view)
+        assert [{"n": 1}] == view.query("MATCH (:Node)-[r:DERIVED_FROM]->(:Node) RETURN count(r) AS n").rows()
+        assert is_unread(store)
+        store.erase("sky", reason="not ours")
+        assert ["plan"] == ids(view)
+
+
+@pytest.mark.parametrize("make", [History, BranchingHistory, Leaning])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 6))])
+def test_rows_and_index_give_the_same_graph(make: type[History], seed: int, tmp_path: Path):
+    history = make(tmp_path / "memory.gs", seed)
+    with closing(history.store):
+        things = 0
+        for round in range(4):
+            history.go_on(12)
+            if round > 1:
+                history.try_some(FORGETTING)
+            things += compare(history, 3)
+        assert things > 100
