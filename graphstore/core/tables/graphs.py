@@ -26,9 +26,8 @@ from graphstore.values.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from graphstore.core.index.occurrences import Raw
     from graphstore.core.tables.arrow_tables import NodeTables
-    from graphstore.core.tables.ground import Ground
+    from graphstore.core.tables.ground import Ground, Span
     from graphstore.core.tables.guard import Limits
-    from graphstore.core.tables.period_graph import Span
     from graphstore.core.tables.projection import Projection
     from graphstore.core.tables.result import Result
     from graphstore.core.tables.row_ground import Forgetting
@@ -208,7 +207,7 @@ class Graphs:
     ) -> Result:
         """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
         graph is built."""
-        ledger = core.answering if span is None else None
+        ledger = core.answering
         if ledger is not None:
             try:
                 return self._query(_Asked(core, where, span, ledger), cypher, params, limits)
@@ -289,14 +288,17 @@ class Graphs:
     ) -> list[Result] | None:
         """The answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
         from graphstore.core.tables import period_graph
+        from graphstore.core.tables.ground import Span
         from graphstore.core.tables.guard import LIMITS
 
         found = period_graph.at_each(cypher, params)
-        if found is None or self._index.open_since is not None or self.beside is not None:
+        if found is None:
+            return None
+        if core.answering is None and (self._index.open_since is not None or self.beside is not None):
             return None
         spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
         instants = tuple(each[axis == "tx"] for each in at)
-        span = period_graph.Span(spans[0], spans[1], axis, instants, found.properties)
+        span = Span(spans[0], spans[1], axis, instants, found.properties)
         try:
             return [
                 self.query(
@@ -358,6 +360,7 @@ class Graphs:
     ) -> ViewGraph:
         from graphstore.core.tables import period_graph, view_graph
         from graphstore.core.tables.engine import NODE_GROUP, Engine
+        from graphstore.core.tables.ground import Span
         from graphstore.core.tables.workers import ProcessEngine
 
         def engine(memory: int, things: int) -> AnyEngine:
@@ -368,15 +371,17 @@ class Graphs:
 
         core, span = asked.core, asked.span
         last, forgetting = self._last_transaction(tx, point)
+        if point is None and span is None and core.lock.acquire(timeout=_BRIEFLY):
+            try:
+                shaky_spans.follow(self._index, core.raw)
+            finally:
+                core.lock.release()
         with no_collecting():
+            ground = self._ground(core, Span.of(valid, tx) if span is None else span, point)
             if span is None:
-                ground = self._ground(core, valid, tx, point)
                 graph = view_graph.build(ground, self._vocabulary, engine=engine)
             else:
-                tables = self.node_tables(core.epoch.world, core.raw)
-                graph = period_graph.build(
-                    self._index, core.raw, tables, span, self._vocabulary, engine=engine
-                )
+                graph = period_graph.build(ground, span, self._vocabulary, engine=engine)
         since = self._index.open_since if point is None else None
         if since is None or tx < since:  # a transaction still open may change its own view
             stretch = self._stretch(valid, point) if span is None else (-OPEN, OPEN + 1)
@@ -390,20 +395,15 @@ class Graphs:
             give_back_memory()
         return graph
 
-    def _ground(self, core: Any, valid: Instant, tx: Instant, point: Point | None) -> Ground:
-        """What the graph of a coordinate is made of: the rows at a point; without one, the index."""
+    def _ground(self, core: Any, span: Span, point: Point | None) -> Ground:
+        """What the graph of a span is made of: the rows at a point; without one, the index."""
         if point is not None:
             from graphstore.core.tables.row_ground import RowGround
 
-            return RowGround(point)
+            return RowGround(point, span)
         from graphstore.core.tables.index_ground import IndexGround
 
-        if core.lock.acquire(timeout=_BRIEFLY):
-            try:
-                shaky_spans.follow(self._index, core.raw)
-            finally:
-                core.lock.release()
-        return IndexGround(self._index, core.raw, self.node_tables(core.epoch.world, core.raw), valid, tx)
+        return IndexGround(self._index, core.raw, self.node_tables(core.epoch.world, core.raw), span)
 
     def _last_transaction(self, tx: Instant, point: Point | None) -> tuple[Instant, Forgetting | None]:
         """The last transaction by `tx`, and what a ledger that is read by its rows has forgotten."""

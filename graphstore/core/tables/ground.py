@@ -17,11 +17,55 @@ from graphstore.core.tables.arrow_tables import (
     numbers,
     texts,
 )
+from graphstore.values.coordinates import Axis
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
 
 LABELS = ("Node", "Absent", "Event")
 NODE, ABSENT, EVENT = LABELS
+
+
+class Span(NamedTuple):
+    """Rows that hold at some instant of both spans, each with its end not included; where instants of an axis are said, at one of these. `fields`: the
+    properties that are read, None for all."""
+
+    valid: tuple[Instant, Instant]
+    tx: tuple[Instant, Instant]
+    axis: Axis = "valid"
+    instants: tuple[Instant, ...] = ()
+    fields: frozenset[str] | None = None
+
+    @classmethod
+    def of(cls, valid: Instant, tx: Instant) -> Span:
+        """Return the span of one coordinate."""
+        return cls((valid, valid + 1), (tx, tx + 1))
+
+
+class Bounds(NamedTuple):
+    """When something holds, and when it was believed."""
+
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant
+
+
+class NodePeriod(NamedTuple):
+    """A period of a node: its number, and that of the node."""
+
+    number: int
+    node: int
+    bounds: Bounds
+
+
+class LinkPeriod(NamedTuple):
+    """A period of a link: its number, and those of the things that the link joins."""
+
+    number: int
+    kind: str
+    source: int
+    target: int
+    bounds: Bounds
 
 
 class Group(NamedTuple):
@@ -79,13 +123,19 @@ class LinkShown(NamedTuple):
 
 
 class Ground(Protocol):
-    """The things and links at one coordinate. Numbers of things and links are the ground's own."""
+    """The things and links of a span, which may be that of one coordinate. Numbers of things and periods are the ground's own."""
 
     size: tuple[int, int, int]
     """How many things are known, how many links hold, and the bytes of the contents that hold."""
 
     def nodes(self) -> dict[str, pa.Array]:
-        """Return the columns of the nodes that stand, but for how they do."""
+        """Return the columns of the nodes that stand, in each of their periods, but for how they do."""
+
+    def periods(self) -> list[NodePeriod]:
+        """Return these periods, in the same order."""
+
+    def link_periods(self) -> list[LinkPeriod]:
+        """Return the periods of links."""
 
     def standings(self) -> list[str]:
         """Return how these nodes stand."""
@@ -97,10 +147,10 @@ class Ground(Protocol):
         """Return what is known and does not hold, with its last content."""
 
     def groups(self) -> dict[Group, list[int]]:
-        """Return the numbers of the links that hold."""
+        """Return the numbers of the periods of links."""
 
-    def links(self, numbers: Sequence[int]) -> Iterable[LinkShown]:
-        """Return links by their numbers."""
+    def links(self, periods: Sequence[int]) -> Iterable[LinkShown]:
+        """Return links by the numbers of their periods, one of which may be there several times."""
 
     def kinds(self) -> Iterable[str]:
         """Return the kinds of all links."""
@@ -108,8 +158,8 @@ class Ground(Protocol):
 
 def events_as_table(events: list[tuple[Thing, Occurred]]) -> pa.Table:
     """Make the rows of Event."""
-    things = _columns([thing for thing, _ in events], Thing)
-    occurred = _columns([each for _, each in events], Occurred)
+    things = columns_of([thing for thing, _ in events], Thing)
+    occurred = columns_of([each for _, each in events], Occurred)
     first = instants(occurred["first"])
     return pa.table(
         {
@@ -130,7 +180,7 @@ def events_as_table(events: list[tuple[Thing, Occurred]]) -> pa.Table:
 
 def absent_as_table(things: list[Thing]) -> tuple[pa.Table, list[Json]]:
     """Make the rows of Absent. Returns with them the contents of those that are nodes, of others nothing."""
-    columns = _columns(things, Thing)
+    columns = columns_of(things, Thing)
     bodies = [_as_description(thing.body) if thing.is_event else thing.body for thing in things]
     contents = [{} if thing.is_event else thing.body.get("content", {}) for thing in things]
     table = pa.table(
@@ -151,7 +201,7 @@ def absent_as_table(things: list[Thing]) -> tuple[pa.Table, list[Json]]:
 
 def links_as_table(links: Iterable[LinkShown]) -> pa.Table:
     """Make the rows of a kind of link."""
-    columns = _columns(list(links), LinkShown)
+    columns = columns_of(list(links), LinkShown)
     return pa.table(
         {
             **{name: texts(columns[name]) for name in ("source", "target", "id", "kind")},
@@ -172,7 +222,8 @@ def with_latest(body: Json, latest: Json) -> Json:
     return body if metadata == body.get("metadata") else {**body, "metadata": metadata}
 
 
-def _columns(rows: Sequence[Any], model: Any) -> dict[str, list[Any]]:
+def columns_of(rows: Sequence[Any], model: Any) -> dict[str, list[Any]]:
+    """Return the columns of rows, which are tuples of a model, by its fields."""
     columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in model._fields)
     return dict(zip(model._fields, columns, strict=True))
 

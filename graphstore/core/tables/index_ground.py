@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,15 +12,18 @@ from graphstore.core.index.foundations import Resting, within_reach
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, Raw, tombstone
 from graphstore.core.index.shaky_spans import NO, NOT_KEPT
-from graphstore.core.tables.arrow_tables import NodeTables, holding, numbers, read_bodies
+from graphstore.core.tables.arrow_tables import NodeTables, numbers, read_bodies
 from graphstore.core.tables.ground import (
     ABSENT,
     EVENT,
-    LABELS,
     NODE,
+    Bounds,
     Group,
+    LinkPeriod,
     LinkShown,
+    NodePeriod,
     Occurred,
+    Span,
     Thing,
     with_latest,
 )
@@ -26,46 +31,55 @@ from graphstore.values.models import Json
 from graphstore.values.period import Instant
 
 _MANY = 0.1  # of all that rests on something: from then on what fell is followed to all that it shakes
-_NODE, _ABSENT, _EVENT = map(LABELS.index, (NODE, ABSENT, EVENT))
 
 
 class IndexGround:
-    """What the index has at (valid, tx). `raw` reads bodies, `tables` keeps what nodes say."""
+    """What the index has of a span. `raw` reads bodies, `tables` keeps what nodes say."""
 
-    def __init__(self, index: Index, raw: Raw, tables: NodeTables, valid: Instant, tx: Instant) -> None:
+    def __init__(self, index: Index, raw: Raw, tables: NodeTables, span: Span) -> None:
         self._index, self._raw, self._tables = index, raw, tables
-        self._valid, self._tx = valid, tx
-        self._resting = Resting(index, valid, tx, raw)
-        rows: list[int] = holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx).to_pylist()
-        if index.gone:
-            rows = [row for row in rows if index.r_ent[row] not in index.gone]
-        self._rows = rows
-        self._link_rows: list[int] = holding(
-            index.k_from, index.k_to, index.k_tx, index.k_end, valid, tx
-        ).to_pylist()
-        labels = self._labels = bytearray(b"\xff") * len(index.names)
-        for row in rows:
-            ent = index.r_ent[row]
-            labels[ent] = _EVENT if index.is_event[ent] else _NODE
-        known = zip(labels, index.born, strict=False)  # others may come meanwhile, with a later tx
-        self._absent = [ent for ent, (label, born) in enumerate(known) if label == 0xFF and born <= tx]
-        for ent in self._absent:
-            labels[ent] = _ABSENT
-        content = sum(index.v_len[index.r_ver[row]] for row in rows)
-        self.size = len(rows) + len(self._absent), len(self._link_rows), content
+        self._valid, self._tx = span.valid[0], span.tx[0]
+        self._resting = Resting(index, self._valid, self._tx, raw)
+        rows = _held((index.r_from, index.r_to, index.r_tx, index.r_end), span)
+        self._rows = [row for row in rows if index.r_ent[row] not in index.gone]
+        self._link_rows = _held((index.k_from, index.k_to, index.k_tx, index.k_end), span)
+        self._known = bisect_left(index.born, span.tx[1])  # others may come meanwhile, with a later tx
+        content = sum(index.v_len[index.r_ver[row]] for row in self._rows)
+        self.size = self._known, len(self._link_rows), content
 
     def nodes(self) -> dict[str, pa.Array]:
-        """Return the columns of the nodes that stand, but for how they do."""
-        return self._tables.of(numbers(self._rows_of(_NODE)))
+        """Return the columns of the nodes that stand, in each of their periods, but for how they do."""
+        return self._tables.of(numbers(self._rows_of(events=False)))
+
+    def periods(self) -> list[NodePeriod]:
+        """Return these periods, in the same order."""
+        index = self._index
+        return [
+            NodePeriod(
+                row,
+                index.r_ent[row],
+                Bounds(index.r_from[row], index.r_to[row], index.r_tx[row], index.r_end[row]),
+            )
+            for row in self._rows_of(events=False)
+        ]
+
+    def link_periods(self) -> list[LinkPeriod]:
+        """Return the periods of links."""
+        index, found = self._index, []
+        for row in self._link_rows:
+            link = index.k_link[row]
+            bounds = Bounds(index.k_from[row], index.k_to[row], index.k_tx[row], index.k_end[row])
+            found.append(LinkPeriod(row, index.l_kind[link], index.l_src[link], index.l_tgt[link], bounds))
+        return found
 
     def standings(self) -> list[str]:
         """Return how these nodes stand."""
-        return self._uprights([self._index.r_ent[row] for row in self._rows_of(_NODE)])
+        return self._uprights([self._index.r_ent[row] for row in self._rows_of(events=False)])
 
     def events(self) -> list[tuple[Thing, Occurred]]:
         """Return what has happened and is believed."""
         index, happened = self._index, self._happened()
-        rows = self._rows_of(_EVENT)
+        rows = self._rows_of(events=True)
         ents = [index.r_ent[row] for row in rows]
         found = []
         for ent, row, body, standing in zip(
@@ -77,7 +91,9 @@ class IndexGround:
 
     def absent(self) -> list[Thing]:
         """Return what is known and does not hold, with its last content."""
-        index, happened, ents = self._index, self._happened(), self._absent
+        index, happened = self._index, self._happened()
+        held = {index.r_ent[row] for row in self._rows}
+        ents = [ent for ent in range(self._known) if ent not in held]
         rows = [_last_row(index, ent, self._valid, self._tx) for ent in ents]
         return [
             self._thing(
@@ -90,18 +106,30 @@ class IndexGround:
         ]
 
     def groups(self) -> dict[Group, list[int]]:
-        """Return the numbers of the links that hold."""
-        index, labels = self._index, self._labels
-        groups: dict[tuple[str, int, int], list[int]] = {}
+        """Return the numbers of the periods of links."""
+        index = self._index
+        held = map(index.r_ent.__getitem__, self._rows)
+        labels = {ent: EVENT if index.is_event[ent] else NODE for ent in held}
+        groups: dict[tuple[str, str, str], list[int]] = {}
         for row in self._link_rows:
             link = index.k_link[row]
-            group = (index.l_kind[link], labels[index.l_src[link]], labels[index.l_tgt[link]])
-            groups.setdefault(group, []).append(row)
-        return {Group(kind, LABELS[one], LABELS[other]): rows for (kind, one, other), rows in groups.items()}
+            ends = labels.get(index.l_src[link], ABSENT), labels.get(index.l_tgt[link], ABSENT)
+            groups.setdefault((index.l_kind[link], *ends), []).append(row)
+        return {Group(*group): rows for group, rows in groups.items()}
 
-    def links(self, numbers: Sequence[int]) -> Iterator[LinkShown]:
-        """Return links by their numbers."""
-        return links_of_rows(self._index, self._raw, numbers)
+    def links(self, periods: Sequence[int]) -> Iterator[LinkShown]:
+        """Return links by the numbers of their periods."""
+        index, names = self._index, self._index.names
+        claims = [index.k_claim[row] for row in periods]
+        bodies = read_bodies(self._raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
+        for row, claim, body in zip(periods, claims, bodies, strict=True):
+            link, op = index.k_link[row], index.c_op[claim]
+            yield LinkShown(
+                index.l_name[link], index.l_kind[link], names[index.l_src[link]], names[index.l_tgt[link]],
+                index.c_strength[claim] or None, index.c_inferred[claim], index.c_by[claim],
+                index.o_author[op] if op >= 0 else None, index.o_tx[op] if op >= 0 else index.k_tx[row],
+                index.k_from[row], index.k_to[row], index.k_tx[row], body,
+            )  # fmt: skip
 
     def kinds(self) -> list[str]:
         """Return the kinds of all links."""
@@ -109,9 +137,9 @@ class IndexGround:
 
     # ------------------------------------------------------------------ things
 
-    def _rows_of(self, label: int) -> list[int]:
-        index, labels = self._index, self._labels
-        return [row for row in self._rows if labels[index.r_ent[row]] == label]
+    def _rows_of(self, *, events: bool) -> list[int]:
+        index = self._index
+        return [row for row in self._rows if bool(index.is_event[index.r_ent[row]]) is events]
 
     def _happened(self) -> Happened:
         return Happened(self._index, self._raw, self._valid, self._tx)
@@ -166,19 +194,20 @@ class IndexGround:
         ]
 
 
-def links_of_rows(index: Index, raw: Raw, rows: Sequence[int]) -> Iterator[LinkShown]:
-    """Return the links of some rows."""
-    claims = [index.k_claim[row] for row in rows]
-    bodies = read_bodies(raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
-    names = index.names
-    for row, claim, body in zip(rows, claims, bodies, strict=True):
-        link, op = index.k_link[row], index.c_op[claim]
-        yield LinkShown(
-            index.l_name[link], index.l_kind[link], names[index.l_src[link]], names[index.l_tgt[link]],
-            index.c_strength[claim] or None, index.c_inferred[claim], index.c_by[claim],
-            index.o_author[op] if op >= 0 else None, index.o_tx[op] if op >= 0 else index.k_tx[row],
-            index.k_from[row], index.k_to[row], index.k_tx[row], body,
-        )  # fmt: skip
+def _held(columns: tuple[Any, Any, Any, Any], span: Span) -> list[int]:
+    """Return the rows of a span, in order. `columns`: the two ends of both periods."""
+    import numpy as np
+
+    whole = [numbers(column[:]).to_numpy() for column in columns]
+    size = min(map(len, whole))  # what is not in all of them is not committed
+    begin, end, known, taken = (column[:size] for column in whole)
+    held = (begin < span.valid[1]) & (end > span.valid[0]) & (known < span.tx[1]) & (taken > span.tx[0])
+    if span.instants:
+        at = np.array(span.instants, np.int64)
+        since, until = (begin, end) if span.axis == "valid" else (known, taken)
+        held &= np.searchsorted(at, since) < np.searchsorted(at, until)
+    found: list[int] = np.flatnonzero(held).tolist()
+    return found
 
 
 def _last_row(index: Index, ent: int, valid: Instant, tx: Instant) -> int:

@@ -6,23 +6,19 @@ holds at the instant. A text of which that would not be sure to give what the gr
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import Raw
 from graphstore.core.tables import macros
-from graphstore.core.tables.arrow_tables import NodeTables, instants, numbers, texts
-from graphstore.core.tables.ground import links_as_table
+from graphstore.core.tables.arrow_tables import instants, numbers, texts
+from graphstore.core.tables.ground import Bounds, Ground, LinkPeriod, NodePeriod, Span, links_as_table
 from graphstore.core.tables.guard import Limits, Statement, parse, pieces
-from graphstore.core.tables.index_ground import links_of_rows
 from graphstore.core.tables.once_each import LINK_ID, Pattern, Token, condition, returns_all, tokens_of
 from graphstore.core.tables.projection import link_table
 from graphstore.core.tables.properties import property_name
@@ -40,7 +36,6 @@ from graphstore.core.tables.view_graph import (
 )
 from graphstore.core.tables.workers import AnyEngine
 from graphstore.errors import QueryError
-from graphstore.values.coordinates import Axis
 from graphstore.values.models import Json
 from graphstore.values.period import BEGINNING, OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
@@ -55,17 +50,6 @@ _IN_ORDER = frozenset({"SUM", "AVG", "COLLECT", "LIMIT", "SKIP"})
 _BEHIND = frozenset({"MATCH", "OPTIONAL", "WHERE", "UNWIND", "RETURN", "WITH", "ORDER"})
 
 
-class Span(NamedTuple):
-    """Rows that hold at some instant of both spans, each with its end not included; where instants of an axis are said, at one of these. `fields`: the
-    properties that are read, None for all."""
-
-    valid: tuple[Instant, Instant]
-    tx: tuple[Instant, Instant]
-    axis: Axis = "valid"
-    instants: tuple[Instant, ...] = ()
-    fields: frozenset[str] | None = None
-
-
 class DiffersError(QueryError):
     """The graph of each coordinate has another type, or another name, for a property than the graph of all of them."""
 
@@ -74,31 +58,19 @@ class DiffersError(QueryError):
 
 
 def build(
-    index: Index,
-    raw: Raw,
-    tables: NodeTables,
-    span: Span,
-    vocabulary: Vocabulary,
-    *,
-    engine: Callable[[int, int], AnyEngine],
+    ground: Ground, span: Span, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
 ) -> ViewGraph:
-    """The graph of a span. Raises DiffersError when `span` names properties that are not of one type."""
-    rows = [
-        row
-        for row in _held((index.r_from, index.r_to, index.r_tx, index.r_end), span)
-        if not index.is_event[index.r_ent[row]] and index.r_ent[row] not in index.gone
-    ]
-    linked = _held((index.k_from, index.k_to, index.k_tx, index.k_end), span)
-    nodes = tables.of(numbers(rows))
+    """Build the graph of a span. Raises DiffersError when `span` names properties that are not of one type."""
+    nodes, periods = ground.nodes(), ground.periods()
     contents = orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]")
     fields = fields_of(contents) if span.fields is None else _agreed(contents, span.fields)
-    nodes["row"] = numbers(rows).cast(pa.string())
+    nodes["row"] = numbers([period.number for period in periods]).cast(pa.string())
     nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
-    nodes["tx_to"] = instants(_ends(index.r_end, rows, span))
-    content = sum(index.v_len[index.r_ver[row]] for row in rows)
+    nodes["tx_to"] = _ends(periods, span)
     base = [name for name in _COLUMNS if span.fields is None or name in span.fields | _PERIODS]
+    known, linked, content = ground.size
     graph = ViewGraph(
-        engine(memory_of(len(rows) + len(linked) + len(index.names), content), len(rows)),
+        engine(memory_of(len(periods) + linked + known, content), len(periods)),
         fields,
         labels=("Node",),
         of_view=span.fields is None,
@@ -117,70 +89,57 @@ def build(
         own = {name: nodes[name] for name in ("row", "tx_to", *base)}
         return pa.table(own | {each.name: each.values for each in fields.columns.values()})
 
-    of_node: dict[int, list[int]] = {}
-    for row in rows:
-        of_node.setdefault(index.r_ent[row], []).append(row)
+    of_node: dict[int, list[NodePeriod]] = {}
+    for period in periods:
+        of_node.setdefault(period.node, []).append(period)
+    links = {
+        link.number: link
+        for link in ground.link_periods()
+        if link.source in of_node and link.target in of_node
+    }
     waiting: Waiting = {}
-    for row in linked:
-        link = index.k_link[row]
-        if index.l_src[link] in of_node and index.l_tgt[link] in of_node:
-            waiting.setdefault(link_table(index.l_kind[link]), [(("Node", "Node"), [])])[0][1].append(row)
-    kinds = set(map(link_table, {*vocabulary.kinds, *index.l_kind}))
-    graph.await_links(kinds, waiting, partial(_links, index, raw, span, of_node), "period_link")
+    for link in links.values():
+        waiting.setdefault(link_table(link.kind), [(("Node", "Node"), [])])[0][1].append(link.number)
+    kinds = set(map(link_table, {*vocabulary.kinds, *ground.kinds()}))
+    graph.await_links(kinds, waiting, partial(_links, ground, span, of_node, links), "period_link")
     graph.await_things({"Node": lambda _: node_table()})
     return graph
 
 
-def _held(columns: tuple[Any, Any, Any, Any], span: Span) -> list[int]:
-    """The rows of a span, in order. `columns`: the two ends of both periods."""
-    import numpy as np
-
-    whole = [numbers(column[:]).to_numpy() for column in columns]
-    size = min(map(len, whole))  # what is not in all of them is not committed
-    begin, end, known, taken = (column[:size] for column in whole)
-    held = (begin < span.valid[1]) & (end > span.valid[0]) & (known < span.tx[1]) & (taken > span.tx[0])
-    if span.instants:
-        at = np.array(span.instants, np.int64)
-        since, until = (begin, end) if span.axis == "valid" else (known, taken)
-        held &= np.searchsorted(at, since) < np.searchsorted(at, until)
-    found: list[int] = np.flatnonzero(held).tolist()
-    return found
-
-
-def _ends(column: Any, rows: list[int], span: Span) -> array[int]:
+def _ends(periods: Sequence[NodePeriod | LinkPeriod], span: Span) -> pa.Array:
     """Until when rows are believed. Who asks at one tx does not know."""
-    return array("q", [column[row] if span.axis == "tx" else OPEN for row in rows])
+    return instants([period.bounds.tx_to if span.axis == "tx" else OPEN for period in periods])
 
 
-def _links(index: Index, raw: Raw, span: Span, of_node: Mapping[int, list[int]], rows: list[int]) -> pa.Table:
+def _links(
+    ground: Ground,
+    span: Span,
+    of_node: Mapping[int, list[NodePeriod]],
+    links: Mapping[int, LinkPeriod],
+    numbers: list[int],
+) -> pa.Table:
     """The links of these rows, each from every row of its source to every row of its target that it meets."""
     joined, sources, targets = [], [], []
-
-    def meet(*periods: tuple[int, int]) -> bool:
-        return max(begin for begin, _ in periods) < min(end for _, end in periods)
-
-    for row in rows:
-        link = index.k_link[row]
-        valid, known = (index.k_from[row], index.k_to[row]), (index.k_tx[row], index.k_end[row])
+    for link in map(links.__getitem__, numbers):
         ends = [
-            [
-                (each, (index.r_from[each], index.r_to[each]), (index.r_tx[each], index.r_end[each]))
-                for each in of_node[ent]
-                if meet(valid, (index.r_from[each], index.r_to[each]))
-                and meet(known, (index.r_tx[each], index.r_end[each]))
-            ]
-            for ent in (index.l_src[link], index.l_tgt[link])
+            [each for each in of_node[end] if _meet(link.bounds, each.bounds)]
+            for end in (link.source, link.target)
         ]
-        for source, held, believed in ends[0]:
-            for target, held_there, believed_there in ends[1]:
-                if meet(valid, held, held_there) and meet(known, believed, believed_there):
-                    joined.append(row)
-                    sources.append(source)
-                    targets.append(target)
-    found = links_as_table(links_of_rows(index, raw, joined))
-    found = found.set_column(found.column_names.index("source"), "source", texts(map(str, sources)))
-    found = found.set_column(found.column_names.index("target"), "target", texts(map(str, targets)))
-    return found.append_column("tx_to", instants(_ends(index.k_end, joined, span)))
+        for source, target in product(*ends):
+            if _meet(link.bounds, source.bounds, target.bounds):
+                joined.append(link)
+                sources.append(str(source.number))
+                targets.append(str(target.number))
+    found = links_as_table(ground.links([link.number for link in joined]))
+    found = found.set_column(found.column_names.index("source"), "source", texts(sources))
+    found = found.set_column(found.column_names.index("target"), "target", texts(targets))
+    return found.append_column("tx_to", _ends(joined, span))
+
+
+def _meet(*bounds: Bounds) -> bool:
+    """Whether there is a coordinate that all have in common."""
+    valid_from, valid_to, tx_from, tx_to = zip(*bounds, strict=True)
+    return bool(max(valid_from) < min(valid_to) and max(tx_from) < min(tx_to))
 
 
 def _type(kind: pa.DataType) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import NamedTuple
 from zlib import crc32
 
@@ -15,10 +17,15 @@ from graphstore.core.tables.ground import (
     ABSENT,
     EVENT,
     NODE,
+    Bounds,
     Group,
+    LinkPeriod,
     LinkShown,
+    NodePeriod,
     Occurred,
+    Span,
     Thing,
+    columns_of,
     with_latest,
 )
 from graphstore.ledger.statements import Statement
@@ -33,8 +40,9 @@ Forgetting = tuple[int, int, int | None]
 
 
 class Held(NamedTuple):
-    """A node or event that holds, with the version and the period that does."""
+    """A period of a node or event, with the version that holds over it."""
 
+    period: int
     entity: int
     is_event: int
     id: str
@@ -45,6 +53,7 @@ class Held(NamedTuple):
     valid_from: Instant
     valid_to: Instant
     tx_from: Instant
+    tx_to: Instant
     author: str | None
     told: Instant
     size: int
@@ -53,12 +62,16 @@ class Held(NamedTuple):
 
 
 class HeldLinks(NamedTuple):
-    """The links that hold, as JSON arrays: the numbers of their periods, their kinds, and the numbers of the entities that they join."""
+    """Periods of links, as JSON arrays: their numbers, the kinds of the links, the numbers of the entities that they join, and the bounds."""
 
-    numbers: str
+    periods: str
     kinds: str
     sources: str
     targets: str
+    valid_from: str
+    valid_to: str
+    tx_from: str
+    tx_to: str
 
 
 class Known(NamedTuple):
@@ -98,36 +111,47 @@ STATE = Statement("state", State)
 
 
 class RowGround:
-    """What the rows have at a point. What is read later is read only while the ledger is in the same state, else NotInRows is raised."""
+    """What the rows have of a span at a point. What is read later is read only while nothing was forgotten since, else NotInRows is raised."""
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point, span: Span) -> None:
         self._point = point
         self._state = state_of(point)
-        held = point.rows(HELD)
+        spans = dict(zip(Bounds._fields, (*span.valid, *span.tx), strict=True))
+        held = point.rows(HELD, **spans)
+        [arrays] = point.rows(HELD_LINKS, **spans)
+        links = [orjson.loads(array) for array in arrays]
+        if span.instants:
+            held = [row for row in held if _holds(span, row)]
+            kept = [_holds(span, bounds) for bounds in map(Bounds, *links[4:])]
+            links = [list(compress(array, kept)) for array in links]
         self._nodes = [row for row in held if not row.is_event]
         self._events = [row.id for row in held if row.is_event]
         self._labels = {row.entity: EVENT if row.is_event else NODE for row in held}
-        [links] = point.rows(HELD_LINKS)
-        self._numbers, self._kinds, self._sources, self._targets = map(orjson.loads, links)
-        self.size = self._state.known, len(self._numbers), sum(row.size for row in held)
+        self._links = links
+        self.size = self._state.known, len(links[0]), sum(row.size for row in held)
 
     def nodes(self) -> dict[str, pa.Array]:
-        """Return the columns of the nodes that stand, but for how they do."""
+        """Return the columns of the nodes that stand, in each of their periods, but for how they do."""
         rows = self._nodes
         bodies = [_checked(self._point, row) for row in rows]
+        columns = columns_of(rows, Held)
         return {
-            "id": texts([row.id for row in rows]),
-            "kind": texts([row.kind for row in rows]),
-            "key": texts([row.key for row in rows]),
-            "scope": texts([row.scope for row in rows]),
-            "number": numbers([row.number for row in rows]),
+            **{name: texts(columns[name]) for name in ("id", "kind", "key", "scope", "author")},
+            "number": numbers(columns["number"]),
             **body_columns(bodies),
-            "author": texts([row.author for row in rows]),
-            "told": instants([row.told for row in rows]),
-            "valid_from": instants([row.valid_from for row in rows]),
-            "valid_to": instants([row.valid_to for row in rows]),
-            "tx_from": instants([row.tx_from for row in rows]),
+            **{name: instants(columns[name]) for name in ("told", "valid_from", "valid_to", "tx_from")},
         }
+
+    def periods(self) -> list[NodePeriod]:
+        """Return these periods, in the same order."""
+        return [
+            NodePeriod(row.period, row.entity, Bounds(row.valid_from, row.valid_to, row.tx_from, row.tx_to))
+            for row in self._nodes
+        ]
+
+    def link_periods(self) -> list[LinkPeriod]:
+        """Return the periods of links."""
+        return list(map(LinkPeriod, *self._links[:4], map(Bounds, *self._links[4:])))
 
     def standings(self) -> list[str]:
         """Return how these nodes stand."""
@@ -161,26 +185,26 @@ class RowGround:
         return found
 
     def groups(self) -> dict[Group, list[int]]:
-        """Return the numbers of the links that hold."""
-        label = self._labels.get
-        sources, targets = ([label(end, ABSENT) for end in ends] for ends in (self._sources, self._targets))
+        """Return the numbers of the periods of links."""
+        periods, kinds, *ends = self._links[:4]
+        sources, targets = ([self._labels.get(end, ABSENT) for end in side] for side in ends)
         groups: dict[tuple[str, str, str], list[int]] = {}
-        for number, group in zip(self._numbers, zip(self._kinds, sources, targets, strict=True), strict=True):
-            groups.setdefault(group, []).append(number)
+        for period, group in zip(periods, zip(kinds, sources, targets, strict=True), strict=True):
+            groups.setdefault(group, []).append(period)
         return {Group(*group): numbers for group, numbers in groups.items()}
 
-    def links(self, numbers: Sequence[int]) -> Iterator[LinkShown]:
-        """Return links by their numbers."""
+    def links(self, periods: Sequence[int]) -> Iterator[LinkShown]:
+        """Return links by the numbers of their periods."""
         point = self._rows_now()
-        for row in point.rows(LINKS_OVER, periods=as_json(list(numbers))):
+        for row in point.rows(LINKS_OVER, periods=as_json(list(periods))):
             yield LinkShown(
                 row.id, row.kind, row.source, row.target, row.strength, row.is_inferred, row.created_by, row.author, row.recorded_at,
                 row.valid_from, _end(row.valid_to), row.tx_from, point.content(row.data, row.checksum, f"link {row.id!r}"),
             )  # fmt: skip
 
     def kinds(self) -> set[str]:
-        """Return the kinds of the links that hold."""
-        return set(self._kinds)
+        """Return the kinds of the links there are."""
+        return set(self._links[1])
 
     def _rows_now(self) -> Point:
         """Return the point, unless something was forgotten meanwhile. Raises NotInRows then."""
@@ -199,6 +223,12 @@ def stretch_of(point: Point) -> tuple[Instant, Instant]:
     """Return the stretch of valid time around a point in which nothing begins, ends or happens."""
     [stretch] = point.rows(STRETCH)
     return -OPEN if stretch.since is None else stretch.since, _end(stretch.until)
+
+
+def _holds(span: Span, row: Held | Bounds) -> bool:
+    """Return True if a period holds at one of the instants of a span."""
+    since, until = (row.valid_from, row.valid_to) if span.axis == "valid" else (row.tx_from, row.tx_to)
+    return bisect_left(span.instants, since) < bisect_left(span.instants, until)
 
 
 def _end(instant: Instant | None) -> Instant:
