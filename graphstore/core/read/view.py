@@ -116,6 +116,12 @@ def unlocked(read: Read) -> Read:
     return cast(Read, reading)
 
 
+def _nodes_as_table(point: Point) -> pyarrow.Table:
+    from graphstore.core.tables.row_ground import nodes_as_table
+
+    return nodes_as_table(point)
+
+
 def _again(value: Any) -> Any:
     """An argument that can be read twice."""
     return tuple(value) if hasattr(value, "__next__") else value
@@ -765,6 +771,7 @@ class Reader(Painted):
         valid, tx = self._coordinate()
         return valid if axis == "valid" else tx
 
+    @rows_first(_nodes_as_table)
     @unlocked
     def to_arrow(self) -> pyarrow.Table:
         """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""

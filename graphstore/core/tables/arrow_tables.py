@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
@@ -380,6 +380,21 @@ def holding(
     )
 
 
+def shown_nodes(found: Mapping[str, pa.Array]) -> pa.Table:
+    """The columns of nodes that stand as the table that a view gives: an open end is null."""
+    end, last = found["valid_to"], instants((OPEN,))[0]
+    return pa.table(
+        {
+            **{name: found[name] for name in _NAMES},
+            "recorded_at": found["told"].cast(_INSTANT),
+            "valid_from": found["valid_from"].cast(_INSTANT),
+            "valid_to": pc.if_else(pc.equal(end, last), pa.nulls(1, end.type)[0], end).cast(_INSTANT),
+            "tx_from": found["tx_from"].cast(_INSTANT),
+            "tx_to": pa.nulls(len(end), _INSTANT),
+        }
+    )
+
+
 class Kept:
     """Columns of things of the index by number, each made once: what a number stands for never changes once it is committed."""
 
@@ -425,19 +440,11 @@ class NodeTables:
         """One row for each. content is JSON text; an open end is null."""
         index = self._index
         rows = holding(index.r_from, index.r_to, index.r_tx, index.r_end, valid, tx)
-        is_event = _bytes(bytes(index.is_event)).take(_at(index.r_ent, rows)).cast(pa.bool_())
-        found = self.of(rows.filter(pc.invert(is_event)))
-        end, last = found["valid_to"], instants((OPEN,))[0]
-        return pa.table(
-            {
-                **{name: found[name] for name in _NAMES},
-                "recorded_at": found["told"].cast(_INSTANT),
-                "valid_from": found["valid_from"].cast(_INSTANT),
-                "valid_to": pc.if_else(pc.equal(end, last), pa.nulls(1, end.type)[0], end).cast(_INSTANT),
-                "tx_from": found["tx_from"].cast(_INSTANT),
-                "tx_to": pa.nulls(len(end), _INSTANT),
-            }
-        )
+        left_out = bytearray(index.is_event)
+        for ent in index.gone:
+            left_out[ent] = 1
+        is_left_out = _bytes(bytes(left_out)).take(_at(index.r_ent, rows)).cast(pa.bool_())
+        return shown_nodes(self.of(rows.filter(pc.invert(is_left_out))))
 
     def of(self, rows: pa.Array) -> dict[str, pa.Array]:
         """The columns of these rows of nodes; instants as they are in the index."""

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 
 from graphstore.core.index.part_of_index import SHAKY
-from graphstore.core.tables.arrow_tables import body_columns, instants, numbers, texts
+from graphstore.core.tables.arrow_tables import body_columns, instants, numbers, shown_nodes, texts
 from graphstore.core.tables.ground import (
     ABSENT,
     EVENT,
@@ -116,9 +116,8 @@ class RowGround:
     def __init__(self, point: Point, span: Span) -> None:
         self._point = point
         self._state = state_of(point)
-        spans = dict(zip(Bounds._fields, (*span.valid, *span.tx), strict=True))
-        held = point.rows(HELD, **spans)
-        [arrays] = point.rows(HELD_LINKS, **spans)
+        held = point.rows(HELD, **_bounds(span))
+        [arrays] = point.rows(HELD_LINKS, **_bounds(span))
         links = [orjson.loads(array) for array in arrays]
         if span.instants:
             held = [row for row in held if _holds(span, row)]
@@ -132,15 +131,7 @@ class RowGround:
 
     def nodes(self) -> dict[str, pa.Array]:
         """Return the columns of the nodes that stand, in each of their periods, but for how they do."""
-        rows = self._nodes
-        bodies = [_checked(self._point, row) for row in rows]
-        columns = columns_of(rows, Held)
-        return {
-            **{name: texts(columns[name]) for name in ("id", "kind", "key", "scope", "author")},
-            "number": numbers(columns["number"]),
-            **body_columns(bodies),
-            **{name: instants(columns[name]) for name in ("told", "valid_from", "valid_to", "tx_from")},
-        }
+        return _node_columns(self._point, self._nodes)
 
     def periods(self) -> list[NodePeriod]:
         """Return these periods, in the same order."""
@@ -223,6 +214,26 @@ def stretch_of(point: Point) -> tuple[Instant, Instant]:
     """Return the stretch of valid time around a point in which nothing begins, ends or happens."""
     [stretch] = point.rows(STRETCH)
     return -OPEN if stretch.since is None else stretch.since, _end(stretch.until)
+
+
+def nodes_as_table(point: Point) -> pa.Table:
+    """Return the nodes that stand at a point as the table that a view gives."""
+    held = point.rows(HELD, **_bounds(Span.of(point.valid, point.tx)))
+    return shown_nodes(_node_columns(point, [row for row in held if not row.is_event]))
+
+
+def _node_columns(point: Point, rows: list[Held]) -> dict[str, pa.Array]:
+    bodies, columns = [_checked(point, row) for row in rows], columns_of(rows, Held)
+    return {
+        **{name: texts(columns[name]) for name in ("id", "kind", "key", "scope", "author")},
+        "number": numbers(columns["number"]),
+        **body_columns(bodies),
+        **{name: instants(columns[name]) for name in ("told", "valid_from", "valid_to", "tx_from")},
+    }
+
+
+def _bounds(span: Span) -> dict[str, Instant]:
+    return dict(zip(Bounds._fields, (*span.valid, *span.tx), strict=True))
 
 
 def _holds(span: Span, row: Held | Bounds) -> bool:

@@ -79,8 +79,10 @@ def compare(history: History, times: int) -> int:
         by_index = graph(view)
         periods_by_index = graph_of_periods(view, since, until)
         over_by_index = answers_over(history.store, since, until)
+        table_by_index = view.to_arrow()
         with graphstore.open(history.path, read_only=True, clock=history.store._clock) as reader:
             view = reader.as_of(**at)
+            assert table_by_index.equals(view.to_arrow())
             by_rows = graph(view)
             assert periods_by_index == graph_of_periods(view, since, until), at
             assert over_by_index == answers_over(reader, since, until), at
