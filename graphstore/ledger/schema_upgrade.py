@@ -1,10 +1,12 @@
-"""Brings a ledger of the schema before to that of this release: new tables and indexes, filled from what is there, in one SQL transaction."""
+"""Brings a ledger of an earlier schema to that of this release: the tables of rows are made anew from the chain, in one SQL transaction."""
 
 from __future__ import annotations
 
 import re
 
+from graphstore.ledger.checking import write_rows
 from graphstore.ledger.database import SCHEMA, Database, schema_statements
+from graphstore.ledger.row_writing import TABLES
 from graphstore.ledger.word_rows import WordRows
 
 _MADE = re.compile(r"^\w+ (?:TABLE|INDEX|VIEW) (\w+)", re.MULTILINE)
@@ -17,11 +19,12 @@ def upgrade_schema(database: Database, words: WordRows) -> None:
     with database.transaction() as connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA:  # another process did it
             return
+        for table in TABLES:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
         there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         for statement in schema_statements():
             made = _MADE.search(statement)
             if made is not None and made[1] not in there:
                 connection.execute(statement)
-        words.refresh(connection)  # schema 2 had no words
-        words.seal(connection)
+        write_rows(connection, words)
         connection.execute(f"PRAGMA user_version={SCHEMA}")

@@ -238,7 +238,9 @@ def test_verbs_load_nothing(path):
         assert "retracted" == store.inspect("new").node.standing
         with store.transaction():
             store.add_node("fact", {"n": 3}, id="newer")
-            assert "newer" == store.node("newer").id  # what a transaction has done, and not written yet, is in the index
+            assert (
+                "newer" == store.node("newer").id
+            )  # what a transaction has done, and not written yet, is in the index
         assert not is_unread(store)
 
 
