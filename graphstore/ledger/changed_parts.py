@@ -68,6 +68,7 @@ class ChangedParts:
 
     def __init__(self, facts: Facts, written: Written, first: int, entities: Collection[int]) -> None:
         self._facts, self._first, self._written = facts, first, written
+        self._older = facts.older(entities, first) if entities else set()
         self._periods: dict[int, list[Period]] = {}
         self._opened = self._found(_OPENED, written.rows, entities)
         self._closed = self._found(_CLOSED, written.closed, entities)
@@ -95,6 +96,10 @@ class ChangedParts:
         """The periods of an entity that the transaction closed."""
         return [Row._make(row) for row in self._closed.get(entity, ())]
 
+    def is_new(self, entity: int) -> bool:
+        """Whether no period of an entity was opened before the transaction."""
+        return entity not in self._older
+
     def removed(self, entity: int) -> bool:
         """Whether something of an entity came and went in the transaction."""
         return entity in self._removed
@@ -108,8 +113,8 @@ class ChangedParts:
         facts = self._facts
         facts.load_entities(entities)
         facts.absence.load(entities)
-        older = facts.older(entities, self._first) if self._written.is_plain else set()
-        found = {entity: self._kept_or_changed(entity) if entity in older else None for entity in entities}
+        known = self._older if self._written.is_plain else set()
+        found = {entity: self._kept_or_changed(entity) if entity in known else None for entity in entities}
         facts.load_whole([entity for entity in entities if found[entity] is None])
         return {
             entity: facts.absences(entity) if absences is None else absences

@@ -80,7 +80,7 @@ class Spreading:
     def _has_only_fallen(self, entity: int) -> bool:
         """Whether all that the transaction did to an entity's time is to close parts of it, or to describe them anew."""
         facts, first = self._facts, self._first
-        if not facts.older((entity,), first):
+        if self._changed.is_new(entity):
             return not facts.has_dependants_before(entity, first)
         closed = self._changed.closed(entity)
         opened = [(row.start, row.stop) for row in self._changed.opened(entity)]

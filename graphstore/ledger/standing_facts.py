@@ -6,6 +6,7 @@ An invalidation is called a fall, and a recheck a look. The numbers of operation
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import pairwise
@@ -15,7 +16,7 @@ import orjson
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
-from graphstore.values.period import BEGINNING, OPEN, Instant, Period, instant, overlap, without_all
+from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, instant, overlap, without_all
 from graphstore.values.vocabulary import OF_EVENTS, RESTS, UPHOLDING
 
 NOW: Instant = OPEN - 1
@@ -500,7 +501,7 @@ class Facts:
         """How an entity that was not forgotten stands at an instant: stands, not_yet, retracted, superseded or ended."""
         believed = self.believed(entity)
         is_event = self.entity(entity).is_event
-        if any(row.start <= valid < row.stop for row in believed):
+        if self._stands_at(entity, valid):
             return "superseded" if is_event and self.is_superseded(entity, valid) else "stands"
         if is_event:
             return "not_yet" if believed else "retracted"
@@ -609,7 +610,7 @@ class Facts:
 
     def _load_over(self, entity: int, periods: list[Period], grounds: Iterable[Ground]) -> None:
         """Read what may say what became of a node over periods: what was believed last of the time in which it does not stand, and the last changes of its content."""
-        standing = [(row.start, row.stop) for row in self.believed(entity)]
+        standing = coalesce((row.start, row.stop) for row in self.believed(entity))
         absent = [part for period in periods for part in without_all(period, standing)]
         if entity not in self.rows:
             found = self._last_over(
@@ -648,7 +649,7 @@ class Facts:
             statement: finds rows by entity, start, stop, number before, and how many. Its first columns are the number and the period of a row.
             first: tells before which operation no row matters; the fourth column is the operation. None where all may.
         """
-        left, found, before, most, oldest = periods, list[Any](), OPEN, _NARROW, -1
+        left, found, before, most, oldest = coalesce(periods), list[Any](), OPEN, _NARROW, -1
         while left:
             start, stop = min(one[0] for one in left), max(one[1] for one in left)
             rows = self.fetch(statement, entity, start, stop, before, most)
@@ -690,7 +691,9 @@ class Facts:
             yield last
 
     def _stands_at(self, entity: int, valid: Instant) -> bool:
-        return any(row.start <= valid < row.stop for row in self.believed(entity))
+        believed = self.believed(entity)
+        at = bisect_right(believed, valid, key=lambda row: row.start) - 1
+        return at >= 0 and valid < believed[at].stop
 
     def _forgot(self, entity: int, last: int) -> int:
         """The operation by which an entity was forgotten and so has fallen; -1: none. The eviction of an event is no fall: it was too old to keep, and no less true."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from tests.stories.test_costs import (
     pair,
     slot,
 )
-from tests.support.steps import steps
+from tests.support.steps import statement_steps, steps
 
 pytestmark = pytest.mark.in_process("counts the steps inside this process")
 
@@ -200,6 +201,50 @@ def test_a_verb_costs_the_same_however_much_there_is_beside_it(verb) -> None:
     assert growth_of(*verb) < FLAT
 
 
+SMALLER = {replaced: 6, layers: 6, branched: 6, deep: 6, hub: 3}
+"""Worlds that take long to make, and by how much they are smaller in a folder."""
+
+LARGE_EFFECTS = dict.fromkeys(
+    ("hub: revise and undo", "deep: revise from a day on", "deep: amend a day", "deep: confirm"),
+    LINEAR * MANY / FEW,
+)
+"""How many times the steps of verbs may grow in a folder that write as many rows as there are things that rest on what they change, or work out over as many
+periods which are all believed now where it is shaky, and what rests on it."""
+
+
+@pytest.fixture
+def in_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let worlds be made in folders."""
+    opened, numbers = graphstore.open, itertools.count()
+
+    def open_in_folder(_: str, **more: Any) -> GraphStore:
+        return opened(tmp_path / f"{next(numbers)}.gs", durability="interval", **more)
+
+    monkeypatch.setattr(graphstore, "open", open_in_folder)
+
+
+@pytest.mark.parametrize(
+    "world", dict.fromkeys(verb[0] for verb in FLAT_VERBS), ids=lambda world: world.__name__
+)
+@pytest.mark.usefixtures("in_folders")
+def test_a_verb_costs_the_same_in_a_folder_however_much_there_is_beside_it(world) -> None:
+    """What is counted are the steps of the interpreter and of SQLite. The verbs are done one after another in the same two stores, the last first: a
+    retention that one sets is no matter of `evict_old`."""
+    grown = {}
+    with world(FEW // SMALLER.get(world, 1)) as few, world(MANY // SMALLER.get(world, 1)) as many:
+        for _, name, verb in (one for one in reversed(FLAT_VERBS) if one[0] is world):
+            found = []
+            for count in (lambda _, call: steps(call), statement_steps):
+                counted = []
+                for store in (few, many):
+                    verb(store, f"new{next(_numbers):05}")
+                    counted.append(count(store, lambda: verb(store, f"new{next(_numbers):05}")))  # noqa: B023
+                found.append((counted[1] + 1) / (counted[0] + 1))
+            if max(found) >= LARGE_EFFECTS.get(f"{world.__name__}: {name}", FLAT):
+                grown[name] = found
+    assert not grown
+
+
 LINEAR_VERBS: list[tuple[Callable[[int], GraphStore], str, Verb]] = [
     (crowd, "erase", lambda store, new: store.erase(fresh(store, new), reason="asked to")),
     (crowd, "evict", lambda store, new: store.evict(ids=[fresh(store, new)], reason="old")),
@@ -331,6 +376,27 @@ def test_many_verbs_on_one_thing_cost_as_much_each(tell, at_once) -> None:
 @pytest.mark.parametrize("tell", [revised_and_undone, amended_and_undone, all_undone, twice_at_once])
 def test_many_transactions_on_one_thing_cost_as_much_each(tell) -> None:
     assert growth_of_all(tell) < LINEAR * 6
+
+
+@pytest.mark.rest
+@pytest.mark.usefixtures("in_folders")
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one transaction", "in one each"])
+@pytest.mark.parametrize(
+    "tell",
+    [again, day_by_day, here_and_there, in_turn, at_one_instant, chain, star, loaded, revised_and_undone, amended_and_undone, all_undone, twice_at_once],
+)  # fmt: skip
+def test_many_verbs_on_one_thing_cost_as_much_each_in_a_folder(tell, at_once) -> None:
+    """A transaction of six hundred has several lines, which costs a little more for each thing."""
+    if at_once and tell in (revised_and_undone, amended_and_undone, all_undone, twice_at_once):
+        pytest.skip("it is several transactions")
+    assert growth_of_all(lambda store, count: told(store, tell, count, at_once=at_once)) < LINEAR * 7
+
+
+@pytest.mark.rest
+@pytest.mark.usefixtures("in_folders")
+@pytest.mark.parametrize("verb", LINEAR_VERBS, ids=lambda verb: f"{verb[0].__name__}: {verb[1]}")
+def test_a_verb_on_the_whole_store_grows_with_it_and_no_faster_in_a_folder(verb) -> None:
+    assert growth_of(*verb) < LINEAR * MANY / FEW
 
 
 NOT_COUNTED = {

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from graphstore import GraphStore
+from graphstore.ledger.ledger import Ledger
 from graphstore.values import random_bits
 
 
@@ -35,6 +37,24 @@ def steps(call: Callable[[], object]) -> int:
         sys.settrace(before)
         if collects:
             gc.enable()
+    return count
+
+
+def statement_steps(store: GraphStore, call: Callable[[], object]) -> int:
+    """How many instructions SQLite runs on the connection by which a store in a folder writes. The store has written before."""
+    journal = store._trunk._core.journal
+    assert isinstance(journal, Ledger)
+    count = 0
+
+    def each() -> None:
+        nonlocal count
+        count += 1
+
+    journal.database.writer.set_progress_handler(each, 1)
+    try:
+        call()
+    finally:
+        journal.database.writer.set_progress_handler(None, 1)
     return count
 
 
