@@ -33,58 +33,43 @@ _LINKS_OPENED = _SUPERSEDED.format(
 _LINKS_CLOSED = _SUPERSEDED.format(
     "json_each(?1) s CROSS JOIN link_period p CROSS JOIN link l WHERE p.number = s.value AND"
 )
-_FIRST_BELIEVED = "SELECT min(valid_from) FROM period WHERE entity = ?1 AND closed_by IS NULL"
-_FIRST_OLDER = "SELECT valid_from FROM period WHERE entity = ?1 AND closed_by IS NULL AND opened_by < ?2 ORDER BY valid_from LIMIT 1"
 _BELIEVED_OVER = "SELECT valid_from, valid_to FROM period WHERE entity = ?1 AND closed_by IS NULL AND valid_from < ?3 AND valid_to > ?2"
-
-
-class Written:
-    """Collects what the lines of a transaction say about the rows that they wrote."""
-
-    def __init__(self) -> None:
-        self.rows = self.link_rows = self.gaps = self.turns = 0
-        self.closed: list[int] = []
-        self.links_closed: list[int] = []
-        self.is_undo = False
-        self.is_plain = (
-            True  # False: something was forgotten, or an older release wrote it and did not note what changed
-        )
-
-    def note(self, head: Head) -> None:
-        """Note a line."""
-        verbs = {verb for verb, *_ in head.get("ops", ())}
-        self.is_undo |= UNDO in verbs
-        self.is_plain &= verbs.isdisjoint(FORGETTING) and ("turns" in head or "rows" not in head)
-        self.rows += len(head.get("rows", ()))
-        self.link_rows += len(head.get("link_rows", ()))
-        self.gaps += len(head.get("gaps", ()))
-        self.turns += len(head.get("turns", ()))
-        self.closed += (row for row, _ in head.get("closed", ()))
-        self.links_closed += (row for row, _ in head.get("link_closed", ()))
 
 
 class ChangedParts:
     """Finds what a transaction changed of the entities that it touched. Its operations are numbered from `first` on."""
 
-    def __init__(self, facts: Facts, written: Written, first: int, entities: Collection[int]) -> None:
-        self._facts, self._first, self._written = facts, first, written
-        self._older = facts.older(entities, first) if entities else set()
+    def __init__(self, facts: Facts, heads: list[Head], first: int, entities: Collection[int]) -> None:
+        self._facts, self._first = facts, first
+        self._since = facts.believed_since(entities, first) if entities else {}
         self._periods: dict[int, list[Period]] = {}
-        self._opened = self._found(_OPENED, written.rows, entities)
-        self._closed = self._found(_CLOSED, written.closed, entities)
-        self._removed = self._found(_REMOVED, written.gaps, entities)
-        self._changed = self._found(_CHANGED, written.turns, entities)
-        self._links_opened = self._found(_LINKS_OPENED, written.link_rows, entities)
-        self._links_closed = self._found(_LINKS_CLOSED, written.links_closed, entities)
+        verbs = {verb for head in heads for verb, *_ in head.get("ops", ())}
+        self._is_undo = UNDO in verbs
+        # else something was forgotten, or an older release wrote it and did not note what changed
+        self._is_plain = verbs.isdisjoint(FORGETTING) and all(
+            "turns" in head or "rows" not in head for head in heads
+        )
+        self._opened = self._added(_OPENED, heads, "rows")
+        self._closed = self._named(_CLOSED, heads, "closed")
+        self._removed = self._added(_REMOVED, heads, "gaps")
+        self._changed = self._added(_CHANGED, heads, "turns")
+        self._links_opened = self._added(_LINKS_OPENED, heads, "link_rows")
+        self._links_closed = self._named(_LINKS_CLOSED, heads, "link_closed")
 
-    def _found(
-        self, statement: str, asked: int | list[int], entities: Collection[int]
-    ) -> dict[int, list[Any]]:
-        """Return the rows that a statement finds of some entities, by entity."""
+    def _added(self, statement: str, heads: list[Head], name: str) -> dict[int, list[Any]]:
+        """Return the rows of touched entities, by entity, that the heads added to a table: its last ones."""
+        count = sum(len(head[name]) for head in heads if name in head)
+        return self._found(statement, count) if count else {}
+
+    def _named(self, statement: str, heads: list[Head], name: str) -> dict[int, list[Any]]:
+        """Return the rows of touched entities, by entity, that the heads name by number."""
+        numbers = [row for head in heads if name in head for row, _ in head[name]]
+        return self._found(statement, dumps(numbers).decode()) if numbers else {}
+
+    def _found(self, statement: str, asked: int | str) -> dict[int, list[Any]]:
         found: dict[int, list[Any]] = {}
-        value = asked if isinstance(asked, int) else dumps(asked).decode()
-        for entity, *row in self._facts.connection.execute(statement, (value,)).fetchall() if asked else ():
-            if entity in entities:
+        for entity, *row in self._facts.fetch(statement, asked) if self._since else ():
+            if entity in self._since:
                 found.setdefault(entity, []).append(row)
         return found
 
@@ -98,7 +83,7 @@ class ChangedParts:
 
     def is_new(self, entity: int) -> bool:
         """Whether no period of an entity was opened before the transaction."""
-        return entity not in self._older
+        return not self._since[entity][0]
 
     def removed(self, entity: int) -> bool:
         """Whether something of an entity came and went in the transaction."""
@@ -113,8 +98,10 @@ class ChangedParts:
         facts = self._facts
         facts.load_entities(entities)
         facts.absence.load(entities)
-        known = self._older if self._written.is_plain else set()
-        found = {entity: self._kept_or_changed(entity) if entity in known else None for entity in entities}
+        found = {
+            entity: None if self.is_new(entity) or not self._is_plain else self._kept_or_changed(entity)
+            for entity in entities
+        }
         facts.load_whole([entity for entity in entities if found[entity] is None])
         return {
             entity: facts.absences(entity) if absences is None else absences
@@ -127,11 +114,11 @@ class ChangedParts:
         opened, closed = self.opened(entity), self.closed(entity)
         if facts.entity(entity).is_event or any(row.opened_by >= self._first for row in closed):
             return None
-        if self._written.is_undo and (facts.ever_removed(entity) or facts.was_ever_unmade(entity)):
+        if self._is_undo and (facts.ever_removed(entity) or facts.was_ever_unmade(entity)):
             return None
-        [(first,)] = facts.fetch(_FIRST_BELIEVED, entity)
-        kept = [start for (start,) in facts.fetch(_FIRST_OLDER, entity, self._first)]
-        before = min((*kept, *(row.start for row in closed)), default=None)
+        _, first, kept = self._since[entity]
+        befores = [row.start for row in closed] if kept is None else [kept, *(row.start for row in closed)]
+        before = min(befores, default=None)
         if first is None:
             return (
                 self._of_nothing_believed(entity, closed)
@@ -156,7 +143,7 @@ class ChangedParts:
                 if found is None:
                     return None
                 parts += found
-        if not self._written.is_undo:
+        if not self._is_undo:
             turns = ((start, stop) for start, stop in self._changed.get(entity, ()))
             self._periods[entity] = coalesce([*changed, *turns])
         return _replaced(facts.absence[entity], changed, parts)
@@ -174,7 +161,7 @@ class ChangedParts:
         links = self._links_opened.get(entity, ())
         if (
             begun is None
-            or self._written.is_undo
+            or self._is_undo
             or entity in self._removed
             or entity in self._links_closed
             or any(word == "retracted" for _, _, word in known)
@@ -207,7 +194,7 @@ class ChangedParts:
         for start, stop in pairwise((period[0], *inside, period[1])):
             if start < first:
                 continue
-            if self._written.is_undo:
+            if self._is_undo:
                 return None
             was = next((word for since, until, word in known if since <= start < until), None)
             by = max((operation for since, until, operation in gaps if since <= start < until), default=-1)

@@ -60,9 +60,11 @@ _CHANGED_OVER = (
     "SELECT c.rowid, c.valid_from, c.valid_to, c.operation, c.is_certain FROM changed c "
     "WHERE c.entity = ?1 AND c.valid_from < ?3 AND c.valid_to > ?2 AND c.rowid < ?4 ORDER BY c.rowid DESC LIMIT ?5"
 )
-_OLDER = (
-    "SELECT s.value FROM json_each(?1) s "
-    "WHERE EXISTS (SELECT 1 FROM period WHERE entity = s.value AND opened_by < ?2)"
+_BELIEVED_SINCE = (
+    "SELECT s.value, EXISTS (SELECT 1 FROM period WHERE entity = s.value AND opened_by < ?2), "
+    "(SELECT min(valid_from) FROM period WHERE entity = s.value AND closed_by IS NULL), "
+    "(SELECT valid_from FROM period WHERE entity = s.value AND closed_by IS NULL AND opened_by < ?2 ORDER BY valid_from LIMIT 1) "
+    "FROM json_each(?1) s"
 )
 _BELIEVED_LINK = "EXISTS (SELECT 1 FROM link_period p WHERE p.link = l.number AND p.closed_by IS NULL)"
 _SUPERSESSIONS_NOW = f"{_SUPERSESSIONS} AND p.closed_by IS NULL"
@@ -454,9 +456,11 @@ class Facts:
             if exempt := self.replacers(base):
                 self._dependants[base] = [one for one in self._dependants[base] if one.other not in exempt]
 
-    def older(self, entities: Collection[int], operation: int) -> set[int]:
-        """Those of some entities of which a period was opened before an operation."""
-        return {entity for (entity,) in self._each(_OLDER, entities, operation)}
+    def believed_since(
+        self, entities: Collection[int], operation: int
+    ) -> dict[int, tuple[int, Instant | None, Instant | None]]:
+        """Return of each entity whether a period was opened before an operation, from when on it is believed, and from when on by such a period."""
+        return {entity: tuple(found) for entity, *found in self._each(_BELIEVED_SINCE, entities, operation)}
 
     def was_ever_unmade(self, entity: int) -> bool:
         """Whether the transaction that made an entity was ever taken back."""

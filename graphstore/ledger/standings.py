@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from graphstore.core.journal.line import FORGETTING, UNDO
-from graphstore.ledger.changed_parts import ChangedParts, Written
+from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.spreading import Spreading, Touched
 from graphstore.ledger.standing_facts import Facts, Lookup
 from graphstore.values.period import OPEN, Instant, instant
@@ -34,26 +34,27 @@ class StandingWriter:
         self._connection = connection
         self._touched = Touched(set(), set())
         self._first_operation: int | None = None
-        self._written = Written()
+        self._heads: list[Head] = []
 
     def note(self, head: Head, first_operation: int) -> None:
         """Note a line whose rows were written, and whose operations are numbered from there."""
         if head.get("branch") is None:
             self._touched.add(_Noting(self._connection, head).touched())
-            self._written.note(head)
+            self._heads.append(head)
             if self._first_operation is None:
                 self._first_operation = first_operation
 
     def write(self, tx: Instant) -> None:
         """Write the standings that the transaction noted since the last time changed."""
         touched, self._touched = self._touched, Touched(set(), set())
-        written, self._written = self._written, Written()
+        heads, self._heads = self._heads, []
         first, self._first_operation = self._first_operation or 0, None
         if not touched.fallen and not touched.itself:
             return
         facts = Facts(self._connection)
-        changed = ChangedParts(facts, written, first, touched.fallen)
-        self._write_rows("absence", facts.absence, changed.absences(touched.fallen), tx)
+        changed = ChangedParts(facts, heads, first, touched.fallen)
+        if touched.fallen:
+            self._write_rows("absence", facts.absence, changed.absences(touched.fallen), tx)
         if shaky := Spreading(facts, touched, first, changed).result():
             self._write_rows("shaky", facts.shaky, shaky, tx)
 
