@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore import DamageError, GraphStore, Result
+from graphstore import DamageError, GraphStore, QueryError, Result
 from tests.ledger.test_questions import DAYS, FORGETTING, BranchingHistory, History, Leaning
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
@@ -38,17 +38,17 @@ OVER_INSTANTS = (
 
 def graph(view: Any) -> list[Any]:
     """All that the graph of a view has, in its order, with the types of the columns."""
-    return as_printed(view.query(text) for text in ALL)
+    return [answer(view.query, text) for text in ALL]
 
 
 def graph_of_periods(view: Any, since: datetime, until: datetime) -> list[Any]:
     """The same of the graph of all periods, and of those of a span."""
     spans = [("ALL", {}), ("FROM $since TO $until", {"since": since, "until": until})]
-    return as_printed(
-        view.query(f"FOR VALID_TIME {words} {text}", **given)
+    return [
+        answer(view.query, f"FOR VALID_TIME {words} {text}", **given)
         for words, given in spans
         for text in OVER_PERIODS
-    )
+    ]
 
 
 def answers_over(store: GraphStore, since: datetime, until: datetime) -> list[Any]:
@@ -58,11 +58,16 @@ def answers_over(store: GraphStore, since: datetime, until: datetime) -> list[An
         {"valid": (since, until, "1 day")},
         {"tx": (last - (until - since), last, "11 hours")},
     ]
-    return as_printed(store.over(**span).query(text) for span in spans for text in OVER_INSTANTS)
+    return [answer(store.over(**span).query, text) for span in spans for text in OVER_INSTANTS]
 
 
-def as_printed(answers: Iterable[Result]) -> list[Any]:
-    return [(answer.columns, answer.to_arrow().schema, answer.rows()) for answer in answers]
+def answer(query: Callable[..., Result], text: str, **given: Any) -> Any:
+    """An answer with the types of its columns, or its error."""
+    try:
+        found = query(text, **given)
+    except QueryError as error:
+        return str(error)
+    return found.columns, found.to_arrow().schema, found.rows()
 
 
 def is_unread(store: GraphStore) -> bool:
@@ -85,8 +90,9 @@ def compare(history: History, times: int) -> int:
             assert table_by_index.equals(view.to_arrow())
             by_rows = graph(view)
             assert periods_by_index == graph_of_periods(view, since, until), at
-            assert over_by_index == answers_over(reader, since, until), at
             assert is_unread(reader)
+            # where some coordinate has no node with a field, the table of its history says its type, which loads the index
+            assert over_by_index == answers_over(reader, since, until), at
         assert by_index == by_rows, at
         things += sum(len(rows) for _, _, rows in by_rows)
     return things
@@ -118,6 +124,15 @@ def test_one_graph_serves_all_coordinates_at_which_nothing_differs(path):
         assert [] == ids(reader.as_of(tx="2025-01-01"))
         assert ["sky", "plan"] == ids(reader)
         assert 3 == len(kept)
+        assert is_unread(reader)
+
+
+def test_one_graph_serves_many_instants(path):
+    with graphstore.open(path, read_only=True) as reader:
+        over = reader.over(valid=("2025-12-31", "2026-01-04", "1 day"))
+        found = over.query("MATCH (n:Node) RETURN n.id AS id, n.says AS says ORDER BY id").rows()
+        assert [("plan", None), ("sky", "blue")] * 3 == [(row["id"], row["says"]) for row in found]
+        assert 1 == len(reader._core.graphs._views)
         assert is_unread(reader)
 
 
