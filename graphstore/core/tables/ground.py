@@ -129,7 +129,7 @@ class Ground(Protocol):
     """How many things are known, how many links hold, and the bytes of the contents that hold."""
 
     def nodes(self) -> dict[str, pa.Array]:
-        """Return the columns of the nodes that stand, in each of their periods, but for how they do."""
+        """Return the columns of the nodes that stand, in each of their periods, but for how they do. It is called once."""
 
     def periods(self) -> list[NodePeriod]:
         """Return these periods, in the same order."""

@@ -123,7 +123,10 @@ class RowGround:
             held = [row for row in held if _holds(span, row)]
             kept = [_holds(span, bounds) for bounds in map(Bounds, *links[4:])]
             links = [list(compress(array, kept)) for array in links]
-        self._nodes = [row for row in held if not row.is_event]
+        nodes = [row for row in held if not row.is_event]
+        self._columns = _node_columns(point, nodes)
+        columns = columns_of(nodes, Held)
+        self._periods = [columns[name] for name in ("period", "entity", *Bounds._fields)]
         self._events = [row.id for row in held if row.is_event]
         self._labels = {row.entity: EVENT if row.is_event else NODE for row in held}
         self._links = links
@@ -131,14 +134,16 @@ class RowGround:
 
     def nodes(self) -> dict[str, pa.Array]:
         """Return the columns of the nodes that stand, in each of their periods, but for how they do."""
-        return _node_columns(self._point, self._nodes)
+        columns, self._columns = (
+            self._columns,
+            {},
+        )  # handed over: the contents are not kept for as long as the graph
+        return columns
 
     def periods(self) -> list[NodePeriod]:
         """Return these periods, in the same order."""
-        return [
-            NodePeriod(row.period, row.entity, Bounds(row.valid_from, row.valid_to, row.tx_from, row.tx_to))
-            for row in self._nodes
-        ]
+        periods, entities, *bounds = self._periods
+        return list(map(NodePeriod, periods, entities, map(Bounds, *bounds)))
 
     def link_periods(self) -> list[LinkPeriod]:
         """Return the periods of links."""
@@ -147,7 +152,7 @@ class RowGround:
     def standings(self) -> list[str]:
         """Return how these nodes stand."""
         shaky = {row.number for row in self._rows_now().rows(SHAKY)}
-        return ["shaky" if row.entity in shaky else "stands" for row in self._nodes]
+        return ["shaky" if entity in shaky else "stands" for entity in self._periods[1]]
 
     def events(self) -> list[tuple[Thing, Occurred]]:
         """Return what has happened and is believed."""
@@ -223,6 +228,7 @@ def nodes_as_table(point: Point) -> pa.Table:
 
 
 def _node_columns(point: Point, rows: list[Held]) -> dict[str, pa.Array]:
+    """Make the columns of nodes, but for how they stand."""
     bodies, columns = [_checked(point, row) for row in rows], columns_of(rows, Held)
     return {
         **{name: texts(columns[name]) for name in ("id", "kind", "key", "scope", "author")},
