@@ -135,7 +135,7 @@ class Ground(Protocol):
         """Return these periods, in the same order."""
 
     def link_periods(self) -> list[LinkPeriod]:
-        """Return the periods of links."""
+        """Return the periods of links. Either this is called, once, or `groups`."""
 
     def standings(self) -> list[str]:
         """Return how these nodes stand."""

@@ -129,15 +129,13 @@ class RowGround:
         self._periods = [columns[name] for name in ("period", "entity", *Bounds._fields)]
         self._events = [row.id for row in held if row.is_event]
         self._labels = {row.entity: EVENT if row.is_event else NODE for row in held}
-        self._links = links
+        self._links, self._kinds = links, set(links[1])
         self.size = self._state.known, len(links[0]), sum(row.size for row in held)
 
     def nodes(self) -> dict[str, pa.Array]:
         """Return the columns of the nodes that stand, in each of their periods, but for how they do."""
-        columns, self._columns = (
-            self._columns,
-            {},
-        )  # handed over: the contents are not kept for as long as the graph
+        # handed over: what is large is not kept as long as the graph
+        columns, self._columns = self._columns, {}
         return columns
 
     def periods(self) -> list[NodePeriod]:
@@ -147,7 +145,8 @@ class RowGround:
 
     def link_periods(self) -> list[LinkPeriod]:
         """Return the periods of links."""
-        return list(map(LinkPeriod, *self._links[:4], map(Bounds, *self._links[4:])))
+        links, self._links = self._links, []
+        return list(map(LinkPeriod, *links[:4], map(Bounds, *links[4:])))
 
     def standings(self) -> list[str]:
         """Return how these nodes stand."""
@@ -182,7 +181,7 @@ class RowGround:
 
     def groups(self) -> dict[Group, list[int]]:
         """Return the numbers of the periods of links."""
-        periods, kinds, *ends = self._links[:4]
+        (periods, kinds, *ends), self._links = self._links[:4], []
         sources, targets = ([self._labels.get(end, ABSENT) for end in side] for side in ends)
         groups: dict[tuple[str, str, str], list[int]] = {}
         for period, group in zip(periods, zip(kinds, sources, targets, strict=True), strict=True):
@@ -200,7 +199,7 @@ class RowGround:
 
     def kinds(self) -> set[str]:
         """Return the kinds of the links there are."""
-        return set(self._links[1])
+        return self._kinds
 
     def _rows_now(self) -> Point:
         """Return the point, unless something was forgotten meanwhile. Raises NotInRows then."""
