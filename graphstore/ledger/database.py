@@ -24,6 +24,7 @@ from typing import Any
 from graphstore.core.journal.files import check_plain, open_plain, patiently, sync_folder, way_out
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.mounts import refuse_network
+from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.sql_files import read
 from graphstore.ledger.write_lock import WriteLock
 
@@ -37,7 +38,6 @@ _STATEMENTS = 512  # kept prepared by a connection: at most 9 kB each, and only 
 _FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")
 _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
-_SLOW = 1.0  # seconds; who holds the write lock for longer is named in the log
 _LARGEST = (1 << 63) - 1
 _LOOKS = 20  # so often a file is read beside its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
@@ -567,18 +567,9 @@ class Database:
             held = time.perf_counter() - self._since
             self._turn = 0
             self.lock.release()
-        if held > _SLOW:
-            self._log_slow(held, "the upkeep of the ledger" if transaction is None else transaction())
-
-    def _log_slow(self, seconds: float, what: str) -> None:
-        import logging  # most processes never need it
-
-        logger = logging.getLogger("graphstore")
-        if not logger.handlers:
-            logger.addHandler(
-                logging.NullHandler()
-            )  # a library does not print what nobody wants to be logged
-        logger.warning("%s held the write lock of %s for %.1f seconds", what, self.file, seconds)
+        if held > SLOW:
+            what = "the upkeep of the ledger" if transaction is None else transaction()
+            warn("%s held the write lock of %s for %.1f seconds", what, self.file, held)
 
     def writing(self) -> Writing:
         """Return what writing took in this process."""

@@ -28,6 +28,7 @@ from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
 from graphstore.core.tables.texts import schema, text
 from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
 from graphstore.errors import DamageError, EngineError, LockedError, QueryError
+from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.values.models import Json, Problem
 from graphstore.values.period import OPEN
 from graphstore.values.vocabulary import KINDS
@@ -134,6 +135,7 @@ class Projection:
 
     def engine(self, progress: Progress | None = None) -> AnyEngine:
         """The engine, caught up with what is committed."""
+        asked = monotonic()
         if self._engine is not None and self._engine.gone:
             self._open_again(progress)
         if self._engine is None:
@@ -143,6 +145,11 @@ class Projection:
             self._catch_up(progress)
             self._allowed += READ_BACK_SHARE * (monotonic() - begun)
         self._read_back(progress)
+        took = monotonic() - asked
+        if took > SLOW:
+            warn(
+                "the graph tables of %s took %.1f seconds to follow", self._path or "a store in memory", took
+            )
         assert self._engine is not None
         return self._engine
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -16,6 +17,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore
+from graphstore.core.tables import projection
 from graphstore.errors import GraphStoreError
 from tests.conftest import Clock
 
@@ -25,6 +27,15 @@ DRIVER = os.environ.get("GRAPHSTORE_DRIVER", "kuzu")
 open_store = partial(graphstore.open, driver=DRIVER)
 KINDS = ("supersedes", "caused_by", "contradicts", "continuation", "related_to", "uses", "blocks")
 Dump = dict[str, list[tuple[Any, ...]]]
+
+
+def test_tables_that_take_long_to_follow_are_named_in_the_log(tmp_path, monkeypatch, caplog):
+    with open_store(tmp_path / "memory.gs") as store:
+        store.add_node("fact", {"n": 1}, id="one")
+        monkeypatch.setattr(projection, "SLOW", 0.0)
+        store.query_tables("MATCH (n:Node) RETURN n.id")
+        [message] = caplog.messages
+        assert re.fullmatch(r"the graph tables of .*graph\.kuzu took \d+\.\d seconds to follow", message)
 
 
 # ------------------------------------------------------------------ a random life of a store
