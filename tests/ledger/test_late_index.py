@@ -80,6 +80,16 @@ READS: dict[str, Callable[[Any], Any]] = {
     "a walk": lambda here: here.walk(iter(["none", "plan"]), hops=3),
     "paths": lambda here: here.paths("plan", "none", direction="both"),
     "no depth": lambda here: here.effects("outage", 0),
+    "a table": lambda here: here.to_arrow(),
+    "a query": lambda here: here.query("MATCH (n) RETURN label(n), n.id, n.standing ORDER BY n.id"),
+    "a query of links": lambda here: here.query(
+        "MATCH (a)-[r]->(b) RETURN a.id, label(r), b.id ORDER BY r.id"
+    ),
+    "a query of periods": lambda here: here.query(
+        "FOR VALID_TIME ALL MATCH (n:Node) RETURN n.id, n.valid_to ORDER BY n.row"
+    ),
+    "a query that writes": lambda here: here.query("CREATE (n:Node {id: 'x'})"),
+    "a query of no property": lambda here: here.query("MATCH (n:Node) RETURN n.nothing"),
 }
 
 
