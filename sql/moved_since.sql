@@ -1,4 +1,4 @@
--- Of which things may the version that holds be another one since some rows were written? One row for each.
+-- Which things may have another version that holds, since some rows were written? One row for each.
 --
 -- Parameters: :periods and :link_periods, numbers of the first rows written since; :closed and :link_closed, JSON arrays of the numbers of the rows closed since.
 -- Columns: number, of the entity.

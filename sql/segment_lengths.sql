@@ -1,4 +1,4 @@
--- How many terms have the sealed versions from one on? One row for each segment that has any of them, in order.
+-- What lengths, in terms, have the sealed versions from one on? One row for each segment that has any of them, in order.
 --
 -- Parameters: :first, the number of a version.
 -- Columns: first, the first version of the segment; lengths.

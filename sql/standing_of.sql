@@ -1,4 +1,4 @@
--- How does a thing stand at a coordinate? One row, or none.
+-- What is the standing of a thing at a coordinate? One row, or none.
 --
 -- Parameters: :entity, its number; :valid and :tx, the coordinate.
 -- Columns: standing, as in things.sql.

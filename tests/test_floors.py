@@ -351,7 +351,9 @@ def strings(path: Path) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_no_cypher_stands_in_python(path):
     found = [
-        f"{path.name}:{line}: {text.strip()[:60]}" for line, text in strings(path) if CYPHER.search(text)
+        f"{path.name}:{line}: {text.strip()[:60]}"
+        for line, text in strings(path)
+        if CYPHER.search(text) and not (path.parent.name == "ledger" and text.startswith("DROP TABLE"))  # SQL
     ]
     assert [] == found
 

@@ -26,7 +26,7 @@ _NAMES = {
 }  # columns, and the table that has the id
 
 
-def write_rows(connection: sqlite3.Connection, words: WordRows) -> None:
+def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
     """Write all rows of the chain into tables that are empty."""
     standings = StandingWriter(connection)
     at = 0
@@ -40,8 +40,12 @@ def write_rows(connection: sqlite3.Connection, words: WordRows) -> None:
                 standings.write(instant(head["tx"]))
 
 
-def differences(ledger: str, words: WordRows) -> Iterator[str]:
-    """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says. Other processes may write meanwhile: one moment is compared."""
+def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
+    """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says. Other processes may write meanwhile: one moment is compared.
+
+    Args:
+        words: makes the words of texts; None leaves them out.
+    """
     with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:  # a temporary database
         connection.execute("ATTACH ? AS ledger", (ledger,))
         connection.execute("BEGIN")
@@ -54,7 +58,9 @@ def differences(ledger: str, words: WordRows) -> Iterator[str]:
         write_rows(connection, words)
         [(made, expected)] = connection.execute(_ANALYZERS)
         for table in TABLES:
-            if table in WORD_TABLES and made != expected:  # another stemmer than that of this process
+            if table in WORD_TABLES and (
+                words is None or made != expected
+            ):  # another stemmer than that of this process
                 continue
             yield from _differing(connection, table)
 

@@ -422,6 +422,7 @@ class Ledger:
         Args:
             contents: whether bodies are compared with their hashes too, and rows with the chain.
         """
+        words: WordRows | None = self._words
         try:
             for (finding,) in self.database.rows("PRAGMA integrity_check"):
                 if finding != "ok":
@@ -454,6 +455,7 @@ class Ledger:
                 for body, expected in enumerate(head["body"] if contents else (), first):
                     data, checksum = bodies.get(body, (b"", 0))
                     if data is not None and (digest_of(data) != expected or crc32(data) != checksum):
+                        words = None  # they were made of another content
                         yield (
                             number,
                             f"{self.path} line {number}: the content of body {body} does not match its hash.",
@@ -461,7 +463,7 @@ class Ledger:
         if not contents:
             return
         try:
-            for difference in differences(self.database.uri(), self._words):
+            for difference in differences(self.database.uri(), words):
                 yield (
                     0,
                     f"{self.path}: {difference}. `graphstore rebuild` makes the rows anew from the chain.",
@@ -523,7 +525,9 @@ class Ledger:
         return False
 
     def skip(self) -> None:
-        """Go on from the last row, in a turn, and do not read what is before it."""
+        """Go on from the last row, in a turn, and do not read what is before it. Raises DamageError when the end of the chain was removed."""
+        self.unchanged()
+        self.refuse_shorter_than_rows()
         last = self.database.rows(_LAST)
         number, digest, self._next_body = last[0] if last else (0, GENESIS, 1)
         self._rewritten, self._bytes = self._property("rewritten"), None

@@ -57,7 +57,9 @@ def clear(connection: sqlite3.Connection) -> None:
 class RowWriter:
     """Writes the rows of one line of the chain. `first_body` is the number of the first body of that line."""
 
-    def __init__(self, connection: sqlite3.Connection, head: Head, first_body: int, words: WordRows) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, head: Head, first_body: int, words: WordRows | None
+    ) -> None:
         self._connection = connection
         self._words = words
         self._head = head
@@ -95,12 +97,16 @@ class RowWriter:
         if "link_rows" in head:
             self._open_link_periods(head["link_rows"])
         self._add_unseen_of_links(head)
+        if self._words is not None:
+            self._add_words(self._words)
+
+    def _add_words(self, words: WordRows) -> None:
         if self._first_version is not None:
-            self._words.add(self._connection, self._first_version)
-        elif "settings" in head:
-            self._words.refresh(self._connection)
-        if not head.get("more"):
-            self._words.seal(self._connection)
+            words.add(self._connection, self._first_version)
+        elif "settings" in self._head:
+            words.refresh(self._connection)
+        if not self._head.get("more"):
+            words.seal(self._connection)
 
     # ------------------------------------------------------------------ numbers
 
@@ -160,7 +166,8 @@ class RowWriter:
             "INSERT OR REPLACE INTO forgotten SELECT number, ?, ? FROM entity WHERE id = ?",
             (word, operation, id),
         )
-        self._words.drop(self._connection, id)
+        if self._words is not None:
+            self._words.drop(self._connection, id)
 
     def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
         rows = []

@@ -20,7 +20,8 @@ def upgrade_schema(database: Database, words: WordRows) -> None:
         if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA:  # another process did it
             return
         for table in TABLES:
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+                connection.execute(f"DROP TABLE {table}")
         there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         for statement in schema_statements():
             made = _MADE.search(statement)

@@ -56,7 +56,7 @@ def what_superseded(point: Point, id: str) -> Supersession | LinkSupersession:
     for an unknown id.
     """
     rows, found = _reached(point, id) if isinstance(id, str) else ([], {})
-    if id in found:
+    if isinstance(id, str) and id in found:
         return _Walk(point, rows, found).of(id, 0)
     periods = link_period_rows(point, id)
     if periods:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any
 
 from graphstore.core.index.columns import Mark
@@ -242,15 +242,15 @@ class Index(Followed):
         """The supersessions of an entity that keep something of it for giving back."""
         return [link for link in self.successors.get(ent, ()) if self.taken.get(link)]
 
-    def fresh_versions(self, ent: int) -> list[int]:
-        """The versions of an entity that the open transaction has added."""
+    def fresh_version(self, ent: int) -> int:
+        """The version of an entity that the open transaction has added last; -1: none."""
         versions = self.versions_of[ent]
-        return versions[bisect_left(versions, self.mark().versions) :]
+        return versions[-1] if versions and versions[-1] >= self.mark().versions else -1
 
-    def fresh_rows(self, ent: int) -> list[int]:
-        """The rows of an entity that the open transaction has added."""
-        rows = self.rows_of[ent]
-        return rows[bisect_left(rows, self.mark().rows) :]
+    def fresh_rows(self, ent: int) -> Iterator[int]:
+        """The rows of an entity that the open transaction has added, the last one first."""
+        first = self.mark().rows
+        return takewhile(lambda row: row >= first, reversed(self.rows_of[ent]))
 
     def newest_version(self, ent: int) -> int:
         """The version of an entity with the highest number that was stored before the open transaction; -1: none."""
@@ -270,7 +270,7 @@ class Index(Followed):
 
     def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
         """The periods over which each version since `mark` was said last, without those of rows that an open transaction will keep."""
-        fresh = self.fresh_rows(ent)
+        fresh = [*self.fresh_rows(ent)][::-1]
         if not fresh or self._shows_all_said(ent, fresh):
             return {}
         kept: dict[int, list[int]] = {}

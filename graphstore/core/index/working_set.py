@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 import orjson
@@ -592,13 +592,14 @@ class WorkingSet(Index):
         found = self._take_versions("entity = ? AND ordinal > 0 ORDER BY ordinal DESC LIMIT 1", ent)
         return found[0] if found else -1
 
-    def fresh_versions(self, ent: int) -> list[int]:
-        """See `Index.fresh_versions`."""
-        return self._fresh_versions.get(ent, [])
+    def fresh_version(self, ent: int) -> int:
+        """See `Index.fresh_version`."""
+        versions = self._fresh_versions.get(ent)
+        return versions[-1] if versions else -1
 
-    def fresh_rows(self, ent: int) -> list[int]:
+    def fresh_rows(self, ent: int) -> Iterator[int]:
         """See `Index.fresh_rows`."""
-        return self._fresh_rows.get(ent, [])
+        return reversed(self._fresh_rows.get(ent, []))
 
     def said_over(self, ent: int, span: Period) -> Iterable[tuple[Instant, Instant, int]]:
         """See `Index.said_over`."""

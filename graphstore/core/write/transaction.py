@@ -360,13 +360,13 @@ class Transaction:
     def last_version(self, ent: int) -> int:
         """The version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
         index = self.index
-        fresh = index.fresh_versions(ent)
-        if fresh:
-            for row in reversed(index.fresh_rows(ent)):
-                if index.r_op[row] < index.v_op[fresh[-1]]:
+        newest = index.fresh_version(ent)
+        if newest >= 0:
+            for row in index.fresh_rows(ent):
+                if index.r_op[row] < index.v_op[newest]:
                     break  # rows of earlier ones
-                if index.r_close[row] < 0 and index.r_ver[row] == fresh[-1]:
-                    return fresh[-1]
+                if index.r_close[row] < 0 and index.r_ver[row] == newest:
+                    return newest
             alive = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
             if alive >= self.mark.versions:
                 return alive
@@ -580,7 +580,7 @@ def refuse_taken_slot(index: Index, ent: int, op: int) -> None:
     if key is None:
         return
     held = index.held((key, index.scope[ent]))
-    for row in reversed(index.fresh_rows(ent)):
+    for row in index.fresh_rows(ent):
         if index.r_op[row] < op:
             break
         other = _other_at(index, held, row) if index.r_close[row] < 0 else ent

@@ -568,14 +568,7 @@ class Writer(Reader):
                 if asked is not None:
                     asked.refuse_done(core.opened_journal)
                 with core.lock:
-                    self._owner = threading.get_ident()
-                    given = self._trying or self._again()
-                    tx = given or self._chosen_tx(at, early)
-                    self._begun[:] = [self]
-                    index = core.working or core.index
-                    self._open = work = Transaction(index, core.pending, tx, author, reason)
-                    while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
-                        work.tx = self._chosen_tx(at, early)
+                    work = self._new_work(at, author, reason, early)
                 yield work
                 if work.on_rows:
                     self._commit_rows(work)
@@ -584,19 +577,7 @@ class Writer(Reader):
                     with no_collecting() if work.is_large else contextlib.nullcontext():
                         self._commit(work)
             except BaseException as error:
-                if work and work.on_rows:
-                    core.vocabulary.reset(core.kinds.kinds)
-                    raise
-                if work:
-                    work.complete()
-                if isinstance(error, Exception) and not (work and work.spoiled):
-                    with core.lock:
-                        if work and self._open is not None:
-                            with core.epoch.cut():
-                                work.abandon()
-                            core.vocabulary.reset(core.index.kinds)
-                    raise
-                self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
+                self._give_up(work, error)
                 raise
             finally:
                 self._open = core.working = None
@@ -612,6 +593,37 @@ class Writer(Reader):
                 if asked is not None:
                     asked.done.discard(work.tx)
                 raise
+
+    def _new_work(
+        self, at: Instant | None, author: str | None, reason: str | None, early: bool
+    ) -> Transaction:
+        """Begin a transaction, in the turn to write and with the lock held."""
+        core = self._core
+        self._owner = threading.get_ident()
+        given = self._trying or self._again()
+        tx = given or self._chosen_tx(at, early)
+        self._begun[:] = [self]
+        self._open = work = Transaction(core.working or core.index, core.pending, tx, author, reason)
+        while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
+            work.tx = self._chosen_tx(at, early)
+        return work
+
+    def _give_up(self, work: Transaction | None, error: BaseException) -> None:
+        """Take back what a transaction has changed in the index."""
+        core = self._core
+        if work and work.on_rows:
+            core.vocabulary.reset(core.kinds.kinds)
+            return
+        if work:
+            work.complete()
+        if isinstance(error, Exception) and not (work and work.spoiled):
+            with core.lock:
+                if work and self._open is not None:
+                    with core.epoch.cut():
+                        work.abandon()
+                    core.vocabulary.reset(core.index.kinds)
+        else:
+            self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
 
     def _take_turn(self, ledger: Ledger | None = None) -> None:
         """Become the process that may write, until the journal's `leave_turn`: on the rows of a ledger, or with all in the index that others wrote

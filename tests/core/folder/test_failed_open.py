@@ -81,6 +81,8 @@ def made(tmp_path) -> Path:
     with graphstore.open(path) as store, store.transaction():
         for number in range(300):
             store.add_node("fact", {"n": number}, id=f"n{number}")
+    with graphstore.open(path) as store:
+        store.scan()  # which loads the index
     saved = (path / "index.bin").read_bytes()
     with graphstore.open(path) as store:
         store.add_node("fact", {"n": 300}, id="n300")

@@ -200,6 +200,8 @@ def test_loading_takes_as_many_steps_for_a_larger_store(path: Path, tmp_path: Pa
             store.add_node("fact", {"n": number}, id=f"n{number}", key=f"k{number}", valid_to="2030-01-01")
             if number:
                 store.link(f"n{number}", "derived_from", f"n{number - 1}")
+    with graphstore.open(larger, clock=clock) as store:
+        store.scan()  # which loads the index
     assert steps(larger) <= steps(path) < 2000
 
 

@@ -8,7 +8,8 @@ import random
 import pytest
 
 from graphstore import ConflictError, GraphStore, NotFoundError
-from graphstore.core.index.columns import Columns, Mark
+from graphstore.core.index.columns import Mark
+from graphstore.core.index.index import Index
 
 pytestmark = pytest.mark.in_process("looks into the index")
 
@@ -19,9 +20,9 @@ def day(number: int) -> str:
     return f"2025-01-{number:02}"
 
 
-def laid_out(index: Columns, ent: int, monkeypatch: pytest.MonkeyPatch) -> dict[int, list[Span]]:
+def laid_out(index: Index, ent: int, monkeypatch: pytest.MonkeyPatch) -> dict[int, list[Span]]:
     with monkeypatch.context() as patch:
-        patch.setattr(Columns, "_shows_all_said", lambda *_: False)
+        patch.setattr(Index, "_shows_all_said", lambda *_: False)
         return {ver: parts for ver, parts in index.said_last(ent, Mark(versions=1, rows=1)).items() if parts}
 
 
