@@ -13,7 +13,18 @@ import pytest
 import graphstore
 from graphstore import GraphStore, GraphStoreError
 from tests.change.oracle import Oracle
-from tests.change.programs import QUICK, WORLDS, Hours, draw, grouped, groupings, tell_store, vanishes
+from tests.change.programs import (
+    DAYS,
+    NODES,
+    QUICK,
+    WORLDS,
+    Hours,
+    draw,
+    grouped,
+    groupings,
+    tell_store,
+    vanishes,
+)
 from tests.support import standing_rows
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
@@ -39,7 +50,7 @@ def test_the_rows_say_at_each_coordinate_how_everything_stands(tmp_path: Path, s
                         tell_store(store, step)
             except (GraphStoreError, StopIteration):
                 pass  # what was undone or erased before is missing now: the group leaves nothing
-            if chance.random() < 0.15:
+            if chance.random() < 0.3:
                 hours.move()
                 interfere(store, chance, hours)
         count, differing = standing_rows.compare(store)
@@ -51,9 +62,31 @@ def interfere(store: GraphStore, chance: random.Random, hours: Hours) -> None:
     """Do what no program does, where the store lets it be done."""
     ids = [node.id for node in store.nodes()]
     try:
-        match chance.choice(["undo", "undo", "undo", "erase", "evict", "lean"]):
+        match chance.choice(
+            ["undo", "undo", "undo", "undo", "erase", "evict", "lean", "load", "merge", "block", "block"]
+        ):
             case "undo":
-                store.undo(chance.choice(store.changes()[-4:]).tx, reason="it was not so")
+                store.undo(
+                    chance.choice(store.changes()[-chance.choice([4, 20]) :]).tx, reason="it was not so"
+                )
+            case "load":
+                versions = [(chance.choice(NODES), number, chance.choice(DAYS)) for number in range(4)]
+                store.bulk_load(
+                    versions=[
+                        {"node_id": id, "content": {"n": n}, "valid_from": at} for id, n, at in versions
+                    ]
+                )
+            case "merge" if ids:
+                store.branch("aside").retract(
+                    chance.choice(ids), reason="wrong", valid_from=chance.choice(DAYS)
+                )
+                hours.move()
+                store.merge("aside")
+            case "block" if len(ids) > 1:
+                source, target = chance.sample(ids, 2)
+                with store.transaction():
+                    store.revise(target, {"in": "a block"}, valid_from=chance.choice(DAYS))
+                    store.supersede(target, by=source, valid_from=chance.choice(DAYS))
             case "erase" if ids:
                 store.erase(chance.choice(ids), reason="private")
             case "evict":
