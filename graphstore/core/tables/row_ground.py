@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple
 from zlib import crc32
@@ -188,14 +188,18 @@ class RowGround:
             groups.setdefault(group, []).append(period)
         return {Group(*group): numbers for group, numbers in groups.items()}
 
-    def links(self, periods: Sequence[int]) -> Iterator[LinkShown]:
-        """Return links by the numbers of their periods."""
-        point = self._rows_now()
-        for row in point.rows(LINKS_OVER, periods=as_json(list(periods))):
-            yield LinkShown(
+    def links(self, periods: Sequence[int]) -> list[LinkShown]:
+        """Return links by the numbers of their periods, one of which may be there several times."""
+        point, asked = self._rows_now(), list(dict.fromkeys(periods))
+        rows = point.rows(LINKS_OVER, periods=as_json(asked))
+        links = {
+            period: LinkShown(
                 row.id, row.kind, row.source, row.target, row.strength, row.is_inferred, row.created_by, row.author, row.recorded_at,
                 row.valid_from, _end(row.valid_to), row.tx_from, point.content(row.data, row.checksum, f"link {row.id!r}"),
-            )  # fmt: skip
+            )
+            for period, row in zip(asked, rows, strict=True)
+        }  # fmt: skip
+        return list(map(links.__getitem__, periods))
 
     def kinds(self) -> set[str]:
         """Return the kinds of the links there are."""
