@@ -254,9 +254,9 @@ class Index(Followed):
 
     def newest_version(self, ent: int) -> int:
         """The version of an entity with the highest number that was stored before the open transaction; -1: none."""
-        first = self.mark().versions
-        stored = (ver for ver in reversed(self.versions_of[ent]) if ver < first and self.v_num[ver])
-        return next(stored, -1)
+        versions = self.versions_of[ent]
+        stored = reversed(range(bisect_left(versions, self.mark().versions)))
+        return next((versions[at] for at in stored if self.v_num[versions[at]]), -1)
 
     def said_over(self, ent: int, span: Period) -> Iterable[Said]:
         """What was said of an entity last over parts of a period, and perhaps beyond it; in order."""

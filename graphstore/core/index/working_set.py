@@ -67,6 +67,12 @@ _KEEPING = (
     "WHERE l.target = ? AND l.kind = 'supersedes' ORDER BY t.link"
 )
 _SHAKY = "SELECT EXISTS (SELECT 1 FROM shaky WHERE entity = ?1 AND valid_from <= ?2 AND tx_from <= ?3 AND valid_to > ?2 AND tx_to > ?3)"
+_SUPERSEDED = """
+SELECT EXISTS (
+  SELECT 1 FROM link l CROSS JOIN link_period p
+  WHERE l.target = ?1 AND l.kind = 'supersedes' AND p.link = l.number AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
+)
+"""
 _KINDS = "SELECT kind FROM defined ORDER BY number"
 _ALIASES = "SELECT head FROM chain WHERE instr(head, CAST('\"aliases\":[' AS BLOB)) > 0 ORDER BY number"
 _REPLACING = ("supersedes", "corrects")
@@ -648,6 +654,12 @@ class WorkingSet(Index):
         return known[max(0, at - BESIDE) : at + BESIDE]
 
     # ------------------------------------------------------------------ how things stand
+
+    def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """See `Index.superseded`."""
+        if not self._has_written:
+            return super().superseded(ent, valid, tx)
+        return bool(self._rows(_SUPERSEDED, ent, valid, tx)[0][0])
 
     def note_written(self) -> None:
         """Note that the rows have all that the transaction did."""

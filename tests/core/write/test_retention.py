@@ -191,9 +191,11 @@ def test_a_size_is_kept_after_a_bulk_load(path, clock):
 
 def test_a_commit_stays_though_the_disk_refuses_the_eviction_after_it(path, clock):
     with graphstore.open(path, clock=clock) as store:
-        store.record_event("deploy", "x" * 500_000, id="event-1", occurred_at="2026-01-01")
+        store.record_event(
+            "deploy", "v0", metadata={"log": "x" * 500_000}, id="event-1", occurred_at="2026-01-01"
+        )
         store.record_event("deploy", "v1", id="event-0")
-        # what a commit writes has room, the pages of the long description that are overwritten have none
+        # what a commit writes has room, the pages of the long metadata that are overwritten have none
         with no_room((path / "ledger.db-wal").stat().st_size + 250_000):
             store.set_retention(bytes=4000)
             store.record_event("deploy", "v2", id="event-2")
