@@ -113,7 +113,7 @@ class Core(Source):
     working: WorkingSet | None = None  # of a transaction that is open while the index is not loaded
     worker: int = 0  # the thread of that transaction
     in_verb: bool = False  # whether one of its verbs is under way
-    leave_rows: Callable[[], None] | None = None  # lets that transaction go on with the whole index
+    leave_rows: Callable[[Index], None] | None = None  # lets that transaction go on with the whole index
 
     @classmethod
     def with_late_index(cls, load: Callable[[], Index], journal: Seam, *more: Any, **named: Any) -> Core:
@@ -165,14 +165,14 @@ class Core(Source):
 
     def read_index(self) -> None:
         """Load the index unless that was done: only who needs to load it waits for the lock."""
-        if self.is_worker and self.leave_rows is not None:
-            self.leave_rows()
         if "index" in self.__dict__:
             return
         with self.lock:
             if "index" not in self.__dict__:
                 index = self._load()
                 assert self._opened is not None
+                if self.working is not None and self.leave_rows is not None:
+                    self.leave_rows(index)
                 self.journal = self._opened
                 self.index = index
                 self.row_search = RowSearch()  # it keeps nothing that is not asked any more

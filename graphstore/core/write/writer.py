@@ -570,9 +570,7 @@ class Writer(Reader):
                 with core.lock:
                     work = self._new_work(at, author, reason, early)
                 yield work
-                if work.on_rows:
-                    self._commit_rows(work)
-                else:
+                if not (work.on_rows and self._commit_rows(work)):
                     work.complete()
                     with no_collecting() if work.is_large else contextlib.nullcontext():
                         self._commit(work)
@@ -651,30 +649,25 @@ class Writer(Reader):
                 error.outcome = "not kept"
             raise
 
-    def _leave_rows(self) -> None:
-        """Go on with the whole index in a transaction that read from the rows what it needed. Between two verbs, or before the first."""
-        core, work = self._core, self._open
-        with core.lock:
-            working, core.working = core.working, None
-            if working is None or work is None:
-                return
-            try:
-                core.read_index()
-            except BaseException:
-                core.working = working
-                raise
-            work.go_on(core.index)
-            working.transfer(core.index, work.taken_before)
+    def _leave_rows(self, index: Index) -> None:
+        """Go on with the whole index in a transaction that read from the rows what it needed: between two verbs, since a verb holds the lock."""
+        working, self._core.working = self._core.working, None
+        if working is not None and self._open is not None:
+            self._open.go_on(index)
+            working.transfer(index, self._open.taken_before)
 
-    def _commit_rows(self, work: Transaction) -> None:
-        """Write what a transaction on the rows did, and make the answers that are still held of what the rows then say."""
+    def _commit_rows(self, work: Transaction) -> bool:
+        """Write what a transaction on the rows did, and make the answers that are still held of what the rows then say. Returns False, and does nothing,
+        where another thread has loaded the index meanwhile."""
         core = self._core
-        ledger, working = core.opened_journal, core.working
-        assert isinstance(ledger, Ledger) and working is not None
         if work.spoiled:
             raise _interrupted()
         counts: dict[str, int] = {}
         with core.lock:
+            ledger, working = core.opened_journal, core.working
+            if working is None:
+                return False
+            assert isinstance(ledger, Ledger)
             core.in_verb = True
             try:
                 before = ledger.state
@@ -683,7 +676,7 @@ class Writer(Reader):
                     lines, _ = work.lines()
                     if (request := _request.get()) is not None:
                         lines[0].head["request"] = request.id
-                    placed = ledger.append([(line.head, line.bodies) for line in lines])
+                    ledger.append([(line.head, line.bodies) for line in lines])
                 working.note_written()
                 try:
                     work.complete()
@@ -697,10 +690,7 @@ class Writer(Reader):
             finally:
                 core.in_verb = False
             if work.empty:
-                return
-            if core.unread is None:  # another thread has loaded the index meanwhile
-                for line, places in zip(lines, placed, strict=True):
-                    vars(core)["index"].apply(line.head, places)
+                return True
             self._waiting.add(ledger.ticket(), work.tx)
             self._open = None
         ledger.start_sync()
@@ -708,6 +698,7 @@ class Writer(Reader):
             with core.lock:
                 core.accesses.back(counts)
         self._note_door(work)
+        return True
 
     def _note_door(self, work: Transaction) -> None:
         doors = self._lines[0]._core.doors
@@ -1287,7 +1278,7 @@ class _Verb:
         finally:
             core.in_verb = False
         if not self._is_narrow:
-            self._store._leave_rows()
+            self._store._core.read_index()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
