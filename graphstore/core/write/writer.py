@@ -582,6 +582,8 @@ class Writer(Reader):
                 core.opened_journal.leave_turn()
             journal = core.opened_journal
             ticket, last, grouping = journal.ticket(), self._last_tx, self._waiting.grouping
+            if not work.empty:
+                last = max(last, work.tx)  # also where its commit has failed
         if asked is not None:
             asked.done.add(work.tx)
         if not grouping:
