@@ -239,27 +239,27 @@ class Index(Followed):
         return self._in_runs(ent, found, near[0] - 1, tx, near[1])
 
     def keeping(self, ent: int) -> list[int]:
-        """The supersessions of an entity that keep something of it for giving back."""
+        """Return the supersessions of an entity that keep something of it to give back."""
         return [link for link in self.successors.get(ent, ()) if self.taken.get(link)]
 
     def fresh_version(self, ent: int) -> int:
-        """The version of an entity that the open transaction has added last; -1: none."""
+        """Return the version of an entity that the open transaction has added last; -1: none."""
         versions = self.versions_of[ent]
         return versions[-1] if versions and versions[-1] >= self.mark().versions else -1
 
     def fresh_rows(self, ent: int) -> Iterator[int]:
-        """The rows of an entity that the open transaction has added, the last one first."""
+        """Return the rows of an entity that the open transaction has added, the last one first."""
         first = self.mark().rows
         return takewhile(lambda row: row >= first, reversed(self.rows_of[ent]))
 
     def newest_version(self, ent: int) -> int:
-        """The version of an entity with the highest number that was stored before the open transaction; -1: none."""
+        """Return the version with the highest number that an entity had before the open transaction; -1: none."""
         versions = self.versions_of[ent]
         stored = reversed(range(bisect_left(versions, self.mark().versions)))
         return next((versions[at] for at in stored if self.v_num[versions[at]]), -1)
 
     def said_over(self, ent: int, span: Period) -> Iterable[Said]:
-        """What was said of an entity last over parts of a period, and perhaps beyond it; in order."""
+        """Return what was said of an entity last over the parts of a period, in order. The first and the last piece may reach beyond it."""
         said = self.said(ent)
         if not said or said[-1][1] <= span[0]:
             return ()
@@ -471,7 +471,7 @@ class Index(Followed):
         return max(first, self.s_last[again[known - 1]]) if known else first
 
     def setting_at(self, name: str, tx: Instant) -> Any:
-        """The setting of a name as it was at `tx`, None when it was not set by then."""
+        """Return the setting of a name as it was at `tx`, None when it was not set by then."""
         places, at = self.set_at.get(name, ()), bisect_right(self.noted, tx, key=lambda noted: noted[0])
         known = len(self.settings) if at == len(self.noted) else self.noted[at - 1][3] if at else 0
         last = bisect_left(places, known)

@@ -1,6 +1,6 @@
-"""The index of a ledger as far as one transaction needs it: what a verb looks at is read from the rows when it is asked for first.
+"""Gives a transaction the part of the index that it needs: each value is read from the rows of the ledger when a verb first asks for it.
 
-Numbers are those of the whole index. Columns are dictionaries here, and know how long the whole ones are.
+Things, versions and rows have the same numbers as in the whole index. A column is a dictionary here, and knows how long the whole column is.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _OF_ORDINAL = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER
 
 
 class Column(dict[int, Any]):
-    """A column of the whole index: the values that were read of it, and those that were added."""
+    """Holds the values of a column that were read or added. `load` reads the value of a number, together with other columns."""
 
     __slots__ = ("_count", "_load")
 
@@ -111,7 +111,7 @@ class Column(dict[int, Any]):
 
 
 class Lists(dict[Any, list[Any]]):
-    """The lists of rows that belong to a thing, a link, an id: read when they are asked for. What is added before needs none of what is there."""
+    """Holds a list of rows for each key, such as a thing or an id, and reads it when it is first asked for. Adding to a list does not read it."""
 
     __slots__ = ("_added", "_any", "_load")
 
@@ -140,7 +140,7 @@ class Lists(dict[Any, list[Any]]):
 
 
 class Pieces(Lists):
-    """What supersessions have taken. One that was set to nothing in the transaction has an entry, and one of which the rows have nothing has none."""
+    """Holds what each supersession has taken. A link has an entry where the rows have something of it, or where the transaction has set its list, even to nothing."""
 
     __slots__ = ()
 
@@ -159,7 +159,7 @@ class Pieces(Lists):
 
 
 class Occurrences:
-    """The occurrences of an event after its first report: how many there are, and the last of them. All are read when another one is asked for."""
+    """Lists the occurrences of an event after its first report. It knows their count and the last one, and reads all when another one is asked for."""
 
     __slots__ = ("_all", "_count", "_last", "_load")
 
@@ -195,7 +195,7 @@ class Occurrences:
 
 
 class Events(Lists):
-    """The occurrences of events, by the event."""
+    """Holds the `Occurrences` of each event."""
 
     __slots__ = ()
 
@@ -210,7 +210,7 @@ class Events(Lists):
 
 
 class Numbers(dict[Any, int]):
-    """What leads to a number: of an id, of a thing. None where there is none."""
+    """Finds the number that belongs to a key, such as an id, when it is first asked for. A key without a number is missing."""
 
     __slots__ = ("_find",)
 
@@ -239,7 +239,7 @@ class Numbers(dict[Any, int]):
 
 
 class _Anything:
-    """In place of sets that only spare the index from asking: here the rows are asked."""
+    """Stands for a set of the index that only spares it from looking: it contains everything, so the rows are always asked."""
 
     def __contains__(self, key: object) -> bool:
         return True
@@ -253,11 +253,11 @@ class _Anything:
 
 
 class Undecided(Exception):
-    """Whether something is shaky is not known before the rows of the transaction are written."""
+    """Says that only the rows which the transaction is about to write will tell whether something is shaky."""
 
 
 class KnownKinds:
-    """The kinds of link that a store has defined, parsed once."""
+    """Keeps the kinds of link that a store has defined, so that each is parsed once and not by each transaction."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -279,7 +279,7 @@ class KnownKinds:
 
 
 class WorkingSet(Index):
-    """What one transaction has looked at, and what it has changed. It is used within the SQL transaction that writes, and thrown away with it."""
+    """Has what one transaction has looked at, and what it has changed. It lives as long as the SQL transaction that writes."""
 
     finds_prints = True
 
@@ -290,7 +290,7 @@ class WorkingSet(Index):
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.follow(database, defined)
         self.kinds, self.promoted, self._kinds_read = kinds.kinds, kinds.promoted, kinds.read
-        self._known = kinds
+        self._known_kinds = kinds
         # numbers from these on are of rows that the transaction adds, which the tables may have too at its end
         self._things, self._versions, self._periods, self._links = things, versions, rows, links
         self._ops, self._seen, self._last = ops, seen, last or 0
@@ -327,7 +327,7 @@ class WorkingSet(Index):
                 own[name] = Column(count, load)
 
     def _init_leading(self, any_undone: int) -> None:
-        """Make what leads to rows."""
+        """Make the dictionaries that lead from ids and things to rows."""
         everything: Any = _Anything()
         self.rests = self.based = self.tainted = everything
         self._shaken = self
@@ -358,6 +358,11 @@ class WorkingSet(Index):
             for kind in kinds
         )
         return sorted(link for links in old for link in links) if ent < self._things else []
+
+    def _of_kinds(self) -> _OfKinds:
+        """See `Columns._of_kinds`. What was read of the kinds is kept for the next transaction."""
+        found = self._known_kinds.read = super()._of_kinds()
+        return found
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         return self._database.rows(statement, values)
@@ -391,7 +396,7 @@ class WorkingSet(Index):
         return rows[0][0] if rows else None
 
     def _find_alias(self, alias: tuple[str, int, str]) -> int | None:
-        """The version that was merged from a branch, where it had that number. All merges are looked at: few ask for that."""
+        """Return the version that a merge took from a branch, where it had that number. This looks at all merges, since it is rarely asked for."""
         branch, number, id = alias
         for (head,) in self._rows(_ALIASES):
             loaded = orjson.loads(head)
@@ -541,7 +546,7 @@ class WorkingSet(Index):
         return found
 
     def _events_alike(self, printed: str) -> list[int]:
-        """The events with a fingerprint and a scope, in order."""
+        """Return the events with a fingerprint and a scope, in the order in which they were recorded."""
         found = []
         for fingerprint in {printed, printed.partition("\0")[0]}:
             begins = orjson.dumps(fingerprint)[1:65]  # with the quotation mark at its end where it is short
@@ -662,12 +667,14 @@ class WorkingSet(Index):
         return bool(self._rows(_SUPERSEDED, ent, valid, tx)[0][0])
 
     def note_written(self) -> None:
-        """Note that the rows have all that the transaction did."""
+        """Note that the transaction has written its rows."""
         self._has_written = True
 
     def says(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """Whether an entity that stands at (valid, tx) is shaky, by the rows. Those of a transaction are written at its end: before, raises Undecided where
-        what it did may matter."""
+        """Return 1 if an entity that stands at (valid, tx) is shaky, else 0, by the rows of `shaky`.
+
+        A transaction writes its rows at its end. Before that, this raises Undecided where what the transaction did may matter.
+        """
         if not self._has_written:
             if not self._only_adds:
                 raise Undecided
@@ -679,7 +686,7 @@ class WorkingSet(Index):
         return int(self._rows(_SHAKY, ent, valid, tx)[0][0])
 
     def _bases(self, ent: int) -> list[int]:
-        """What a new entity rests on."""
+        """Return the entities that a new entity rests on."""
         resting, kinds = self.resting, self.l_kind
         found = [
             self.l_tgt[link]
@@ -765,8 +772,11 @@ class WorkingSet(Index):
             ents -= {ent for ent in ents if ent >= mark.entities}
 
     def transfer(self, index: Index, changed: Iterable[int]) -> None:
-        """Add what was done here to the whole index, in which the same transaction has just begun. `changed`: the supersessions that have taken something
-        else than before."""
+        """Do in the whole index, in which the same transaction has just begun, what was done here.
+
+        Args:
+            changed: the supersessions whose list of what they have taken was changed.
+        """
         things, versions, rows, _, links, claims, link_rows, _, ops, seen = index.mark()
         for ent in range(things, len(self.names)):
             index.add_entity(

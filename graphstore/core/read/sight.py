@@ -142,7 +142,7 @@ class Core(Source):
 
     @property
     def is_worker(self) -> bool:
-        """Whether this thread has a transaction open that reads what it needs from the rows."""
+        """Return True if this thread has a transaction open that reads from the rows what it needs."""
         return self.working is not None and self.worker == threading.get_ident()
 
     def __getattr__(self, name: str) -> Any:
@@ -155,13 +155,11 @@ class Core(Source):
         return self.__dict__[name]
 
     def setting(self, name: str) -> Any:
-        """The setting of a name, None when it was never set."""
+        """Return the setting of a name, None when it was never set."""
         ledger = self.answering
-        return (
-            self.index.setting(name)
-            if ledger is None
-            else settings.setting(Point(ledger.database, OPEN, OPEN), name)
-        )
+        if ledger is None:
+            return self.index.setting(name)
+        return settings.setting(Point(ledger.database, OPEN, OPEN), name)
 
     def read_index(self) -> None:
         """Load the index unless that was done: only who needs to load it waits for the lock."""

@@ -117,7 +117,7 @@ def unlocked(read: Read) -> Read:
 
 
 def _nodes_as_table(point: Point) -> pyarrow.Table:
-    from graphstore.core.tables.row_ground import nodes_as_table
+    from graphstore.core.tables.graph_from_rows import nodes_as_table
 
     return nodes_as_table(point)
 

@@ -18,7 +18,7 @@ from graphstore.core.index import libraries
 from graphstore.core.index.index import Index
 from graphstore.core.index.index_of_rows import FORGOTTEN, IndexOfRows, Number
 from graphstore.core.journal.line import FORGETTING
-from graphstore.core.search.search import REMEMBERED, Ground, Layers, Ranker
+from graphstore.core.search.search import REMEMBERED, Layers, Ranker, SearchedTexts
 from graphstore.core.search.source import At
 from graphstore.core.search.standing import Standing
 from graphstore.core.search.word_columns import FreshWords, Posting
@@ -208,16 +208,18 @@ class RowSearch(Ranker):
             )
             return [ver for found in (sealed, fresh) if found for ver in found.versions.tolist()]
 
-    def _ground(self, sight: At) -> Ground:
+    def _texts(self, sight: At) -> SearchedTexts:
         point = _point(sight)
         kept = self._follow(point)
         standing, lengths = self._standing(point, kept), _lengths(kept)
         known = _known_versions(point, kept.ends)
         layers: Layers = [SealedWords(point), kept.fresh]
         mean = standing.mean(lengths)
-        return Ground(layers, lengths, known, standing.alive, standing.count(), mean, standing.version_of)
+        return SearchedTexts(
+            layers, lengths, known, standing.alive, standing.count(), mean, standing.version_of
+        )
 
-    def _ground_ever(self, sight: At) -> Ground:
+    def _texts_ever(self, sight: At) -> SearchedTexts:
         import numpy as np
 
         point = _point(sight)
@@ -232,7 +234,7 @@ class RowSearch(Ranker):
         lengths, count = _lengths(kept), int(np.count_nonzero(known))
         mean = int(lengths[known].sum()) / max(count, 1)
         layers: Layers = [SealedWords(point), kept.fresh]
-        return Ground(layers, lengths, len(lengths), known, count, mean, np.zeros(0, dtype=np.int32))
+        return SearchedTexts(layers, lengths, len(lengths), known, count, mean, np.zeros(0, dtype=np.int32))
 
     def _fetched(self, index: Index, found: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
         assert isinstance(index, IndexOfRows)

@@ -143,7 +143,7 @@ class Found:
         return sum(1 for _ in self._candidates())
 
 
-class Ground(NamedTuple):
+class SearchedTexts(NamedTuple):
     """What a text is searched in: the words of versions (`layers`, `lengths`), how many were recorded by then (`known`), which of them may be found
     (`alive`), how `many` these are and the mean of their lengths, and the version of each entity that stands.
     """
@@ -167,11 +167,11 @@ class Ranker(ABC):
         self._scores: Scores | None = None
 
     @abstractmethod
-    def _ground(self, sight: At) -> Ground:
+    def _texts(self, sight: At) -> SearchedTexts:
         """Return what is searched among what stands."""
 
     @abstractmethod
-    def _ground_ever(self, sight: At) -> Ground:
+    def _texts_ever(self, sight: At) -> SearchedTexts:
         """Return what is searched among all that was recorded by the sight's tx and committed."""
 
     def _fetched(self, index: Index, found: Iterable[tuple[int, float]]) -> Iterable[tuple[int, float]]:
@@ -193,11 +193,11 @@ class Ranker(ABC):
         """
         core, index = sight.core, sight.index
         with self._lock:
-            ground = self._ground(sight)
-            asked = _Asked(self.analyzer.ask(text), ground)
+            texts = self._texts(sight)
+            asked = _Asked(self.analyzer.ask(text), texts)
             versions = self._admitted(core, asked)
-            vers, scores = self._scored(asked, ground)
-        version_of = ground.version_of
+            vers, scores = self._scored(asked, texts)
+        version_of = texts.version_of
         fits = _fitting(index, kinds, seen, versions)
 
         def candidates() -> Iterator[int]:
@@ -219,9 +219,9 @@ class Ranker(ABC):
         """
         index = sight.index
         with self._lock:
-            ground = self._ground_ever(sight)
-            asked = _Asked(self.analyzer.ask(text), ground)
-            vers, scores = self._scored(asked, ground)
+            texts = self._texts_ever(sight)
+            asked = _Asked(self.analyzer.ask(text), texts)
+            vers, scores = self._scored(asked, texts)
             admitted = self._admitted(sight.core, asked)
         if without is not None:
             kept = ~without[vers]
@@ -233,11 +233,11 @@ class Ranker(ABC):
             fitting = [match for match in found if fits is None or fits(match[0])]
             yield from sorted(fitting, key=lambda match: (names[v_ent[match[0]]], -match[0]))
 
-    def _scored(self, asked: _Asked, ground: Ground) -> tuple[NDArray[Any], Scores]:
+    def _scored(self, asked: _Asked, texts: SearchedTexts) -> tuple[NDArray[Any], Scores]:
         """The versions that contain one of the words, each with its score."""
         import numpy as np
 
-        lengths, slope = ground.lengths, K1 * B / (ground.mean or 1)
+        lengths, slope = texts.lengths, K1 * B / (texts.mean or 1)
         there = [
             (weight, posting)
             for weight, posting in zip(asked.weights, asked.alive, strict=True)
@@ -304,7 +304,7 @@ class Search(Ranker):
         self._lengths: NDArray[Any] | None = None
         self._scores: Scores | None = None
 
-    def _ground(self, sight: At) -> Ground:
+    def _texts(self, sight: At) -> SearchedTexts:
         standing, index = self.standing(sight), sight.index
         import numpy as np  # it is loaded by now
 
@@ -315,9 +315,11 @@ class Search(Ranker):
             layers, known = [*layers, more], len(index.v_ent)
             lengths = np.concatenate([lengths, np.asarray(more.lengths)])
         mean = standing.mean(lengths)
-        return Ground(layers, lengths, known, standing.alive, standing.count(), mean, standing.version_of)
+        return SearchedTexts(
+            layers, lengths, known, standing.alive, standing.count(), mean, standing.version_of
+        )
 
-    def _ground_ever(self, sight: At) -> Ground:
+    def _texts_ever(self, sight: At) -> SearchedTexts:
         index = sight.index
         self._follow(sight.core)
         import numpy as np  # it is loaded by now
@@ -328,7 +330,9 @@ class Search(Ranker):
         known[[ver for ent in index.gone for ver in index.versions_of[ent]]] = False
         lengths, count = self._all_lengths(), int(np.count_nonzero(known))
         mean = int(lengths[known[: len(lengths)]].sum()) / max(count, 1)
-        return Ground(self._layers(), lengths, len(lengths), known, count, mean, np.zeros(0, dtype=np.int32))
+        return SearchedTexts(
+            self._layers(), lengths, len(lengths), known, count, mean, np.zeros(0, dtype=np.int32)
+        )
 
     def standing(self, sight: At) -> Standing:
         """What stands at a coordinate."""
@@ -482,9 +486,9 @@ class Search(Ranker):
 class _Asked:
     """A question in the words of a store: where each of its terms is, among the first `known` versions and among those `alive`; what it weighs there."""
 
-    def __init__(self, question: Question, ground: Ground) -> None:
-        self.question, self._layers, self.known = question, ground.layers, ground.known
-        alive, count = ground.alive, ground.many
+    def __init__(self, question: Question, texts: SearchedTexts) -> None:
+        self.question, self._layers, self.known = question, texts.layers, texts.known
+        alive, count = texts.alive, texts.many
         self._all = [self.posting(term) for term in question.terms]
         self.alive = [None if posting is None else _alive(posting, alive) for posting in self._all]
         many = [0 if posting is None else len(posting.versions) for posting in self.alive]

@@ -26,11 +26,11 @@ from graphstore.values.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from graphstore.core.index.occurrences import Raw
     from graphstore.core.tables.arrow_tables import NodeTables
-    from graphstore.core.tables.ground import Ground, Span
+    from graphstore.core.tables.graph_from_rows import Forgetting
+    from graphstore.core.tables.graph_source import GraphSource, Span
     from graphstore.core.tables.guard import Limits
     from graphstore.core.tables.projection import Projection
     from graphstore.core.tables.result import Result
-    from graphstore.core.tables.row_ground import Forgetting
     from graphstore.core.tables.view_graph import ViewGraph
     from graphstore.core.tables.workers import AnyEngine, Worker, Workers
     from graphstore.ledger.ledger import Ledger
@@ -288,7 +288,7 @@ class Graphs:
     ) -> list[Result] | None:
         """The answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
         from graphstore.core.tables import period_graph
-        from graphstore.core.tables.ground import Span
+        from graphstore.core.tables.graph_source import Span
         from graphstore.core.tables.guard import LIMITS
 
         found = period_graph.at_each(cypher, params)
@@ -360,7 +360,7 @@ class Graphs:
     ) -> ViewGraph:
         from graphstore.core.tables import period_graph, view_graph
         from graphstore.core.tables.engine import NODE_GROUP, Engine
-        from graphstore.core.tables.ground import Span
+        from graphstore.core.tables.graph_source import Span
         from graphstore.core.tables.workers import ProcessEngine
 
         def engine(memory: int, things: int) -> AnyEngine:
@@ -377,11 +377,11 @@ class Graphs:
             finally:
                 core.lock.release()
         with no_collecting():
-            ground = self._ground(core, Span.of(valid, tx) if span is None else span, point)
+            source = self._source(core, Span.of(valid, tx) if span is None else span, point)
             if span is None:
-                graph = view_graph.build(ground, self._vocabulary, engine=engine)
+                graph = view_graph.build(source, self._vocabulary, engine=engine)
             else:
-                graph = period_graph.build(ground, span, self._vocabulary, engine=engine)
+                graph = period_graph.build(source, span, self._vocabulary, engine=engine)
         since = self._index.open_since if point is None else None
         if since is None or tx < since:  # a transaction still open may change its own view
             stretch = self._stretch(valid, point) if span is None else (-OPEN, OPEN + 1)
@@ -395,20 +395,20 @@ class Graphs:
             give_back_memory()
         return graph
 
-    def _ground(self, core: Any, span: Span, point: Point | None) -> Ground:
+    def _source(self, core: Any, span: Span, point: Point | None) -> GraphSource:
         """What the graph of a span is made of: the rows at a point; without one, the index."""
         if point is not None:
-            from graphstore.core.tables.row_ground import RowGround
+            from graphstore.core.tables.graph_from_rows import RowSource
 
-            return RowGround(point, span)
-        from graphstore.core.tables.index_ground import IndexGround
+            return RowSource(point, span)
+        from graphstore.core.tables.graph_from_index import IndexSource
 
-        return IndexGround(self._index, core.raw, self.node_tables(core.epoch.world, core.raw), span)
+        return IndexSource(self._index, core.raw, self.node_tables(core.epoch.world, core.raw), span)
 
     def _last_transaction(self, tx: Instant, point: Point | None) -> tuple[Instant, Forgetting | None]:
         """The last transaction by `tx`, and what a ledger that is read by its rows has forgotten."""
         if point is not None:
-            from graphstore.core.tables.row_ground import state_of
+            from graphstore.core.tables.graph_from_rows import state_of
 
             state = state_of(point)
             return -OPEN if state.last is None else state.last, state.forgetting
@@ -422,7 +422,7 @@ class Graphs:
     def _stretch(self, valid: Instant, point: Point | None = None) -> tuple[Instant, Instant]:
         """The longest stretch of valid time around `valid` in which nothing begins or ends and no event comes again."""
         if point is not None:
-            from graphstore.core.tables.row_ground import stretch_of
+            from graphstore.core.tables.graph_from_rows import stretch_of
 
             return stretch_of(point)
         index = self._index

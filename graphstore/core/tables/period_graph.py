@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 
 from graphstore.core.tables import macros
 from graphstore.core.tables.arrow_tables import instants, numbers, texts
-from graphstore.core.tables.ground import Bounds, Ground, LinkPeriod, NodePeriod, Span, links_as_table
+from graphstore.core.tables.graph_source import (
+    Bounds,
+    GraphSource,
+    LinkPeriod,
+    NodePeriod,
+    Span,
+    links_as_table,
+)
 from graphstore.core.tables.guard import Limits, Statement, parse, pieces
 from graphstore.core.tables.once_each import LINK_ID, Pattern, Token, condition, returns_all, tokens_of
 from graphstore.core.tables.projection import link_table
@@ -58,17 +65,17 @@ class DiffersError(QueryError):
 
 
 def build(
-    ground: Ground, span: Span, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
+    source: GraphSource, span: Span, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
 ) -> ViewGraph:
     """Build the graph of a span. Raises DiffersError when `span` names properties that are not of one type."""
-    nodes, periods = ground.nodes(), ground.periods()
+    nodes, periods = source.nodes(), source.periods()
     contents = orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]")
     fields = fields_of(contents) if span.fields is None else _agreed(contents, span.fields)
     nodes["row"] = numbers([period.number for period in periods]).cast(pa.string())
     nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
     nodes["tx_to"] = _ends(periods, span)
     base = [name for name in _COLUMNS if span.fields is None or name in span.fields | _PERIODS]
-    known, linked, content = ground.size
+    known, linked, content = source.size
     graph = ViewGraph(
         engine(memory_of(len(periods) + linked + known, content), len(periods)),
         fields,
@@ -94,14 +101,14 @@ def build(
         of_node.setdefault(period.node, []).append(period)
     links = {
         link.number: link
-        for link in ground.link_periods()
+        for link in source.link_periods()
         if link.source in of_node and link.target in of_node
     }
     waiting: Waiting = {}
     for link in links.values():
         waiting.setdefault(link_table(link.kind), [(("Node", "Node"), [])])[0][1].append(link.number)
-    kinds = set(map(link_table, {*vocabulary.kinds, *ground.kinds()}))
-    graph.await_links(kinds, waiting, partial(_links, ground, span, of_node, links), "period_link")
+    kinds = set(map(link_table, {*vocabulary.kinds, *source.kinds()}))
+    graph.await_links(kinds, waiting, partial(_links, source, span, of_node, links), "period_link")
     graph.await_things({"Node": lambda _: node_table()})
     return graph
 
@@ -112,7 +119,7 @@ def _ends(periods: Sequence[NodePeriod | LinkPeriod], span: Span) -> pa.Array:
 
 
 def _links(
-    ground: Ground,
+    source: GraphSource,
     span: Span,
     of_node: Mapping[int, list[NodePeriod]],
     links: Mapping[int, LinkPeriod],
@@ -125,12 +132,12 @@ def _links(
             [each for each in of_node[end] if _meet(link.bounds, each.bounds)]
             for end in (link.source, link.target)
         ]
-        for source, target in product(*ends):
-            if _meet(link.bounds, source.bounds, target.bounds):
+        for start, target in product(*ends):
+            if _meet(link.bounds, start.bounds, target.bounds):
                 joined.append(link)
-                sources.append(str(source.number))
+                sources.append(str(start.number))
                 targets.append(str(target.number))
-    found = links_as_table(ground.links([link.number for link in joined]))
+    found = links_as_table(source.links([link.number for link in joined]))
     found = found.set_column(found.column_names.index("source"), "source", texts(sources))
     found = found.set_column(found.column_names.index("target"), "target", texts(targets))
     return found.append_column("tx_to", _ends(joined, span))

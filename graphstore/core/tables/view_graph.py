@@ -1,6 +1,6 @@
 """The graph of one view, built in an engine in memory: a query over it needs no temporal predicate.
 
-What is at (valid, tx) comes from a `Ground` and is handed over through Arrow. Nothing that was learned after tx goes in.
+What is at (valid, tx) comes from a `GraphSource` and is handed over through Arrow. Nothing that was learned after tx goes in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ import pyarrow.compute as pc
 from graphstore.core.journal.line import dumps
 from graphstore.core.tables import macros, unknown_names
 from graphstore.core.tables.arrow_tables import fractions, numbers, texts, truths
-from graphstore.core.tables.ground import LABELS, Ground, absent_as_table, events_as_table, links_as_table
+from graphstore.core.tables.graph_source import (
+    LABELS,
+    GraphSource,
+    absent_as_table,
+    events_as_table,
+    links_as_table,
+)
 from graphstore.core.tables.guard import LIMITS, Limits, parse
 from graphstore.core.tables.once_each import PLACE, once_each
 from graphstore.core.tables.projection import POOL, Pen, fill, link_table
@@ -49,11 +55,13 @@ _FITS: dict[str, tuple[str, ...]] = {"truth": ("truth",), "whole": ("whole",), "
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
-def build(ground: Ground, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]) -> ViewGraph:
+def build(
+    source: GraphSource, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
+) -> ViewGraph:
     """Build the graph of what is at a coordinate, in what `engine` makes for so many bytes of memory and so many things."""
-    nodes = ground.nodes()
+    nodes = source.nodes()
     fields = fields_of(orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]"))
-    known, links, content = ground.size
+    known, links, content = source.size
     memory = memory_of(known + links, content) + len(fields.columns) * _COLUMN
     graph = ViewGraph(engine(memory, known), fields)
     driver = graph.driver
@@ -63,27 +71,27 @@ def build(ground: Ground, vocabulary: Vocabulary, *, engine: Callable[[int, int]
         graph.engine.run(text("view_absent", driver=driver))
         graph.engine.run(text("view_event", driver=driver))
         waiting: Waiting = {}
-        for group, rows in ground.groups().items():
+        for group, rows in source.groups().items():
             waiting.setdefault(link_table(group.kind), []).append(((group.source, group.target), rows))
     except BaseException:
         graph.close()
         raise
 
     def node_table() -> pa.Table:
-        nodes["standing"] = texts(ground.standings())
+        nodes["standing"] = texts(source.standings())
         nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
         return pa.table(
             {name: nodes[name] for name in BASE}
             | {each.name: each.values for each in fields.columns.values()}
         )
 
-    kinds = set(map(link_table, {*vocabulary.kinds, *ground.kinds()}))
-    graph.await_links(kinds, waiting, lambda rows: links_as_table(ground.links(rows)))
+    kinds = set(map(link_table, {*vocabulary.kinds, *source.kinds()}))
+    graph.await_links(kinds, waiting, lambda rows: links_as_table(source.links(rows)))
     graph.await_things(
         {
             "Node": lambda _: node_table(),
-            "Event": lambda _: events_as_table(ground.events()),
-            "Absent": lambda mine: mine.with_fields(*absent_as_table(ground.absent())),
+            "Event": lambda _: events_as_table(source.events()),
+            "Absent": lambda mine: mine.with_fields(*absent_as_table(source.absent())),
         }
     )
     return graph

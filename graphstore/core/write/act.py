@@ -171,7 +171,7 @@ class Act:
         return self.work.answer(Node, make, self.index.names[ent])
 
     def shown(self, ent: int, row: int) -> Node:
-        """A node as one of its rows describes it."""
+        """Return a node as one of its rows describes it."""
 
         def make() -> Node:
             sight = self.sight()

@@ -135,11 +135,11 @@ class Transaction:
 
     @property
     def on_rows(self) -> bool:
-        """Whether this reads what it needs from the rows of a ledger."""
+        """Return True if the transaction reads from the rows of a ledger what it needs, since the index is not loaded."""
         return isinstance(self.index, WorkingSet)
 
     def go_on(self, index: Index) -> None:
-        """Go on with the whole index, to which what was done so far is to be added."""
+        """Go on with the whole index. The caller adds to it what was done so far (`WorkingSet.transfer`)."""
         self.index, self.mark = index, index.begin()
         self._kinds, self._promoted, self._settings = (
             len(index.kinds),

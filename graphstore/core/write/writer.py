@@ -550,7 +550,13 @@ class Writer(Reader):
         early: bool = False,
         is_narrow: bool = False,
     ) -> Iterator[Transaction]:
-        """See `transaction`. `is_narrow`: the index is not loaded for it before something looks at more than it is told about."""
+        """Open a transaction; see `transaction`.
+
+        Args:
+            early: as of `_verb`.
+            is_narrow: its verbs look at no more than the caller names, so they read that from the rows of a ledger. The index is loaded as soon as a
+                verb or a read in the transaction needs more.
+        """
         with self._writer:
             if self._open is not None:
                 raise InvalidError(
@@ -626,8 +632,11 @@ class Writer(Reader):
             self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
 
     def _take_turn(self, ledger: Ledger | None = None) -> None:
-        """Become the process that may write, until the journal's `leave_turn`: on the rows of a ledger, or with all in the index that others wrote
-        before."""
+        """Become the process that may write, until the journal's `leave_turn`.
+
+        Args:
+            ledger: whose rows the transaction reads; None where it needs the whole index, with all that others wrote before.
+        """
         core, trunk = self._core, self._lines[0]
         if ledger is None:
             core.read_index()
@@ -652,15 +661,17 @@ class Writer(Reader):
             raise
 
     def _leave_rows(self, index: Index) -> None:
-        """Go on with the whole index in a transaction that read from the rows what it needed: between two verbs, since a verb holds the lock."""
+        """Let a transaction that reads from the rows go on with the whole index. The caller holds the lock, so no verb is under way."""
         working, self._core.working = self._core.working, None
         if working is not None and self._open is not None:
             self._open.go_on(index)
             working.transfer(index, self._open.taken_before)
 
     def _commit_rows(self, work: Transaction) -> bool:
-        """Write what a transaction on the rows did, and make the answers that are still held of what the rows then say. Returns False, and does nothing,
-        where another thread has loaded the index meanwhile."""
+        """Write a transaction that reads from the rows, then make the answers of its verbs, whose standings the rows have by now.
+
+        Returns False, and does nothing, where another thread has loaded the index since the last verb: then the index has the transaction.
+        """
         core = self._core
         if work.spoiled:
             raise _interrupted()
@@ -824,7 +835,7 @@ class Writer(Reader):
         """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
 
         `early`: it says nothing of the world, and its own transaction has the soonest instant, so that a source may still be replayed (`at`).
-        `is_narrow`: it looks at no more than it is told about.
+        `is_narrow`: it looks at no more than the caller names, and needs no whole index.
         """
         return _Verb(self, early, is_narrow)
 
@@ -1269,7 +1280,7 @@ class _Verb:
         return work
 
     def _prepare(self, work: Transaction) -> None:
-        """Let a transaction on the rows go on with the whole index where this verb needs that, or an answer that is still held."""
+        """Load the index for a transaction that reads from the rows, where this verb needs it, or an answer that the caller still holds."""
         core = self._store._core
         core.in_verb = self._is_narrow
         try:

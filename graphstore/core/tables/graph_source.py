@@ -122,8 +122,8 @@ class LinkShown(NamedTuple):
     body: Json
 
 
-class Ground(Protocol):
-    """The things and links of a span, which may be that of one coordinate. Numbers of things and periods are the ground's own."""
+class GraphSource(Protocol):
+    """The things and links of a span, which may be that of one coordinate. Numbers of things and periods are the source's own."""
 
     size: tuple[int, int, int]
     """How many things are known, how many links hold, and the bytes of the contents that hold."""

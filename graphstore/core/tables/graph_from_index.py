@@ -13,7 +13,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, Raw, tombstone
 from graphstore.core.index.shaky_spans import NO, NOT_KEPT
 from graphstore.core.tables.arrow_tables import NodeTables, numbers, read_bodies
-from graphstore.core.tables.ground import (
+from graphstore.core.tables.graph_source import (
     ABSENT,
     EVENT,
     NODE,
@@ -33,7 +33,7 @@ from graphstore.values.period import Instant
 _MANY = 0.1  # of all that rests on something: from then on what fell is followed to all that it shakes
 
 
-class IndexGround:
+class IndexSource:
     """What the index has of a span. `raw` reads bodies, `tables` keeps what nodes say."""
 
     def __init__(self, index: Index, raw: Raw, tables: NodeTables, span: Span) -> None:

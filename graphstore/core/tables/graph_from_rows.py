@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from graphstore.core.index.part_of_index import SHAKY
 from graphstore.core.tables.arrow_tables import body_columns, instants, numbers, shown_nodes, texts
-from graphstore.core.tables.ground import (
+from graphstore.core.tables.graph_source import (
     ABSENT,
     EVENT,
     NODE,
@@ -110,7 +110,7 @@ STRETCH = Statement("stretch", Stretch)
 STATE = Statement("state", State)
 
 
-class RowGround:
+class RowSource:
     """What the rows have of a span at a point. What is read later is read only while nothing was forgotten since, else NotInRows is raised."""
 
     def __init__(self, point: Point, span: Span) -> None:
