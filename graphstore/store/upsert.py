@@ -14,7 +14,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Sight
 from graphstore.values.inputs import version_body
 from graphstore.values.models import Json, Node
-from graphstore.values.period import Instant, moment
+from graphstore.values.period import OPEN, Instant, moment
 
 if TYPE_CHECKING:
     from graphstore.core.read.view import Reader
@@ -123,7 +123,7 @@ def _as_kept(store: Store, ent: int, at: Instant, tx: Instant) -> Node:
 def _states(store: Store, ent: int, at: Instant, wanted: Json) -> bool:
     """Whether nothing else is believed of it from `at` on."""
     index = store._core.index
-    rows = [row for row in index.now_of[ent] if index.r_to[row] > at]
+    rows = index.over(index.now_of[ent], (at, OPEN))
     if not rows or index.r_from[rows[0]] > at:
         return False
     versions = {index.r_ver[row] for row in rows}
@@ -143,7 +143,7 @@ def let_go(store: Store, id: str, *, reason: str) -> bool:
     with store._verb(is_narrow=True) as work:
         index = store._core.index
         ent = index.ids[id]
-        if ent in index.gone or not any(index.r_to[row] > work.tx for row in index.now_of[ent]):
+        if ent in index.gone or not index.over(index.now_of[ent], (work.tx, OPEN)):
             return False
         start = index.start(ent, work.tx)
         if start is not None and start < work.tx:

@@ -386,12 +386,10 @@ def test_many_transactions_on_one_thing_cost_as_much_each(tell) -> None:
     [again, day_by_day, here_and_there, in_turn, at_one_instant, chain, star, loaded, revised_and_undone, amended_and_undone, all_undone, twice_at_once],
 )  # fmt: skip
 def test_many_verbs_on_one_thing_cost_as_much_each_in_a_folder(tell, at_once) -> None:
-    """A transaction of six hundred has several lines, which costs a little more for each thing. A verb that loads no index reads all that is believed of the
-    thing now, which grows where a thing has many periods."""
+    """A transaction of six hundred has several lines, which costs a little more for each thing."""
     if at_once and tell in (revised_and_undone, amended_and_undone, all_undone, twice_at_once):
         pytest.skip("it is several transactions")
-    bound = 30 if tell in (day_by_day, here_and_there, in_turn, twice_at_once) else LINEAR * 7
-    assert growth_of_all(lambda store, count: told(store, tell, count, at_once=at_once)) < bound
+    assert growth_of_all(lambda store, count: told(store, tell, count, at_once=at_once)) < LINEAR * 7
 
 
 @pytest.mark.rest

@@ -267,14 +267,10 @@ class Columns:
         if period[1] < OPEN:
             self.falls(ent, tx)
         self._note_row(ent, row)
-        now = self.now_of[ent]
-        if now and self.r_from[now[-1]] > period[0]:
-            insort(now, row, key=self.r_from.__getitem__)
-        else:
-            now.append(row)
+        self._believe(self.now_of[ent], row)
         held = self._held.get((self.key[ent] or "", self.scope[ent])) if self._held else None
         if held is not None:
-            insort(held, row, key=self.r_from.__getitem__)
+            self._believe(held, row)
         return row
 
     def _note_version(self, ent: int, ver: int) -> None:
@@ -292,17 +288,23 @@ class Columns:
             self.falls(ent, tx, refuted=verb in RETRACTING)
         self.changed[ent] = tx
         self.closings.append(row)
-        now = self.now_of[ent]
-        if now[-1] == row:
-            now.pop()
-        else:
-            self._drop(now, row)
+        self._drop(self.now_of[ent], row)
         held = self._held.get((self.key[ent] or "", self.scope[ent])) if self._held else None
         if held is not None:
             self._drop(held, row)
 
+    def _believe(self, rows: list[int], row: int) -> None:
+        """Add a row to a list that is in the order of valid_from."""
+        if rows and self.r_from[rows[-1]] > self.r_from[row]:
+            insort(rows, row, key=self.r_from.__getitem__)
+        else:
+            rows.append(row)
+
     def _drop(self, rows: list[int], row: int) -> None:
         """Remove a row from a list that is in the order of valid_from."""
+        if rows[-1] == row:
+            rows.pop()
+            return
         at = bisect_left(rows, self.r_from[row], key=self.r_from.__getitem__)
         del rows[rows.index(row, at)]
 
@@ -324,6 +326,21 @@ class Columns:
         if first and self.r_to[rows[first - 1]] > start:
             first -= 1
         return rows[first : bisect_left(rows, stop, key=self.r_from.__getitem__)]
+
+    def last_before(self, rows: list[int], at: Instant) -> int:
+        """Return the last of some rows, by valid_from, that begins before an instant, or -1."""
+        place = bisect_left(rows, at, key=self.r_from.__getitem__)
+        return rows[place - 1] if place else -1
+
+    def first_since(self, rows: list[int], at: Instant) -> int:
+        """Return the first of some rows, by valid_from, that begins at an instant or later, or -1."""
+        place = bisect_left(rows, at, key=self.r_from.__getitem__)
+        return rows[place] if place < len(rows) else -1
+
+    def between(self, rows: list[int], start: Instant, stop: Instant) -> list[int]:
+        """Return those of some rows, by valid_from, that begin in [start, stop)."""
+        begins = self.r_from.__getitem__
+        return rows[bisect_left(rows, start, key=begins) : bisect_left(rows, stop, key=begins)]
 
     def add_link(self, name: str, source: int, kind: str, target: int) -> int:
         link = len(self.l_name)

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.hulls import Blocks, Hull, Parts, Runs
-from graphstore.core.index.latest_versions import Said
+from graphstore.core.index.latest_versions import LatestVersions, Said
 from graphstore.core.index.replay import Followed
 from graphstore.core.index.rollback import cut_back, leave_out
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
@@ -277,15 +277,19 @@ class Index(Followed):
         for row in sorted(fresh, key=self.r_from.__getitem__):
             if self.r_close[row] < 0:
                 kept.setdefault(self.r_ver[row], []).append(row)
-        self.said(ent)
+        said = LatestVersions(reversible=False)  # nothing that was said before is over any of it
+        ghosts = [(start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
+        pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in fresh] + ghosts
+        self._write_all(
+            said, [(self.v_op[ver], start, stop, ver) for start, stop, ver in pieces if ver >= mark.versions]
+        )
         found: dict[int, list[Period]] = {}
         begun, ended = min(map(self.r_from.__getitem__, fresh)), max(map(self.r_to.__getitem__, fresh))
-        for start, stop, ver in self._said[ent].between(begun, ended):
-            if ver >= mark.versions:
-                holes = [
-                    (self.r_from[row], self.r_to[row]) for row in self.over(kept.get(ver, []), (start, stop))
-                ]
-                found.setdefault(ver, []).extend(without_all((start, stop), holes))
+        for start, stop, ver in said.between(begun, ended):
+            holes = [
+                (self.r_from[row], self.r_to[row]) for row in self.over(kept.get(ver, []), (start, stop))
+            ]
+            found.setdefault(ver, []).extend(without_all((start, stop), holes))
         return found
 
     def _shows_all_said(self, ent: int, rows: list[int]) -> bool:

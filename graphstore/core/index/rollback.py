@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import compress, count, islice
 from typing import Any, TypeVar
@@ -203,7 +203,7 @@ def _undo_rows(index: Columns, mark: Mark) -> None:
     for at in range(len(index.closings) - 1, mark.closings - 1, -1):
         row = index.closings[at]
         index.r_end[row], index.r_close[row] = OPEN, -1
-        insort(index.now_of[index.r_ent[row]], row, key=index.r_from.__getitem__)
+        index._believe(index.now_of[index.r_ent[row]], row)
     del index.closings[mark.closings :]
     for row in range(len(index.r_ent) - 1, mark.rows - 1, -1):
         ent = index.r_ent[row]

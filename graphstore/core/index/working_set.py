@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import orjson
 
+from graphstore.core.index.believed_rows import BelievedRows
 from graphstore.core.index.columns import Mark, _OfKinds
 from graphstore.core.index.index import BESIDE, Index
 from graphstore.core.index.occurrences import print_of
@@ -32,9 +33,6 @@ CASE WHEN body IS NULL THEN 0 ELSE coalesce((SELECT coalesce(length(b.data), 0) 
 """
 _ENTITY = "SELECT number, id, is_event, kind, key, scope, tx_from FROM entity WHERE "
 _SLOT = f"{_ENTITY} key = ? AND scope = ? ORDER BY number"
-_HELD = f"""
-{_ENTITY} key = ? AND scope = ? AND EXISTS (SELECT 1 FROM period p WHERE p.entity = entity.number AND p.closed_by IS NULL) ORDER BY number
-"""
 _VERSION = f"SELECT number, entity, ordinal, body, {_LENGTH}, operation FROM version WHERE "
 _ROW = "SELECT number, entity, version, valid_from, valid_to, tx_from, tx_to, opened_by, closed_by FROM period WHERE "
 _LINK = "SELECT number, id, kind, source, target FROM link WHERE "
@@ -76,6 +74,18 @@ SELECT EXISTS (
 _KINDS = "SELECT kind FROM defined ORDER BY number"
 _ALIASES = "SELECT head FROM chain WHERE instr(head, CAST('\"aliases\":[' AS BLOB)) > 0 ORDER BY number"
 _REPLACING = ("supersedes", "corrects")
+_OF_THING = "entity = ?"
+_OF_SLOT = "entity IN (SELECT e.number FROM entity e WHERE e.key = ? AND e.scope = ?)"
+FEW_ROWS = 8  # rows of a thing or a slot that are read together
+_SAID_LATER = """
+SELECT EXISTS (
+  SELECT 1 FROM period p WHERE p.entity = ?1 AND p.valid_from < ?3 AND p.valid_to > ?2 AND p.version > ?4 AND NOT EXISTS (
+    SELECT 1 FROM version v CROSS JOIN operation o CROSS JOIN undone u CROSS JOIN operation back
+    WHERE v.number = p.version AND o.number = v.operation AND u.tx = o.tx AND back.number = u.operation
+    AND NOT EXISTS (SELECT 1 FROM undone again WHERE again.tx = back.tx)
+  )
+) OR EXISTS (SELECT 1 FROM told t WHERE t.entity = ?1 AND t.valid_from < ?3 AND t.valid_to > ?2 AND t.version > ?4)
+"""
 _OF_ORDINAL = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 
 
@@ -301,7 +311,7 @@ class WorkingSet(Index):
         self._fresh_versions: dict[int, list[int]] = {}
         self._fresh_out: dict[int, list[int]] = {}
         self._fresh_into: dict[int, list[int]] = {}
-        self._in_slots: dict[tuple[str, str], set[int]] = {}  # things with a key that got a row
+        self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
         self._only_adds = True  # whether nothing that was there before has changed
         self._init_leading(any_undone)
         own = vars(self)
@@ -433,7 +443,24 @@ class WorkingSet(Index):
         self.rows_of[ent] = found + self._fresh_rows.get(ent, [])
 
     def _load_believed(self, ent: int) -> None:
-        self.now_of[ent] = self._take_rows("entity = ? AND closed_by IS NULL ORDER BY valid_from", ent)
+        self.now_of[ent] = self._believed(_OF_THING, (ent,))
+
+    def _believed(self, whose: str, values: tuple[Any, ...], changed: Collection[int] = ()) -> Any:
+        """Return the rows believed of a thing or in a slot; `changed`: those that the transaction has opened or closed there."""
+
+        def read(condition: str, order: str, limit: int, *more: Any) -> list[int]:
+            return self._take_rows(
+                f"{whose} AND closed_by IS NULL AND {condition} AND number < ? ORDER BY {order} LIMIT ?",
+                *values, *more, self._periods, limit,
+            )  # fmt: skip
+
+        opened = [row for row in changed if row >= self._periods and self.r_close[row] < 0]
+        closed = [row for row in changed if row < self._periods and self.r_close[row] >= 0]
+        if not changed:
+            rows = read("valid_from < ?", "valid_from", FEW_ROWS + 1, OPEN)
+            if len(rows) <= FEW_ROWS:
+                return rows
+        return BelievedRows(read, self.r_from, opened, closed)
 
     def _take_rows(self, condition: str, *values: Any) -> list[int]:
         found = []
@@ -592,9 +619,57 @@ class WorkingSet(Index):
 
     def held(self, slot: tuple[str, str]) -> list[int]:
         """See `Index.held`."""
-        things = {*self._take_entities(_HELD, *slot), *self._in_slots.get(slot, ())}
-        rows = [row for ent in things for row in self.now_of[ent]]
-        return sorted(rows, key=self.r_from.__getitem__)
+        found: Any = self._held.get(slot)
+        if found is None:
+            changed = self._in_slots.get(slot, ())
+            here = [row for row in changed if row < len(self.r_ent) and self._slot(self.r_ent[row]) == slot]
+            found = self._held[slot] = self._believed(_OF_SLOT, slot, here)
+        return found  # type: ignore[no-any-return]
+
+    def _slot(self, ent: int) -> tuple[str, str] | None:
+        key = self.key[ent]
+        return None if key is None else (key, self.scope[ent])
+
+    def find(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """See `Index.find`."""
+        if tx < self.changed[ent] or ent in self.gone:
+            return super().find(ent, valid, tx)
+        row = self.last_before(self.now_of[ent], valid + 1)
+        return row if row >= 0 and self.r_to[row] > valid else -1
+
+    def over(self, rows: Any, period: Period) -> list[int]:
+        """See `Columns.over`."""
+        if not isinstance(rows, BelievedRows):
+            return super().over(rows, period)
+        first = rows.last_before(period[0] + 1)
+        before = [first] if first >= 0 and self.r_to[first] > period[0] else []
+        return before + rows.between(period[0] + 1, period[1])
+
+    def last_before(self, rows: Any, at: Instant) -> int:
+        """See `Columns.last_before`."""
+        return rows.last_before(at) if isinstance(rows, BelievedRows) else super().last_before(rows, at)
+
+    def first_since(self, rows: Any, at: Instant) -> int:
+        """See `Columns.first_since`."""
+        return rows.first_since(at) if isinstance(rows, BelievedRows) else super().first_since(rows, at)
+
+    def between(self, rows: Any, start: Instant, stop: Instant) -> list[int]:
+        """See `Columns.between`."""
+        if isinstance(rows, BelievedRows):
+            return rows.between(start, stop)
+        return super().between(rows, start, stop)
+
+    def _believe(self, rows: Any, row: int) -> None:
+        if isinstance(rows, BelievedRows):
+            rows.insert(row)
+        else:
+            super()._believe(rows, row)
+
+    def _drop(self, rows: Any, row: int) -> None:
+        if isinstance(rows, BelievedRows):
+            rows.remove(row)
+        else:
+            super()._drop(rows, row)
 
     def newest_version(self, ent: int) -> int:
         """See `Index.newest_version`."""
@@ -614,15 +689,25 @@ class WorkingSet(Index):
 
     def said_over(self, ent: int, span: Period) -> Iterable[tuple[Instant, Instant, int]]:
         """See `Index.said_over`."""
-        newest = self.newest_version(ent)
-        if newest >= 0 and not self._fresh_versions.get(ent) and not self.undone_by:
-            rows = self.over(self.now_of[ent], span)
-            whole = bool(rows) and self.r_from[rows[0]] <= span[0] and self.r_to[rows[-1]] >= span[1]
-            if whole and all(self.r_ver[row] == newest for row in rows):
-                pieces = [(self.r_from[row], self.r_to[row], newest) for row in rows]
-                if all(one[1] == two[0] for one, two in itertools.pairwise(pieces)):
-                    return pieces
+        rows = self.over(self.now_of[ent], span) if ent < self._things else []
+        pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in rows[: FEW_ROWS + 1]]
+        if 0 < len(pieces) <= FEW_ROWS and pieces[0][0] <= span[0] and pieces[-1][1] >= span[1]:
+            is_whole = all(one[1] == two[0] for one, two in itertools.pairwise(pieces))
+            if is_whole and not any(self._is_said_later(ent, *piece, span) for piece in pieces):
+                return pieces
         return super().said_over(ent, span)
+
+    def _is_said_later(self, ent: int, start: Instant, stop: Instant, ver: int, span: Period) -> bool:
+        """Return False if nothing was said of an entity after a version that is believed over a part of a period."""
+        if self.fresh_version(ent) > ver or (
+            self.undone_by and not self.believed_op(self.v_op[ver], OPEN - 1)
+        ):
+            return True
+        if ver >= self._versions:
+            return False
+        if ver == self.newest_version(ent):
+            return any(told > ver for *_, told in self.ghosts.get(ent, ()))
+        return bool(self._rows(_SAID_LATER, ent, max(start, span[0]), min(stop, span[1]), ver)[0][0])
 
     def setting_at(self, name: str, tx: Instant) -> Any:
         """See `Index.setting_at`."""
@@ -712,6 +797,7 @@ class WorkingSet(Index):
     def close_row(self, row: int, tx: Instant, op: int) -> None:
         """See `Columns.close_row`."""
         self._only_adds = False
+        self._note_in_slot(row)
         super().close_row(row, tx, op)
 
     def close_link_row(self, row: int, tx: Instant, op: int) -> None:
@@ -731,9 +817,12 @@ class WorkingSet(Index):
         known: Any = self.rows_of
         if ent in known:
             known[ent].append(row)
-        key = self.key[ent]
-        if key is not None:
-            self._in_slots.setdefault((key, self.scope[ent]), set()).add(ent)
+        self._note_in_slot(row)
+
+    def _note_in_slot(self, row: int) -> None:
+        slot = self._slot(self.r_ent[row])
+        if slot is not None:
+            self._in_slots.setdefault(slot, set()).add(row)
 
     def note_op(self, op: int, verb: str, subject: str) -> None:
         """See `Columns.note_op`."""
@@ -768,8 +857,6 @@ class WorkingSet(Index):
         ):
             for ent in things:
                 there[ent] = [number for number in there[ent] if number < first]
-        for ents in self._in_slots.values():
-            ents -= {ent for ent in ents if ent >= mark.entities}
 
     def transfer(self, index: Index, changed: Iterable[int]) -> None:
         """Do in the whole index, in which the same transaction has just begun, what was done here.

@@ -55,7 +55,8 @@ def _give_back(core: Core, work: Transaction, link: int, freed: Period, op: int,
     old = index.l_tgt[link]
     passed: list[tuple[int, Taken]] = []
     for ver, start, stop in work.free(link, freed):
-        believed = [(index.r_from[row], index.r_to[row]) for row in index.now_of[old]]
+        over = index.over(index.now_of[old], (start, stop))
+        believed = [(index.r_from[row], index.r_to[row]) for row in over]
         for part in without_all((start, stop), believed):
             holders = _holders(index, old, part) if pass_on else []
             for hole in without_all(part, [(index.r_from[row], index.r_to[row]) for row in holders]):
@@ -83,7 +84,7 @@ def _pass_on(core: Core, work: Transaction, holder: int, old: int, piece: Taken,
     ends = Ends(holder, linking.kind("supersedes"), old)
     if linking.closes_cycle(ends, work.tx):
         return
-    later = any(index.r_from[row] >= piece[2] for row in index.now_of[old])
+    later = index.first_since(index.now_of[old], piece[2]) >= 0
     during = (piece[1], piece[2] if later else OPEN)
     there = linking.overlapping(ends, during, work.tx)
     if there:

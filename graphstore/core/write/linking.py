@@ -168,7 +168,7 @@ class Linking:
         old = index.l_tgt[link]
         if index.is_event[old]:
             return
-        if not is_new and not any(overlap(held, during) for during in self.work.validity(old)):
+        if not is_new and not index.over(index.now_of[old], held):
             return
         op = index.k_op[row] if is_new else self._op(op, verb, link)
         self.trust.guard(old, [held])
@@ -180,13 +180,14 @@ class Linking:
         """Take back the old thing over the part of `span` that the new one holds; an event whole. Raises ConflictError for what a more trusted source said."""
         index, work = self.index, self.work
         spans = coalesce(
-            part for row in index.now_of[new] if (part := overlap((index.r_from[row], index.r_to[row]), span))
+            part
+            for row in index.over(index.now_of[new], span)
+            if (part := overlap((index.r_from[row], index.r_to[row]), span))
         )
         if index.is_event[old] and spans:
             spans = [ALWAYS]
         self.trust.guard(old, spans)
-        there = [(index.r_from[row], index.r_to[row]) for row in index.now_of[old]]
-        if any(overlap(part, during) for part in spans for during in there):
+        if any(index.over(index.now_of[old], part) for part in spans):
             op = work.op("correct", index.names[old], reason)
             for part in spans:
                 work.take(old, part, op)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -112,11 +111,13 @@ class Filling:
         index, gives_way = self.index, self.named | self.corrected
         begins = index.r_from.__getitem__
         rows = index.held((self.slot.key, self.slot.scope))
-        first = bisect_right(rows, start, key=begins)
         if stop is None:
-            others = (rows[at] for at in range(first, len(rows)) if index.r_ent[rows[at]] not in gives_way)
-            stop = next(map(begins, others), OPEN)
-        there = rows[max(0, first - 1) : bisect_right(rows, stop, key=begins)]
+            later = index.first_since(rows, start + 1)
+            while later >= 0 and index.r_ent[later] in gives_way:
+                later = index.first_since(rows, begins(later) + 1)
+            stop = OPEN if later < 0 else begins(later)
+        first = index.last_before(rows, start + 1)
+        there = [*([first] if first >= 0 else ()), *index.between(rows, start + 1, stop + 1)]
         return (start, stop), [Held(begins(row), index.r_to[row], index.r_ent[row], row) for row in there]
 
     def _ends(self, ent: int) -> Instant:

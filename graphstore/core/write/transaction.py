@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -479,12 +478,18 @@ class Transaction:
         index = self.index
         if ent in index.gone:
             return
-        believed = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ent]]
+        now = index.now_of[ent]
+        believed = [(index.r_from[row], index.r_to[row]) for row in index.over(now, wanted)]
         for start, stop in without_all(wanted, believed):
-            for row in list(index.now_of[ent]):
-                if index.r_ver[row] == ver and (index.r_to[row] == start or index.r_from[row] == stop):
-                    start, stop = min(start, index.r_from[row]), max(stop, index.r_to[row])
-                    index.close_row(row, self.tx, op)
+            row = index.last_before(now, start)
+            if row >= 0 and index.r_ver[row] == ver and index.r_to[row] == start:
+                start = index.r_from[row]
+                index.close_row(row, self.tx, op)
+            while (row := index.first_since(now, stop)) >= 0:
+                if index.r_ver[row] != ver or index.r_from[row] != stop:
+                    break
+                stop = index.r_to[row]
+                index.close_row(row, self.tx, op)
             index.open_row(ver, (start, stop), self.tx, op)
 
     # ------------------------------------------------------------------ the line
@@ -593,18 +598,14 @@ def refuse_taken_slot(index: Index, ent: int, op: int) -> None:
 
 def _other_at(index: Index, held: list[int], mine: int) -> int:
     """The thing that holds a slot over a part of the time of a row, which is among `held`; that of the row itself when no other does."""
-    ent, start = index.r_ent[mine], index.r_from[mine]
-    at = bisect_left(held, index.r_to[mine], key=index.r_from.__getitem__) - 1
-    while at >= 0:
-        row = held[at]
-        if (
-            index.r_ent[row] != ent
-        ):  # no two of the others overlap: an earlier one ends before this one begins
-            return index.r_ent[row] if index.r_to[row] > start else ent
-        if index.r_from[row] < start:
-            break
-        at -= 1
-    return ent
+    start = index.r_from[mine]
+    for row in reversed(index.between(held, start, index.r_to[mine])):
+        if index.r_ent[row] != index.r_ent[mine]:
+            return index.r_ent[row]
+    row = index.last_before(
+        held, start
+    )  # no two of the others overlap: an earlier one ends before this one begins
+    return index.r_ent[row if row >= 0 and index.r_to[row] > start else mine]
 
 
 # ---------------------------------------------------------------- the lines of the journal
