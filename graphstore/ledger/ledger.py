@@ -160,7 +160,7 @@ class Ledger:
             self._refuse(number + 1, f"it is missing: the rows know of a transaction at {iso(known)}")
 
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
-        """Return the last tx, and the kinds of link that the store has defined where more were defined since this was last asked, else None.
+        """Return the last tx, and the kinds of link that were defined since this was last asked, None where none was.
 
         Raises EngineError when another release has upgraded the ledger, or written what this one does not understand.
         """
@@ -170,11 +170,11 @@ class Ledger:
             refuse_unknown(orjson.loads(head), f"{self.path} line {number}")
         if count == self._kinds_known:
             return last, None
-        entries = [
-            orjson.loads(kind) for (kind,) in self.database.rows("SELECT kind FROM defined ORDER BY number")
-        ]
-        self._kinds_known = len(entries)
-        return last, [kind for kind in entries if "promoted" not in kind]
+        rows = self.database.rows(
+            "SELECT kind FROM defined WHERE number >= ? ORDER BY number", [self._kinds_known]
+        )
+        self._kinds_known = count
+        return last, [kind for (text,) in rows if "promoted" not in (kind := orjson.loads(text))]
 
     def hides_contents(self) -> bool:
         """Return True if contents of forgotten things may not have been removed yet."""

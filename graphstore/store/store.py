@@ -227,7 +227,7 @@ class Store(WholeStore):
         names = ids("members", members)
         if not names:
             raise InvalidError("fold() of nothing. Give the ids of what is summed up.")
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             act = Act(self._core, work)
             known = into if isinstance(into, (str, Node)) else self.add_node("summary", into, reason=reason)
             ent = act.known(id_of(known), node=True)
@@ -237,14 +237,19 @@ class Store(WholeStore):
             verbs.link_named(act, ent, derived, work.tx, reason, op)
             if len(act.index.k_link) == before.mark.link_rows:
                 work.back(before)  # recorded already
-            elif {act.sight().standing(member) for member in derived["derived_from"]} & {
-                "superseded",
-                "ended",
-            }:
-                work.op("confirm", act.index.names[ent], "it sums up what no longer holds")
-            found = act.sight().thing(ent)
-            assert isinstance(found, Node)
-            return found
+            else:
+                standings = {
+                    act.index.standing(member, work.tx, work.tx) for member in derived["derived_from"]
+                }
+                if standings & {"superseded", "ended"}:
+                    work.op("confirm", act.index.names[ent], "it sums up what no longer holds")
+
+            def make() -> Node:
+                found = act.sight().thing(ent)
+                assert isinstance(found, Node)
+                return found
+
+            return work.answer(Node, make, act.index.names[ent])
 
     @decides
     def confirm(
@@ -421,7 +426,7 @@ class Store(WholeStore):
         Raises InvalidError for another `keep`; ConflictError when it is decided already, or when one of the two no longer stands.
         """
         text_of("reason", reason)
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             return resolve(self._core, work, contradiction, keep, reason)
 
     @decides
@@ -443,7 +448,7 @@ class Store(WholeStore):
 
         Raises InvalidError for a taken name, or for one that is defined otherwise: what a kind means never changes.
         """
-        with self._verb(early=True) as work:
+        with self._verb(early=True, is_narrow=True) as work:
             vocabulary = self._core.vocabulary
             kind = new_kind(
                 name,
@@ -472,7 +477,7 @@ class Store(WholeStore):
     @decides
     def promote_kind(self, name: str) -> None:
         """Give a link kind a relationship table of its own in the graph tables. They are rebuilt on next use."""
-        with self._verb() as work:
+        with self._verb(is_narrow=True) as work:
             plain = self._core.vocabulary.canonical(name)
             index = self._core.index
             if self._core.vocabulary.kinds[plain].table or plain in index.promoted:

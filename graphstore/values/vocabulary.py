@@ -158,6 +158,10 @@ class Sentence:
     confidence: Confidence
 
 
+def _custom(spec: Mapping[str, Any]) -> Kind:
+    return Kind(group="custom", creators=CREATORS, **{**spec, "rests": frozenset(spec.get("rests", ()))})
+
+
 class Vocabulary:
     """The built-in kinds and those a store has defined for itself."""
 
@@ -166,10 +170,7 @@ class Vocabulary:
 
     def reset(self, custom: Iterable[Mapping[str, Any]]) -> None:
         """Reset to the built-in kinds and these."""
-        defined = [
-            Kind(group="custom", creators=CREATORS, **{**spec, "rests": frozenset(spec.get("rests", ()))})
-            for spec in custom
-        ]
+        defined = [_custom(spec) for spec in custom]
         # each replaced as a whole: others read them meanwhile
         self.kinds: dict[str, Kind] = {**KINDS, **{kind.name: kind for kind in defined}}
         self._inverse = {
@@ -177,6 +178,11 @@ class Vocabulary:
         }
         self.causal = frozenset(kind.name for kind in self.kinds.values() if kind.causal)
         self.symmetric = frozenset(kind.name for kind in self.kinds.values() if kind.symmetric)
+
+    def extend(self, custom: Iterable[Mapping[str, Any]]) -> None:
+        """Add kinds that a store has defined."""
+        for spec in custom:
+            self.add(_custom(spec))
 
     def add(self, kind: Kind) -> None:
         """Make `kind` known, or replace its earlier definition."""

@@ -90,10 +90,21 @@ def step(chance: random.Random, ids: list[str], links: list[str]) -> Callable[[G
             lambda s: s.confirm(one, reason="yes", source=source),
             lambda s: s.add_node("fact", content, key="k1", source=source),
             lambda s: s.define_point("odd"),
+            lambda s: s.define_kind(f"kind_{chance.randrange(3)}", rests=chance.choice(((), ("retracted",)))),
+            lambda s: s.promote_kind(f"kind_{chance.randrange(3)}"),
+            lambda s: s.link(one, f"kind_{chance.randrange(3)}", two),
+            lambda s: s.fold([one, two], into=content, reason="in short"),
+            lambda s: s.fold([two], into=chance.choice(ids)),
+            lambda s: decide(s, one, two, chance.choice((one, two, "both"))),
             lambda s: s.snapshot(f"s{chance.randrange(4)}"),
             lambda s: s.revise(one, content, valid_from=f"s{chance.randrange(4)}"),
         )
     )
+
+
+def decide(store: GraphStore, one: str, other: str, keep: str) -> Any:
+    store.link(one, "contradicts", other)
+    return store.resolve(store.contradiction(one, other), keep=keep, reason="so")
 
 
 class Stop(Exception):
@@ -166,7 +177,7 @@ class Player:
             if each is None:
                 continue
             self.held.append(each)
-            if isinstance(each, graphstore.Snapshot):
+            if isinstance(each, (graphstore.Snapshot, graphstore.Contradiction)):
                 continue
             named = each.event if isinstance(each, graphstore.Recorded) else each
             (self.links if isinstance(named, graphstore.Link) else self.ids).append(named.id)

@@ -71,7 +71,7 @@ SELECT EXISTS (
   WHERE l.target = ?1 AND l.kind = 'supersedes' AND p.link = l.number AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
 )
 """
-_KINDS = "SELECT kind FROM defined ORDER BY number"
+_KINDS = "SELECT kind FROM defined WHERE number >= ? ORDER BY number"
 _ALIASES = "SELECT head FROM chain WHERE instr(head, CAST('\"aliases\":[' AS BLOB)) > 0 ORDER BY number"
 _REPLACING = ("supersedes", "corrects")
 _OF_THING = "entity = ?"
@@ -276,11 +276,11 @@ class KnownKinds:
         self.read = _OfKinds()
 
     def follow(self, database: Database, count: int) -> None:
-        """Read the kinds where there are more than before, or fewer."""
+        """Read the kinds that were defined since."""
         if count == self.count:
             return
-        self.count, self.kinds, self.promoted, self.read = count, [], [], _OfKinds()
-        for (text,) in database.rows(_KINDS):
+        known, self.count = self.count, count
+        for (text,) in database.rows(_KINDS, [known]):
             kind = orjson.loads(text)
             if "promoted" in kind:
                 self.promoted.append(kind["promoted"])
@@ -299,7 +299,7 @@ class WorkingSet(Index):
         [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.follow(database, defined)
-        self.kinds, self.promoted, self._kinds_read = kinds.kinds, kinds.promoted, kinds.read
+        self.kinds, self.promoted, self._kinds_read = kinds.kinds[:], kinds.promoted[:], kinds.read
         self._known_kinds = kinds
         # numbers from these on are of rows that the transaction adds, which the tables may have too at its end
         self._things, self._versions, self._periods, self._links = things, versions, rows, links
@@ -902,4 +902,6 @@ class WorkingSet(Index):
         for ent, turn in self.turns_since(ops):
             index.add_turn(ent, turn)
         index.taken.update((link, self.taken[link]) for link in changed if link in self.taken)
+        index.kinds.extend(self.kinds[len(index.kinds) :])
+        index.promoted.extend(self.promoted[len(index.promoted) :])
         index.add_settings(self.settings)

@@ -389,7 +389,7 @@ class Sight(Rows):
 
     def stands(self, ent: int) -> bool:
         """Return True if an entity stands here, shaky or not."""
-        return self.standing(ent) in UPRIGHT
+        return (self._standings.get(ent) or self.index.standing(ent, self.valid, self.tx)) in UPRIGHT
 
     def upright(self, ent: int) -> str:
         """The standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""

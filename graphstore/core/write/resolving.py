@@ -11,7 +11,7 @@ from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.assertions import DECISION
-from graphstore.values.models import UPRIGHT, Contradiction, Json, Node
+from graphstore.values.models import Contradiction, Json, Node
 from graphstore.values.period import ALWAYS, OPEN, Period, exactly
 
 
@@ -37,8 +37,12 @@ def resolve(
     )
     if kept is not None:
         _correct(linking, kept, ends[0] if kept == ends[1] else ends[1], reason)
-    after = Sight(core, work.tx, work.tx)
-    return of_link(after, after.held(link))
+
+    def make() -> Contradiction:
+        after = Sight(core, work.tx, work.tx)
+        return of_link(after, after.held(link))
+
+    return work.answer(Contradiction, make)
 
 
 def _ends(sight: Sight, contradiction: Contradiction) -> tuple[int, int]:
@@ -49,7 +53,7 @@ def _ends(sight: Sight, contradiction: Contradiction) -> tuple[int, int]:
         ent = index.ids.get(thing.id, -1)
         if ent < 0:
             raise NotFoundError.nearest("node or event", thing.id, partial(index.ids_beside, thing.id))
-        if sight.standing(ent) not in UPRIGHT:
+        if not sight.stands(ent):
             raise ConflictError(
                 f"the contradiction is over: {thing.id!r} is {sight.standing(ent).replace('_', ' ')}. "
                 "contradictions() lists what is open."
@@ -81,7 +85,9 @@ def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int])
     index = sight.index
     rows = rows_between(sight, *ends)
     for row in rows:
-        decision = sight.link(row).metadata.get(DECISION)
+        claim = index.k_claim[row]
+        body: Json = sight.core.body(index.c_pos[claim], index.c_len[claim])
+        decision = body.get("metadata", {}).get(DECISION)
         if decision is not None:
             raise ConflictError(
                 f"{index.names[ends[0]]!r} and {index.names[ends[1]]!r} are decided already: {decision!r} was kept. "
@@ -96,10 +102,10 @@ def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int])
             )
     elif not rows:
         for thing, ent in zip((contradiction.source, contradiction.target), ends, strict=True):
-            now = sight.thing(ent)
-            if isinstance(thing, Node) and isinstance(now, Node) and now.ref != thing.ref:
+            now = f"{index.names[ent]}-v{index.v_num[index.r_ver[sight.find(ent)]]}"
+            if isinstance(thing, Node) and not index.is_event[ent] and now != thing.ref:
                 raise ConflictError(
-                    f"{thing.id!r} was described anew since, as {now.ref!r}. Read contradictions() again."
+                    f"{thing.id!r} was described anew since, as {now!r}. Read contradictions() again."
                 )
     return rows[0] if rows else -1
 

@@ -260,7 +260,7 @@ class Writer(Reader):
             return core.index.last_tx
         last, kinds = ledger.last_tx_and_new_kinds()
         if kinds is not None:
-            core.vocabulary.reset(kinds)
+            core.vocabulary.extend(kinds)
         return last
 
     @contextlib.contextmanager
@@ -666,6 +666,7 @@ class Writer(Reader):
         if working is not None and self._open is not None:
             self._open.go_on(index)
             working.transfer(index, self._open.taken_before)
+            self._core.vocabulary.reset(index.kinds)
 
     def _commit_rows(self, work: Transaction) -> bool:
         """Write a transaction that reads from the rows, then make the answers of its verbs, whose standings the rows have by now.
@@ -828,7 +829,7 @@ class Writer(Reader):
 
     def _soonest_tx(self) -> Instant:
         """The first instant after every transaction and every view handed out, however long ago that is."""
-        last = self._last_tx if self._lines[0]._core.index.transactions else BEGINNING
+        last = self._last_tx if self._lines[0]._any_written() else BEGINNING
         return max(last, self._handed.last, BEGINNING) + 1
 
     def _verb(self, *, early: bool = False, is_narrow: bool = False) -> _Verb:
