@@ -296,8 +296,12 @@ class Store(WholeStore):
             raise InvalidError(
                 "undo takes tx, for one transaction, or since, for that and every later one. Give one of the two."
             )
-        with self._by_itself("undo()"), self._transact(None, author, None) as work, self._core.lock:
-            core = self._core
+        core = self._core
+        with (
+            self._alone("undo()"),
+            self._transact(None, author, None, is_narrow=True) as work,
+            self._on_rows(work),
+        ):
             if since is not None:
                 wanted = since.tx if isinstance(since, Change) else since
                 undo_since(core, work, Act(core, work).time(wanted, "since"), reason)
@@ -305,8 +309,7 @@ class Store(WholeStore):
                 assert tx is not None
                 at = Act(core, work).transaction(tx.tx if isinstance(tx, Change) else tx)
                 Undoing(core, work, at).write(reason)
-            op = len(core.index.o_tx) - 1
-            return Sight(core, work.tx, work.tx).change(op)
+            return Sight(core, work.tx, work.tx).change(len(core.index.o_tx) - 1)
 
     # ------------------------------------------------------------------ verbs: links
 

@@ -89,6 +89,8 @@ def step(chance: random.Random, ids: list[str], links: list[str]) -> Callable[[G
             lambda s: s.record_event(chance.choice(("fix", "odd")), "mended", related_to=[one]),
             lambda s: s.confirm(one, reason="yes", source=source),
             lambda s: s.add_node("fact", content, key="k1", source=source),
+            lambda s: take_back(s, chance),
+            lambda s: take_back(s, chance),
             lambda s: s.define_point("odd"),
             lambda s: s.define_kind(f"kind_{chance.randrange(3)}", rests=chance.choice(((), ("retracted",)))),
             lambda s: s.promote_kind(f"kind_{chance.randrange(3)}"),
@@ -105,6 +107,13 @@ def step(chance: random.Random, ids: list[str], links: list[str]) -> Callable[[G
 def decide(store: GraphStore, one: str, other: str, keep: str) -> Any:
     store.link(one, "contradicts", other)
     return store.resolve(store.contradiction(one, other), keep=keep, reason="so")
+
+
+def take_back(store: GraphStore, chance: random.Random) -> Any:
+    """Undo one of the last transactions, or several."""
+    last = [each.tx for each in store.changes()][-6:]
+    named = "tx" if chance.random() < 0.8 else "since"
+    return store.undo(**{named: chance.choice([*last, START]), "reason": "a slip"})
 
 
 class Stop(Exception):
@@ -177,7 +186,7 @@ class Player:
             if each is None:
                 continue
             self.held.append(each)
-            if isinstance(each, (graphstore.Snapshot, graphstore.Contradiction)):
+            if isinstance(each, (graphstore.Snapshot, graphstore.Contradiction, graphstore.Change)):
                 continue
             named = each.event if isinstance(each, graphstore.Recorded) else each
             (self.links if isinstance(named, graphstore.Link) else self.ids).append(named.id)

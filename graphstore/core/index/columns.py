@@ -57,6 +57,9 @@ class Mark(NamedTuple):
     seen: int = 0
 
 
+Taken = tuple[int, Instant, Instant]  # a version that a supersession took, from, to
+
+
 class _OfKinds(NamedTuple):
     """What was read of the first so many custom kinds of link, and the last of them."""
 

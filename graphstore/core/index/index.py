@@ -8,9 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice, takewhile
+from operator import itemgetter
 from typing import Any
 
-from graphstore.core.index.columns import Mark
+from graphstore.core.index.columns import Mark, Taken
 from graphstore.core.index.hulls import Blocks, Hull, Parts, Runs
 from graphstore.core.index.latest_versions import LatestVersions, Said
 from graphstore.core.index.replay import Followed
@@ -372,6 +373,42 @@ class Index(Followed):
         closed = bisect_right(self.link_closings, tx, key=self.k_end.__getitem__)
         found.update(self.k_link[row] for row in self.link_closings[closed:])
         found.update(link for at, link, _ in self.retaken if at > tx)
+        return found
+
+    def closed_at(self, tx: Instant) -> tuple[list[int], list[int]]:
+        """Return the rows of things, and of links, that a transaction closed, in order."""
+        found = []
+        for closings, ends in ((self.closings, self.r_end), (self.link_closings, self.k_end)):
+            at = ends.__getitem__
+            first, stop = bisect_left(closings, tx, key=at), bisect_right(closings, tx, key=at)
+            found.append(list(closings[first:stop]))
+        return found[0], found[1]
+
+    def taken_at(self, tx: Instant, new: Iterable[int]) -> dict[int, tuple[list[Taken], list[Taken]]]:
+        """Return what each supersession that a transaction touched had taken before and after it; `new`: the links that it made."""
+        found: dict[int, list[Taken]] = {}
+        later: dict[int, list[Taken]] = {}
+        for at, link, before in self.retaken[bisect_left(self.retaken, tx, key=itemgetter(0)) :]:
+            if at == tx:
+                found[link] = before
+            else:
+                later.setdefault(link, before)
+        for link in new:
+            if link in self.taken:
+                found.setdefault(link, [])
+        return {link: (before, later.get(link, self.taken[link])) for link, before in found.items()}
+
+    def settings_at(self, tx: Instant) -> dict[str, tuple[Any, Any]]:
+        """Return the settings that a transaction changed, by name: what each was before, and what it left."""
+        at = bisect_left(self.noted, tx, key=itemgetter(0))
+        if at == len(self.noted) or self.noted[at][0] != tx:
+            return {}
+        first, stop = self.noted[at - 1][3] if at else 0, self.noted[at][3]
+        found: dict[str, tuple[Any, Any]] = {}
+        for setting in self.settings[first:stop]:
+            for name, value in setting.items():
+                before = bisect_left(self.set_at[name], first) - 1
+                found[name] = (self.settings[self.set_at[name][before]][name] if before >= 0 else None, value)
         return found
 
     def first_reported(self, ent: int) -> Instant:

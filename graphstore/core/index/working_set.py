@@ -13,13 +13,13 @@ from typing import Any, NoReturn
 import orjson
 
 from graphstore.core.index.believed_rows import BelievedRows
-from graphstore.core.index.columns import Mark, _OfKinds
+from graphstore.core.index.columns import Mark, Taken, _OfKinds
 from graphstore.core.index.index import BESIDE, Index
 from graphstore.core.index.occurrences import print_of
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import UNDO
 from graphstore.ledger.database import Database
-from graphstore.values.period import OPEN, Instant, Period
+from graphstore.values.period import OPEN, Instant, Period, instant, recorded
 from graphstore.values.vocabulary import UPHOLDING
 
 _COUNTS = """
@@ -70,6 +70,10 @@ SELECT EXISTS (
   SELECT 1 FROM link l CROSS JOIN link_period p
   WHERE l.target = ?1 AND l.kind = 'supersedes' AND p.link = l.number AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
 )
+"""
+_HEADS = "SELECT head FROM chain WHERE tx = ? ORDER BY part"
+_TOOK = """
+SELECT head FROM chain WHERE tx >= ? AND tx < ? AND instr(head, CAST('"took":{' AS BLOB)) > 0 AND instr(head, ?) > 0 ORDER BY tx DESC, part DESC
 """
 _KINDS = "SELECT kind FROM defined WHERE number >= ? ORDER BY number"
 _ALIASES = "SELECT head FROM chain WHERE instr(head, CAST('\"aliases\":[' AS BLOB)) > 0 ORDER BY number"
@@ -743,6 +747,56 @@ class WorkingSet(Index):
         at = bisect_left(known, id)
         return known[max(0, at - BESIDE) : at + BESIDE]
 
+    # ------------------------------------------------------------------ what a transaction did
+
+    def _heads(self, tx: Instant) -> list[Any]:
+        heads = [orjson.loads(head) for (head,) in self._rows(_HEADS, tx)]
+        return [head for head in heads if head.get("branch") is None]
+
+    def closed_at(self, tx: Instant) -> tuple[list[int], list[int]]:
+        """See `Index.closed_at`."""
+        heads = self._heads(tx)
+        rows, links = (
+            [row for head in heads for row, _ in head.get(name, ())] for name in ("closed", "link_closed")
+        )
+        return rows, links
+
+    def taken_at(self, tx: Instant, new: Iterable[int]) -> dict[int, tuple[list[Taken], list[Taken]]]:
+        """See `Index.taken_at`. What a supersession had taken before is in an earlier line of the chain, not before the one that made its link."""
+        found: dict[int, tuple[list[Taken], list[Taken]]] = {}
+        made = set(new)
+        for head in self._heads(tx):
+            for id, pieces in head.get("took", {}).items():
+                link = self.link_ids[id]
+                after = self._pieces(link, pieces)
+                found[link] = [] if link in made else self._taken_before(link, id, tx), after
+        for link in made - found.keys():
+            if link in self.taken:
+                found[link] = [], []
+        return found
+
+    def _taken_before(self, link: int, id: str, tx: Instant) -> list[Taken]:
+        born = self.k_tx[self.rows_of_link[link][0]]
+        for (head,) in self._rows(_TOOK, born, tx, orjson.dumps(id)):
+            loaded = orjson.loads(head)
+            if loaded.get("branch") is None and id in loaded["took"]:
+                return self._pieces(link, loaded["took"][id])
+        return []
+
+    def _pieces(self, link: int, pieces: Iterable[tuple[int, str, str | None]]) -> list[Taken]:
+        old = self.l_tgt[link]
+        found: list[Taken] = []
+        for ordinal, start, stop in pieces:
+            ver = self._rows(_OF_ORDINAL, old, ordinal)[0][0]
+            found.append((ver, recorded(start), OPEN if stop is None else recorded(stop)))
+        return found
+
+    def settings_at(self, tx: Instant) -> dict[str, tuple[Any, Any]]:
+        """See `Index.settings_at`."""
+        changed = [setting for head in self._heads(tx) for setting in head.get("settings", ())]
+        left = {name: value for setting in changed for name, value in setting.items()}
+        return {name: (self.setting_at(name, tx - 1), value) for name, value in left.items()}
+
     # ------------------------------------------------------------------ how things stand
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
@@ -826,8 +880,11 @@ class WorkingSet(Index):
 
     def note_op(self, op: int, verb: str, subject: str) -> None:
         """See `Columns.note_op`."""
-        assert verb != UNDO
         self._only_adds = False
+        if verb == UNDO:
+            self.undone_by.setdefault(instant(subject), []).append(op)
+            self._said.clear()
+            return
         self.confirmed.setdefault(subject, []).append(op)
 
     def falls(self, ent: int, tx: Instant, *, refuted: bool = False) -> None:

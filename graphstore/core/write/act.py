@@ -58,10 +58,11 @@ class Act:
             axis="tx",
             present=self.work.tx,
         )
-        first = bisect_left(index.t_tx, at)
-        if first < len(index.t_tx) and index.t_tx[first] == at:
+        first = bisect_left(index.o_tx, at)
+        if at % _SECOND or (first < len(index.o_tx) and index.o_tx[first] == at):
             return at
-        within = index.t_tx[first : bisect_left(index.t_tx, at + _SECOND)] if at % _SECOND == 0 else ()
+        ops = range(first, bisect_left(index.o_tx, at + _SECOND))
+        within = list(dict.fromkeys(map(index.o_tx.__getitem__, ops)))
         if len(within) > 1:
             raise ConflictError(
                 f"{len(within)} transactions lie in the second of {exactly(at)}: {', '.join(map(exactly, within[:4]))}. Give one exactly."

@@ -15,7 +15,7 @@ from weakref import ref
 
 from orjson import loads
 
-from graphstore.core.index.columns import Mark
+from graphstore.core.index.columns import Mark, Taken
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import FIRST, OWN
 from graphstore.core.index.working_set import WorkingSet
@@ -44,7 +44,6 @@ _MANY = 100
 AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Numbers = Sequence[int]
 By = tuple[Sequence[Any], Sequence[int]]  # a column, and the column that has a place in it for each row
-Taken = tuple[int, Instant, Instant]  # a version and a period of it that a supersession took
 
 
 @dataclass(slots=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from graphstore.core.journal.line import FORGETTING, TOUCH, UNDO
 from graphstore.core.read.sight import Core
@@ -25,7 +24,7 @@ _LASTING = frozenset(
 )
 
 
-_tx = itemgetter(0)
+_FEW = 16  # rows of links that are looked at without the list of a thing's links
 
 
 class _Done(NamedTuple):
@@ -33,8 +32,8 @@ class _Done(NamedTuple):
 
     rows: list[int]
     closed: list[int]
-    link_rows: list[int]
     unlinked: list[int]
+    link_rows: list[int]
     taken: dict[int, tuple[list[Taken], list[Taken]]]
 
 
@@ -42,7 +41,12 @@ def undo_since(core: Core, work: Transaction, since: Instant, reason: str) -> No
     """Take back every transaction from an instant on that still counts, the newest first. Raises as `Undoing.write`."""
     index = core.index
     instants = sorted(
-        {tx for tx in index.o_tx[bisect_left(index.o_tx, since) :] if tx < work.tx}, reverse=True
+        {
+            tx
+            for op in range(bisect_left(index.o_tx, since), len(index.o_tx))
+            if (tx := index.o_tx[op]) < work.tx
+        },
+        reverse=True,
     )
     done = 0
     for of in instants:
@@ -70,7 +74,7 @@ class Undoing:
     def __init__(self, core: Core, work: Transaction, of: Instant) -> None:
         self.core, self.index, self.work, self.of = core, core.index, work, of
         self.ops = range(bisect_left(self.index.o_tx, of), bisect_right(self.index.o_tx, of))
-        self.done, self.settings = self._done(), self._settings()
+        self.done, self.settings = self._done(), self.index.settings_at(of)
         self._why_not: list[str] = []
 
     def write(self, reason: str) -> None:
@@ -104,32 +108,8 @@ class Undoing:
         index, of = self.index, self.of
         rows = range(bisect_left(index.r_tx, of), bisect_right(index.r_tx, of))
         link_rows = range(bisect_left(index.k_tx, of), bisect_right(index.k_tx, of))
-        ends, link_ends = index.r_end.__getitem__, index.k_end.__getitem__
-        closed = index.closings[
-            bisect_left(index.closings, of, key=ends) : bisect_right(index.closings, of, key=ends)
-        ]
-        unlinked = index.link_closings[
-            bisect_left(index.link_closings, of, key=link_ends) : bisect_right(
-                index.link_closings, of, key=link_ends
-            )
-        ]
-        return _Done(list(rows), list(closed), list(link_rows), list(unlinked), self._taken(link_rows))
-
-    def _taken(self, link_rows: range) -> dict[int, tuple[list[Taken], list[Taken]]]:
-        """What each supersession had taken before the transaction, and after it."""
-        index, of = self.index, self.of
-        found: dict[int, list[Taken]] = {}
-        later: dict[int, list[Taken]] = {}
-        for tx, link, before in index.retaken[bisect_left(index.retaken, of, key=_tx) :]:
-            if tx == of:
-                found[link] = before
-            else:
-                later.setdefault(link, before)
-        for row in link_rows:
-            link = index.k_link[row]
-            if link in index.taken and index.rows_of_link[link][0] == row:
-                found.setdefault(link, [])
-        return {link: (before, later.get(link, index.taken[link])) for link, before in found.items()}
+        new = [link for row in link_rows if index.rows_of_link[link := index.k_link[row]][0] == row]
+        return _Done(list(rows), *index.closed_at(of), list(link_rows), index.taken_at(of, new))
 
     # ------------------------------------------------------------------ whether it may be
 
@@ -280,27 +260,12 @@ class Undoing:
             (index.out, index.l_src, index.l_tgt),
             (index.into, index.l_tgt, index.l_src),
         ):
-            links: Collection[int] = side.get(ent, ())
-            if len(links) > len(rows):  # of a hub only those of which a row was written since
+            links: Collection[int] = side.get(ent, ()) if len(rows) > _FEW else ()
+            if len(rows) <= _FEW or len(links) > len(
+                rows
+            ):  # of a hub only those of which a row was written since
                 links = sorted({link for link in map(index.k_link.__getitem__, rows) if near[link] == ent})
             for link in links:
                 claims = (index.k_claim[row] for row in index.believed_link(link, tx))
                 if any(index.o_tx[index.c_op[claim]] > of for claim in claims):
                     yield link, far[link]
-
-    # ------------------------------------------------------------------ settings
-
-    def _settings(self) -> dict[str, tuple[Any, Any]]:
-        """The settings it changed, by name: what each was before, and what it left."""
-        index = self.index
-        at = bisect_left(index.noted, self.of, key=_tx)
-        if at == len(index.noted) or index.noted[at][0] != self.of:
-            return {}
-        first, stop = index.noted[at - 1][3] if at else 0, index.noted[at][3]
-        found: dict[str, tuple[Any, Any]] = {}
-        for setting in index.settings[first:stop]:
-            for name, value in setting.items():
-                places = index.set_at[name]
-                before = bisect_left(places, first) - 1
-                found[name] = (index.settings[places[before]][name] if before >= 0 else None, value)
-        return found

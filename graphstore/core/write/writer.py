@@ -1002,16 +1002,33 @@ class Writer(Reader):
         raise NotImplementedError
 
     @contextlib.contextmanager
-    def _by_itself(self, what: str) -> Iterator[None]:
+    def _alone(self, what: str) -> Iterator[None]:
         """Hold the writer's lock, with no transaction open."""
         with self._writer:
             self._writable()
             self._refuse_open(what)
+            yield
+
+    @contextlib.contextmanager
+    def _by_itself(self, what: str) -> Iterator[None]:
+        """Hold the writer's lock and the turn to write, with no transaction open."""
+        with self._alone(what):
             self._take_turn()
             try:
                 yield
             finally:
                 self._core.journal.leave_turn()
+
+    @contextlib.contextmanager
+    def _on_rows(self, work: Transaction) -> Iterator[None]:
+        """Let the block read what it needs from the rows where its transaction does."""
+        core = self._core
+        with core.lock:
+            core.in_verb = work.on_rows
+            try:
+                yield
+            finally:
+                core.in_verb = False
 
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
