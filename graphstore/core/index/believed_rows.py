@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from graphstore.values.period import OPEN, Instant
@@ -15,7 +15,7 @@ class BelievedRows:
     def __init__(
         self,
         read: Callable[..., list[int]],
-        valid_from: Mapping[int, Instant],
+        valid_from: Callable[[int], Instant],
         opened: Iterable[int] = (),
         closed: Iterable[int] = (),
     ) -> None:
@@ -26,7 +26,7 @@ class BelievedRows:
             opened: rows that the transaction has opened, and not closed again.
             closed: stored rows that it has closed.
         """
-        self._read, self._from = read, valid_from.__getitem__
+        self._read, self._from = read, valid_from
         self._opened, self._closed = sorted(opened, key=self._from), set(closed)
         self._all: list[int] | None = None
 

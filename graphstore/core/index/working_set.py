@@ -464,7 +464,7 @@ class WorkingSet(Index):
             rows = read("valid_from < ?", "valid_from", FEW_ROWS + 1, OPEN)
             if len(rows) <= FEW_ROWS:
                 return rows
-        return BelievedRows(read, self.r_from, opened, closed)
+        return BelievedRows(read, self.r_from.__getitem__, opened, closed)
 
     def _take_rows(self, condition: str, *values: Any) -> list[int]:
         found = []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from graphstore.core.index.columns import Taken
 from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Core
 from graphstore.core.write.linking import Claim, Ends, Linking, beside
-from graphstore.core.write.transaction import Taken, Transaction
+from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.values.period import OPEN, Period, overlap, without_all
 

@@ -779,12 +779,12 @@ class Writer(Reader):
         Otherwise this is written with a commit, every quarter of an hour at most, and with the first one after an opening. Raises InvalidError inside a transaction.
         """
         core = self._core
-        with self._by_itself("flush_accesses()"):
+        with self._alone("flush_accesses()"):
             if not core.accesses.waiting:
                 return 0
             counts: dict[str, int] = {}
             try:
-                with self._transact(None, None, None) as work, core.lock:
+                with self._transact(None, None, None, is_narrow=True) as work, self._on_rows(work):
                     counts = _touch(core, work)
             except EngineError:
                 with core.lock:
@@ -1109,7 +1109,7 @@ class Writer(Reader):
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
             return
         with core.lock:
-            size = core.journal.size()
+            size = core.opened_journal.size()
         if size <= max(kept["bytes"], self._too_big):
             return
         with self._writer:
