@@ -70,7 +70,7 @@ def set_share(
 
     Raises InvalidError for an unknown section, a share that is not from 0 to 1, a floor above its ceiling, and floors that come to more than the budget.
     """
-    with store._verb():
+    with store._verb(is_narrow=True):
         known = shares(store)
         if section not in known:
             raise InvalidError.choice("section", section, known)

@@ -220,7 +220,7 @@ def set_settings(
             raise InvalidError(f"{name} {value!r} is out of range. Give a number, 0 or more.")
     if agents is not None:
         given["agents"] = [text_of("agent", each) for each in id_list("agents", agents)]
-    with store._verb():
+    with store._verb(is_narrow=True):
         known = store._setting(_SETTINGS) or {}
         if {**known, **given} != known:
             store._keep("set_settings", _SETTINGS, {**known, **given})

@@ -212,7 +212,7 @@ def set_members(store: Store, thread: str, members: Iterable[str]) -> None:
     Threads that users have apart under the same name are none, unless this says so.
     """
     wanted = sorted({text_of("member", each) for each in ids("members", members)})
-    with store._verb():
+    with store._verb(is_narrow=True):
         groups = dict(store._setting(MEMBERS) or {})
         before = groups.pop(text_of("thread", thread), [])
         if wanted != before:

@@ -210,7 +210,9 @@ class Memory:
         """
         if tables.defined(there := self.layers, layer) == there:
             return
-        with self._store._verb():  # all of them are kept together, and another thread may have added one
+        with self._store._verb(
+            is_narrow=True
+        ):  # all of them are kept together, and another thread may have added one
             wanted = tables.defined(self.layers, layer)
             if wanted != self.layers:
                 self._store._keep("define_layer", LAYERS, tables.as_kept(wanted))
