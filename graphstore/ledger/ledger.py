@@ -114,6 +114,7 @@ class Ledger:
         self._grouping = False
         self._bytes: int | None = None  # of heads and bodies, once it was asked for
         self._words = WordRows()
+        self._standings: tuple[str, StandingWriter] | None = None  # what wrote last, and the digest after it
         upgrade_schema(database, self._words)
         self._rewritten = self._property("rewritten")
         self._dirty, self._stop = threading.Event(), threading.Event()
@@ -581,7 +582,7 @@ class Ledger:
                 self.database.writer.execute(_KEEP)
             self.database.writer.execute(_BEFORE_APPENDING)
             self._has_savepoint = True
-            standings = StandingWriter(self.database.writer)
+            standings = self._standing_writer(digest)
             for part, (head, bodies) in enumerate(lines):
                 if part < len(lines) - 1:
                     head["more"] = True
@@ -596,11 +597,19 @@ class Ledger:
         except sqlite3.Error as error:
             self._take_back(f"cannot write {self.path}: {error}.")
             raise self._not_written(error) from error
+        self._standings = (digest, standings)
         self._number += 1
         self._heads += [head for head, _ in lines]
         self.appended = Place(before[0].offset + 1, len(lines))
         self._state = (Position(0, number), digest, None, self._number)
         return placed
+
+    def _standing_writer(self, digest: str) -> StandingWriter:
+        """Take the writer of standings that wrote last if nothing was written or taken back since, and it knows what it found; else make one."""
+        kept, self._standings = self._standings, None
+        if kept is not None and kept[0] == digest and kept[1].connection is self.database.writer:
+            return kept[1]
+        return StandingWriter(self.database.writer)
 
     def _not_written(self, error: sqlite3.Error) -> EngineError:
         full = " Free some space and do it again." if "full" in str(error) else ""

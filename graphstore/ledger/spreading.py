@@ -1,6 +1,8 @@
 """Follows falls from what was invalidated to its dependants, and finds what is shaky.
 
-The latest fall is followed first, so that most entities are visited once.
+The latest fall is followed first, so that most entities are visited once. Of a shaky entity it is enough to know the latest fall that reaches it: no earlier
+one reaches what rests on it, and was rechecked since the latest. The exceptions are the entities at which some falls stop. So what a transaction found is
+kept for the next one (`Known`), which then asks no foundation of a foundation.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import NamedTuple
 
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.standing_facts import NOW, Facts, Fall, Ground
-from graphstore.values.period import Period, coalesce, overlap, without_all
+from graphstore.values.period import OPEN, Instant, Period, coalesce, overlap, without_all
 from graphstore.values.vocabulary import RESTS
 
 _ADDING = frozenset({"revise", "amend", "retract", "correct"})
@@ -21,58 +23,206 @@ _NOTHING: list[Period] = []
 class Touched(NamedTuple):
     """Lists what a transaction changed.
 
-    `fallen`: entities whose periods, content or existence changed. `itself`: entities of which a link or the last recheck changed.
+    `fallen`: entities whose periods, content or existence changed. `itself`: entities of which a link or the last recheck changed. `links`: links, with
+    their `ends`.
     """
 
     fallen: set[int]
     itself: set[int]
+    links: set[int]
+    ends: set[int]
 
     def add(self, other: Touched) -> None:
         """Add what another transaction changed."""
-        self.fallen.update(other.fallen)
-        self.itself.update(other.itself)
+        for mine, its in zip(self, other, strict=True):
+            mine.update(its)
+
+
+class Reached(NamedTuple):
+    """States which fall reaches an entity over a period, the latest one. `is_whole`: no entity on its ways stopped it."""
+
+    start: Instant
+    stop: Instant
+    fall: Fall
+    root: int
+    is_whole: bool
+
+
+Known = dict[int, list[Reached]]
+"""What is known of entities: which falls reach them now, in order. Of a shaky entity that is missing, nothing is known."""
+
+
+class _HiddenFallError(Exception):
+    """A fall stops at an entity that an earlier one may reach by a way of which only the latest is known."""
 
 
 class Spreading:
     """Finds what is shaky now, of all that a transaction may have changed. The operations of that transaction are numbered from `first` on."""
 
-    def __init__(self, facts: Facts, touched: Touched, first: int, changed: ChangedParts) -> None:
-        self._facts, self._first, self._changed = facts, first, changed
-        self._fallen = touched.fallen
+    def __init__(
+        self, facts: Facts, touched: Touched, first: int, changed: ChangedParts, known: Known
+    ) -> None:
+        self._facts, self._first, self._changed, self._known = facts, first, changed, known
+        self._fallen, self._touched = touched.fallen, touched
+        self._begin()
+
+    def _begin(self) -> None:
         self._found: dict[int, list[Period]] = {}
-        self._anew = self._worked_out_anew(touched)  # entities whose shaky parts are worked out from nothing
+        self._reached: Known = {}  # the latest first
+        self._trimmed: dict[int, list[Period]] = {}  # touched entities, and what of their flags stays
+        self._anew = self._worked_out_anew()  # entities whose shaky parts are worked out from nothing
         self._below: set[int] = set(self._anew)  # and those by which a fall may reach them
+        self._taken_over: set[int] = set()  # those of them of which no falls are known
         self._resting: dict[int, list[Ground]] = {}  # of what may have fallen: which of those rest on it
+        self._inherited: dict[tuple[Fall, int], dict[int, list[Period]]] = {}
+        """What reaches entities by a foundation of which it is known which falls reach it."""
+        self._looks: dict[int, int] = {}
         self._whole: dict[int, list[Period]] = {}
         """What a later fall has reached, that no thing on the way stopped."""
 
     def result(self) -> dict[int, list[Period]]:
         """Return the shaky periods of each entity whose rows may have to change."""
-        if not self._anew:
-            return {}
-        for fall, root, reached in sorted(self._reaching(), key=lambda one: -one[0].operation):
-            self._spread(fall, root, reached)
+        try:
+            self._spread_all()
+        except _HiddenFallError:
+            self._known.clear()
+            self._begin()
+            self._spread_all()
         self._facts.shaky.load(self._found)
+        self._keep()
         result = {entity: self._found.get(entity, _NOTHING) for entity in self._anew}
+        result.update((entity, _fewest(periods)) for entity, periods in self._trimmed.items())
         for entity, periods in self._found.items():
             if entity not in self._anew:
-                result[entity] = _fewest([*periods, *self._facts.shaky[entity]])
+                before = self._trimmed.get(entity, self._facts.shaky[entity])
+                result[entity] = _fewest([*periods, *before])
         return result
 
-    def _worked_out_anew(self, touched: Touched) -> set[int]:
-        """Return what was touched, and its shaky dependants, direct or not: their flags are worked out again. An entity without links has no flags."""
+    def _spread_all(self) -> None:
+        if not self._linked:
+            return
+        reaching = {(fall, root): reached for fall, root, reached in self._reaching()}
+        for cause, inherited in self._inherited.items():
+            reached = reaching.setdefault(cause, {})
+            for entity, periods in inherited.items():
+                reached[entity] = [*reached.get(entity, ()), *periods]
+        for (fall, root), reached in sorted(reaching.items(), key=lambda one: -one[0][0].operation):
+            self._spread(fall, root, reached)
+
+    def _keep(self) -> None:
+        """Keep which falls reach the entities of which all is known."""
+        for entity in self._below - self._taken_over:
+            self._known[entity] = _latest(self._reached.get(entity, []))
+        for entity in self._taken_over:
+            self._known.pop(entity, None)
+        for entity, reached in self._reached.items():
+            if entity not in self._below and (entity in self._known or not self._facts.shaky[entity]):
+                self._known[entity] = _latest([*reached, *self._known.get(entity, ())])
+
+    def _worked_out_anew(self) -> set[int]:
+        """Return what was touched and may be reached by earlier falls too, and what may be less shaky: their flags are worked out again.
+
+        An entity without links has none.
+        """
         facts = self._facts
-        level = facts.linked(touched.fallen | touched.itself)
-        found = set(level)
+        self._linked = facts.linked(self._touched.fallen | self._touched.itself)
+        facts.shaky.load(self._linked)
+        found: set[int] = set()
+        level: dict[int, set[Reached] | None] = {}
+        for entity in self._linked:
+            reached = self._reached_before(entity)
+            if reached is not None and self._gains_nothing(entity):
+                kept = self._not_looked_at(entity, reached)
+                self._known[entity] = _latest(kept)
+                self._trimmed[entity] = [one[:2] for one in kept]
+                level[entity] = set(reached).difference(kept)
+            else:
+                found.add(entity)
+                level[entity] = None if reached is None else set(reached)
+        lost: dict[int, set[Reached] | None] = {}
         while level:
-            facts.shaky.load(level)
-            leading = [entity for entity in level if facts.shaky[entity] or self._may_shake_less(entity)]
+            leading = {entity: lose for entity, lose in level.items() if self._may_matter(entity, lose)}
             facts.load_below(leading)
-            others = {ground.other for entity in leading for ground in facts.dependants(entity)} - found
+            others = {ground.other for entity in leading for ground in facts.dependants(entity)}
             facts.shaky.load(others)
-            level = {other for other in others if facts.shaky[other]}
-            found |= level
+            level = {}
+            for entity, lose in leading.items():
+                itself = self._may_shake_less(entity)
+                for other in {
+                    ground.other for ground in facts.dependants(entity) if facts.shaky[ground.other]
+                }:
+                    self._lose(other, self._lost_by(entity, lose, other, itself=itself), lost, level)
+            found.update(level)
+        for entity in found:
+            self._trimmed.pop(entity, None)
         return found
+
+    def _lose(
+        self,
+        entity: int,
+        lose: set[Reached] | None,
+        lost: dict[int, set[Reached] | None],
+        level: dict[int, set[Reached] | None],
+    ) -> None:
+        """Note what an entity may lose of what reached it, and in `level` if that is more than it lost before. None: anything."""
+        earlier = lost.get(entity, set[Reached]())
+        if earlier is None or (lose is not None and lose <= earlier):
+            return
+        also = level.get(entity, set[Reached]())
+        lost[entity] = None if lose is None else earlier | lose
+        level[entity] = None if lose is None or also is None else also | (lose - earlier)
+
+    def _reached_before(self, entity: int) -> list[Reached] | None:
+        """Return which falls reached an entity before the transaction; None where that is not known."""
+        return self._known.get(entity) if self._facts.shaky[entity] else []
+
+    def _gains_nothing(self, entity: int) -> bool:
+        """Whether no earlier fall reaches a touched entity that did not reach it before."""
+        before = self._facts.upright_before.get(entity)
+        if before is None or entity in self._touched.itself or entity in self._touched.ends:
+            return False
+        return not any(
+            without_all((start, stop), [one[:2] for one in before if one[2] <= looked])
+            for start, stop, looked in self._facts.upright(entity)
+            if looked < self._first
+        )
+
+    def _not_looked_at(self, entity: int, reached: list[Reached]) -> list[Reached]:
+        """Return the parts of what reached an entity over which it stands and was not looked at since."""
+        return [
+            one._replace(start=both[0], stop=both[1])
+            for one in reached
+            for start, stop, looked in self._facts.upright(entity)
+            if looked < one.fall.operation and (both := overlap(one[:2], (start, stop)))
+        ]
+
+    def _may_matter(self, entity: int, lose: set[Reached] | None) -> bool:
+        """Whether what an entity may lose, or its own fall, may matter to what rests on it."""
+        if lose is None and self._facts.shaky[entity]:
+            return True
+        return bool(lose) or self._may_shake_less(entity)
+
+    def _lost_by(
+        self, base: int, lose: set[Reached] | None, entity: int, *, itself: bool
+    ) -> set[Reached] | None:
+        """Return what an entity may lose where a foundation loses what reached it; with `itself`, also where that has fallen otherwise. None: anything."""
+        reached = self._known.get(entity)
+        if reached is None or self._may_stop(entity):
+            return None
+        found = {one for one in reached if one.root == base} if itself else set[Reached]()
+        if lose is None:
+            return {*reached} if self._facts.shaky[base] else found
+        for other in lose:
+            found.update(
+                one
+                for one in reached
+                if one[2:4] == other[2:4] and one.start < other.stop and other.start < one.stop
+            )
+        return found
+
+    def _may_stop(self, entity: int) -> bool:
+        """Whether some falls stop at an entity."""
+        return bool(self._facts.entity(entity).is_event) or self._facts.replaces_any(entity)
 
     def _may_shake_less(self, entity: int) -> bool:
         return entity in self._fallen and not self._has_only_fallen(entity)
@@ -96,7 +246,7 @@ class Spreading:
 
     def _sources(self) -> set[int]:
         """The entities whose falls may reach what is worked out anew, or were changed."""
-        facts, found = self._facts, self._fallen & self._anew
+        facts, found = self._facts, self._fallen & self._linked
         level = set(self._anew)
         while level:
             facts.load_upright(level)
@@ -105,7 +255,7 @@ class Spreading:
                 one for one in level if any(looked < self._first for _, _, looked in facts.upright(one))
             ]
             facts.load_above(resting)
-            shaky = []
+            shaky: list[tuple[int, Ground]] = []
             for entity in resting:
                 for ground in facts.grounds[entity]:
                     base = ground.other
@@ -113,7 +263,7 @@ class Spreading:
                         found.add(base)
                         self._resting.setdefault(base, []).append(ground._replace(other=entity))
                     if base not in self._below and facts.shaky[base]:
-                        shaky.append((entity, ground))
+                        self._inherit(entity, ground, shaky)
             leaves = self._leaves({entity for entity, _ in shaky})
             level = {ground.other for entity, ground in shaky if entity not in leaves}
             for entity, ground in shaky:
@@ -121,6 +271,19 @@ class Spreading:
                     self._take_over(entity, ground)
             self._below |= level
         return found
+
+    def _inherit(self, entity: int, ground: Ground, unknown: list[tuple[int, Ground]]) -> None:
+        """Let what reaches a shaky foundation reach an entity, if that is known; else add both to `unknown`."""
+        if entity in self._facts.replacers(ground.other):
+            return
+        if (known := self._known.get(ground.other)) is None:
+            unknown.append((entity, ground))
+        elif "shaky" in self._facts.resting[ground.kind]:
+            looked = self._looked_first(entity)
+            for one in known:
+                if one.fall.operation > looked and (both := overlap((one.start, one.stop), ground[1:3])):
+                    inherited = self._inherited.setdefault((one.fall, one.root), {})
+                    inherited.setdefault(entity, []).append(both)
 
     def _leaves(self, entities: Iterable[int]) -> set[int]:
         """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
@@ -137,6 +300,7 @@ class Spreading:
 
     def _take_over(self, entity: int, ground: Ground) -> None:
         """Let what reaches a foundation reach an entity that nobody has ever looked at, and on which nothing rests."""
+        self._taken_over.add(entity)
         arrived = [both for one in self._facts.shaky[ground.other] if (both := overlap(one, ground[1:3]))]
         _add(self._found, entity, _common(arrived, self._unseen(entity, NOW)))
 
@@ -146,18 +310,30 @@ class Spreading:
         sources = self._sources()
         facts.load_believed(sources)
         for root in sources:
-            grounds = facts.dependants(root) if root in self._fallen else self._resting_on(root)
+            is_fallen = root in self._fallen
+            grounds = facts.dependants(root) if is_fallen else self._resting_on(root)
             periods = self._periods(root, grounds)
-            parts = facts.falls(root, periods, grounds) if periods else []
+            if not periods:
+                continue
+            parts = (facts.falls if is_fallen else facts.falls_before)(root, periods, grounds)
             if any(fall.word == "revised" for part in parts for fall in part.falls):
                 facts.load_recorded(grounds)
             reached: dict[Fall, dict[int, list[Period]]] = {}
             for ground in grounds:
+                looked = self._looked_first(ground.other)
                 for part in parts:
                     for start, stop, fall in facts.counted(part, root, ground):
-                        reached.setdefault(fall, {}).setdefault(ground.other, []).append((start, stop))
+                        if fall.operation > looked:
+                            reached.setdefault(fall, {}).setdefault(ground.other, []).append((start, stop))
             for fall, first in reached.items():
                 yield fall, root, first
+
+    def _looked_first(self, entity: int) -> int:
+        """Return the operation that looked at an entity longest ago, of those that looked last at its parts: no earlier fall reaches it."""
+        if (found := self._looks.get(entity)) is None:
+            looks = (looked for _, _, looked in self._facts.upright(entity))
+            found = self._looks[entity] = min(looks, default=OPEN)
+        return found
 
     def _periods(self, root: int, grounds: list[Ground]) -> list[Period]:
         """Return over which periods a fall may newly reach what rests on an entity by links, or reaches what is worked out anew."""
@@ -178,7 +354,7 @@ class Spreading:
 
         A path on which something changed may lead to dependants that the fall has not reached before. On another path, what leads to `_anew` is enough.
         """
-        facts, is_stopped = self._facts, False
+        facts, is_stopped, is_inherited = self._facts, False, (fall, root) in self._inherited
         changed = (
             set(level) if root in self._fallen else set[int]()
         )  # reached by a path on which something changed
@@ -195,6 +371,8 @@ class Spreading:
                 if not parts:
                     continue
                 if entity in exempt or (fall.word == "ended" and facts.entity(entity).is_event):
+                    if is_inherited:
+                        raise _HiddenFallError
                     is_stopped = True
                     continue
                 left[entity] = _without(left[entity], parts)
@@ -209,6 +387,9 @@ class Spreading:
             level = further
         for entity, parts in reached.items():
             _add(self._found, entity, parts)
+            self._reached.setdefault(entity, []).extend(
+                Reached(start, stop, fall, root, not is_stopped) for start, stop in parts
+            )
             if not is_stopped:
                 _add(self._whole, entity, parts)
 
@@ -222,7 +403,10 @@ class Spreading:
 
     def _reachable(self, entity: int, operation: int) -> list[Period]:
         """Return over which periods an operation may make an entity shaky, and no later one did."""
-        unseen, holes = self._unseen(entity, operation), self._whole.get(entity)
+        unseen, holes = self._unseen(entity, operation), self._whole.get(entity, _NOTHING)
+        if entity not in self._below and (known := self._known.get(entity)):
+            later = [one[:2] for one in known if one.is_whole and one.fall.operation >= operation]
+            holes = [*holes, *later]
         return _without(unseen, holes) if holes else unseen
 
     def _unseen(self, entity: int, operation: int) -> list[Period]:
@@ -235,6 +419,18 @@ def _add(found: dict[int, list[Period]], entity: int, parts: list[Period]) -> No
     """Add parts to those of an entity. Lists are shared, and never changed."""
     earlier = found.get(entity)
     found[entity] = coalesce([*earlier, *parts]) if earlier else parts
+
+
+def _latest(reached: list[Reached]) -> list[Reached]:
+    """Return which fall is the latest over each part of time, in order."""
+    if len(reached) < 2:
+        return reached
+    found: list[Reached] = []
+    taken: list[Period] = []
+    for one in sorted(reached, key=lambda one: -one.fall.operation):
+        found += [one._replace(start=start, stop=stop) for start, stop in without_all(one[:2], taken)]
+        taken.append(one[:2])
+    return sorted(found)
 
 
 def _fewest(periods: list[Period]) -> list[Period]:

@@ -169,6 +169,14 @@ class FallenPart(NamedTuple):
     falls: list[Fall]
 
 
+class _KeptFalls(NamedTuple):
+    """Keeps what became of an entity over periods, as far as it counts for some links, by number."""
+
+    periods: list[Period]
+    grounds: dict[int, Ground]
+    parts: list[FallenPart]
+
+
 class Row(NamedTuple):
     """A row of `period`."""
 
@@ -226,7 +234,7 @@ class Lookup(dict[int, list[Any]]):
 
     def load(self, numbers: Iterable[int]) -> list[int]:
         """Find the rows of all these numbers. Return those that were not known yet."""
-        missing = [number for number in numbers if number not in self]
+        missing = list({number for number in numbers if number not in self})
         if len(missing) > 1:
             self.update(dict.fromkeys(missing, _NO_ROWS))
             make = self._make
@@ -276,7 +284,10 @@ def _of_kinds(statement: str, kinds: tuple[str, ...]) -> str:
 
 
 class Facts:
-    """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them."""
+    """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them.
+
+    After a transaction that takes nothing back, `forget` makes it fit for the next one.
+    """
 
     rows = Rows(_ROWS, Row)
     """The periods of an entity, in the order in which they were written."""
@@ -308,6 +319,32 @@ class Facts:
         self.resting: Mapping[str, frozenset[str]] = self._kinds()
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
+        self._kept_falls: dict[int, _KeptFalls] = {}
+        self.upright_before: dict[int, list[tuple[Instant, Instant, int]]] = {}  # of what was forgotten last
+
+    def forget(self, entities: Collection[int], links: Iterable[int]) -> None:
+        """Forget what a transaction changed, and what was read of some periods only."""
+        for name in ("rows", "_removed"):
+            self.__dict__.pop(name, None)
+        self._changed.clear()
+        self._steps.clear()
+        self.upright_before = {
+            entity: self._upright[entity] for entity in entities if entity in self._upright
+        }
+        for lookup in (self._kept_falls, *self._of_entities()):
+            for entity in entities:
+                lookup.pop(entity, None)
+        for link in links:
+            self._recorded.pop(link, None)
+
+    def size(self) -> int:
+        """Return of how many entities most is known."""
+        return max((len(lookup) for lookup in self._of_entities()), default=0)
+
+    def _of_entities(self) -> Iterator[dict[int, Any]]:
+        for name, lookup in self.__dict__.items():
+            if isinstance(lookup, Lookup) and name not in ("_operations", "_undone", "_recorded"):
+                yield lookup
 
     def of_kinds(self, statement: str) -> str:
         """Return a statement with the kinds by which a source rests on its target."""
@@ -604,6 +641,24 @@ class Facts:
         return found
 
     # ------------------------------------------------------------------ what became of an entity
+
+    def falls_before(
+        self, entity: int, periods: list[Period], grounds: Collection[Ground]
+    ) -> list[FallenPart]:
+        """What became of an entity that the transaction did not change, as of `falls`, and what was found of it before: parts of other periods too."""
+        kept = self._kept_falls.get(entity)
+        links = {ground.link for ground in grounds}
+        if kept is not None:
+            if links <= kept.grounds.keys() and not any(
+                without_all(period, kept.periods) for period in periods
+            ):
+                return kept.parts
+            periods = coalesce([*periods, *kept.periods])
+        found = {} if kept is None else kept.grounds
+        found.update((ground.link, ground) for ground in grounds)
+        parts = self.falls(entity, periods, found.values())
+        self._kept_falls[entity] = _KeptFalls(periods, found, parts)
+        return parts
 
     def falls(self, entity: int, periods: list[Period], grounds: Iterable[Ground]) -> list[FallenPart]:
         """What became of an entity, over which parts of periods, as far as it counts for these links to it. To be asked once of each entity."""

@@ -18,45 +18,59 @@ import orjson
 
 from graphstore.core.journal.line import FORGETTING, UNDO
 from graphstore.ledger.changed_parts import ChangedParts
-from graphstore.ledger.spreading import Spreading, Touched
+from graphstore.ledger.spreading import Known, Spreading, Touched
 from graphstore.ledger.standing_facts import Facts, Lookup
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
 
 Head = dict[str, Any]
 _REPLACING = ("supersedes", "corrects")
+_MOST_KEPT = 200_000  # entities of which something is known after a transaction
 
 
 class StandingWriter:
     """Collects what the lines of a transaction changed, and writes the standings when it is whole."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._touched = Touched(set(), set())
+        self.connection = connection
+        self._touched = Touched(set(), set(), set(), set())
         self._first_operation: int | None = None
         self._heads: list[Head] = []
+        self._facts: Facts | None = None
+        self._known: Known = {}
 
     def note(self, head: Head, first_operation: int) -> None:
         """Note a line whose rows were written, and whose operations are numbered from there."""
         if head.get("branch") is None:
-            self._touched.add(_Noting(self._connection, head).touched())
+            self._touched.add(_Noting(self.connection, head).touched())
             self._heads.append(head)
             if self._first_operation is None:
                 self._first_operation = first_operation
 
     def write(self, tx: Instant) -> None:
         """Write the standings that the transaction noted since the last time changed."""
-        touched, self._touched = self._touched, Touched(set(), set())
+        touched, self._touched = self._touched, Touched(set(), set(), set(), set())
         heads, self._heads = self._heads, []
         first, self._first_operation = self._first_operation or 0, None
+        if any(_takes_back(head) for head in heads):
+            self._facts = None
         if not touched.fallen and not touched.itself:
             return
-        facts = Facts(self._connection)
+        facts = self._facts_after(touched)
         changed = ChangedParts(facts, heads, first, touched.fallen)
         if touched.fallen:
             self._write_rows("absence", facts.absence, changed.absences(touched.fallen), tx)
-        if shaky := Spreading(facts, touched, first, changed).result():
+        if shaky := Spreading(facts, touched, first, changed, self._known).result():
             self._write_rows("shaky", facts.shaky, shaky, tx)
+
+    def _facts_after(self, touched: Touched) -> Facts:
+        """Return what is known after a transaction: what earlier ones read and found, but for what this one changed."""
+        if self._facts is None or len(self._known) + self._facts.size() > _MOST_KEPT:
+            self._facts = Facts(self.connection)
+            self._known.clear()
+        else:
+            self._facts.forget(touched.fallen | touched.itself | touched.ends, touched.links)
+        return self._facts
 
     def _write_rows(
         self, table: str, there: Lookup, wanted: Mapping[int, Iterable[tuple[Any, ...]]], tx: Instant
@@ -66,20 +80,28 @@ class StandingWriter:
         closed, opened = [], []
         for entity, rows in wanted.items():
             if (stored := there[entity]) != rows:
+                there[entity] = list(rows)
                 closed += [(tx, entity, start) for start, *_ in set(stored).difference(rows)]
                 opened += [
                     (entity, start, tx, stop, OPEN, *more)
                     for start, stop, *more in set(rows).difference(stored)
                 ]
         if closed:  # the row has its whole key, else SQLite keeps a copy of its page for each row
-            self._connection.executemany(
+            self.connection.executemany(
                 f"UPDATE {table} SET tx_to = ?1 WHERE entity = ?2 AND valid_from = ?3 AND tx_from = "
                 f"(SELECT max(tx_from) FROM {table} WHERE entity = ?2 AND valid_from = ?3)",
                 sorted(closed),
             )
         if opened:
             marks = ", ".join("?" * len(opened[0]))
-            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", sorted(opened))
+            self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", sorted(opened))
+
+
+def _takes_back(head: Head) -> bool:
+    """Whether a line changes what earlier ones mean: what was found before does not hold any more."""
+    if head.get("kinds"):
+        return True
+    return any(verb == UNDO or verb in FORGETTING for verb, *_ in head.get("ops", ()))
 
 
 class _Noting:
@@ -87,7 +109,7 @@ class _Noting:
 
     def __init__(self, connection: sqlite3.Connection, head: Head) -> None:
         self._connection, self._head = connection, head
-        self._found = Touched(set(), set())
+        self._found = Touched(set(), set(), set(), set())
 
     def touched(self) -> Touched:
         """The entities that may stand otherwise by this line."""
@@ -140,9 +162,11 @@ class _Noting:
     def _note_links(self, column: str, links: Iterable[Any]) -> None:
         resting: Mapping[str, Any] | None = None
         for link in links:
-            for kind, source, target in self._connection.execute(
-                f"SELECT kind, source, target FROM link WHERE {column} = ?", (link,)
+            for number, kind, source, target in self._connection.execute(
+                f"SELECT number, kind, source, target FROM link WHERE {column} = ?", (link,)
             ).fetchall():
+                self._found.links.add(number)
+                self._found.ends.update((source, target))
                 if kind in _REPLACING:
                     (self._found.fallen if kind == "supersedes" else self._found.itself).add(target)
                     self._found.itself.add(source)
