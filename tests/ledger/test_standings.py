@@ -26,6 +26,7 @@ from tests.change.programs import (
     vanishes,
 )
 from tests.support import standing_rows
+from tests.support.ledger_rows import connected
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
@@ -97,6 +98,36 @@ def interfere(store: GraphStore, chance: random.Random, hours: Hours) -> None:
                 store.link(source, "leans_on", target)
     except GraphStoreError:
         pass
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_process_that_writes_on_and_one_for_each_group_write_the_same_rows(
+    tmp_path: Path, seed: int
+) -> None:
+    """What a process keeps of its earlier transactions changes no row."""
+    told = [list[tuple[object, ...]](), list[tuple[object, ...]]()]
+    for name, rows in zip(("one", "many"), told, strict=True):
+        chance, hours = random.Random(seed), Hours()
+        oracle = Oracle(hours)
+        program = draw(chance, 40, oracle, hours)
+        hours = Hours()
+        store = graphstore.open(tmp_path / name, clock=hours, durability="interval")
+        for group in grouped(program, chance.choice(groupings(chance, len(program), 4))):
+            hours.move()
+            try:
+                with store.transaction():
+                    for step in group:
+                        tell_store(store, step)
+            except (GraphStoreError, StopIteration):
+                pass
+            if name == "many":
+                store.close()
+                store = graphstore.open(tmp_path / name, clock=hours, durability="interval")
+        store.close()
+        with connected(tmp_path / name) as connection:
+            for table in ("absence", "shaky"):
+                rows += connection.execute(f"SELECT * FROM {table} ORDER BY entity, valid_from, tx_from")
+    assert told[0] == told[1]
 
 
 @pytest.mark.rest

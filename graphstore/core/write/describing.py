@@ -126,7 +126,9 @@ class _Describing:
         self._bodies: dict[int, Json] = {}
 
     def body(self, ver: int) -> Json:
-        """The body of a version."""
+        """Return the body of a version; {} of -1, where all that was told of the node came and went in one transaction."""
+        if ver < 0:
+            return {}
         found = self._bodies.get(ver)
         if found is None:
             found = self._bodies[ver] = self.act.body(ver)
@@ -152,8 +154,10 @@ class _Describing:
         return self.act.work.answer(Node, make, self.index.names[self.ent])
 
     def kept_source(self, versions: Sequence[int], trust: Trust) -> str | None:
-        """The source of what ranks highest among versions, of equals the latest; None when the writer ranks lower."""
+        """Return the source of what ranks highest among versions, of equals the latest; None when the writer ranks lower, or for -1 alone (see `body`)."""
         index = self.index
+        if max(versions) < 0:
+            return None
         if not trust.ranks:
             source: str | None = self.body(max(versions, key=index.v_num.__getitem__)).get("source")
             return source
