@@ -15,6 +15,7 @@ from graphstore.events.timeline import record_message
 from graphstore.ledger import word_rows
 from graphstore.ledger.database import SCHEMA
 from graphstore.memory.recall import mentions, recall
+from graphstore.values.decay import Decay
 from tests.ledger.test_questions import (
     ALONE,
     BRANCHES,
@@ -35,6 +36,7 @@ WORDS = (
     "getUserName", "deploy", "2024",
 )  # fmt: skip
 WRITTEN = (*VERBS, *("message",) * 6, "bulk", "bulk")
+DECAYS = (None, Decay(), Decay(half_life=2, per_access=2, per_link=1, shaken=0.1, floor=0.01))
 ASKED = (
     "red", "blue harbour", "ran to the harbours", "zurich", "東京", "err-404", "v1.2", "auth", "harb", '"red blue"', "red -blue", "Ana", "nothing says this",
     "red kind:fact", "red tag:hot", "blue scope:here", "since:2026-01-03 red", "alpha", "slot", "slo", "event-a", "what did Ana say", "", "harbour standing:any",
@@ -51,17 +53,28 @@ class Talking(BranchingHistory):
         )
 
     def content(self) -> dict[str, Any]:
-        return {"says": self.text(), "size": self.chance.choice([1, 2])}
+        stated = {"importance": self.chance.random(), "confidence": self.chance.choice([0.3, 1, "high"])}
+        return {
+            "says": self.text(),
+            "size": self.chance.choice([1, 2]),
+            **(stated if self.chance.random() < 0.3 else {}),
+        }
 
     def go_on(self, steps: int) -> None:
         for _ in range(steps):
-            self.try_some((*WRITTEN, *ALONE, "branch", "write_on_branch", "merge", "delete_branch", "block"))
+            self.try_some(
+                (*WRITTEN, *ALONE, "branch", "write_on_branch", "merge", "delete_branch", "block", "look_up")
+            )
             self.now += (DAYS[1] - DAYS[0]) / 5
 
     def block(self) -> None:
         with self.store.transaction(author=self.chance.choice([None, "ana"])):
             for _ in range(self.chance.randint(2, 5)):
                 self.try_some(WRITTEN[:-2])
+
+    def look_up(self) -> None:
+        self.store.touch([self.known(NODES), self.known(EVENTS)])
+        self.store.flush_accesses()
 
     def message(self) -> None:
         record_message(
@@ -113,7 +126,8 @@ def compare(store: Any, other: Any, history: Talking, monkeypatch: pytest.Monkey
     where = history.coordinate()
     one, two = store.as_of(**where), other.as_of(**where)
     for text in history.chance.sample(ASKED, 6):
-        for ask, more in ((recall, {"k": history.chance.choice([1, 3, 10])}), (mentions, {"k": 4})):
+        asked = {"k": history.chance.choice([1, 3, 10]), "decay": history.chance.choice(DECAYS)}
+        for ask, more in ((recall, asked), (mentions, {"k": 4})):
             expected, got = outcome(ask, one, text, **more), outcome(ask, two, text, **more)
             assert expected == got, (ask.__name__, text, more, where)
             assert other._core.unread is unread, (ask.__name__, text)

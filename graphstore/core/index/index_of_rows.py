@@ -5,16 +5,16 @@ Numbers are those of the whole index. What it does not have raises NotInRows: th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property, partial
 from typing import Any, NamedTuple, NoReturn
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.index import Index
-from graphstore.core.index.part_of_index import PERIODS_OF, Number
+from graphstore.core.index.part_of_index import CONFIRMATIONS_OF, PERIODS_OF, Number
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import NotInRows, Point, as_json
+from graphstore.read.points import UNDONE, NotInRows, Point, as_json
 from graphstore.values.period import Instant
 
 __all__ = ["FORGOTTEN", "IndexOfRows", "Number"]
@@ -91,6 +91,23 @@ class Done(NamedTuple):
     author: str | None
 
 
+class Recorded(NamedTuple):
+    """When something was recorded."""
+
+    tx: Instant
+
+
+class OccurrenceOf(NamedTuple):
+    """A time at which an event happened again, with the first and the last one up to it."""
+
+    number: int
+    at: Instant
+    tx: Instant
+    operation: int
+    first: Instant
+    last: Instant
+
+
 class Forgotten(NamedTuple):
     """An entity that was forgotten, by which operation."""
 
@@ -107,16 +124,18 @@ LINKS_BESIDE = Statement("links_beside", LinkBeside)
 LINK_ROWS = Statement("link_rows", LinkRow)
 OPERATION = Statement("operation_numbered", Done)
 FORGOTTEN = Statement("forgotten", Forgotten)
+LINK_SINCE = Statement("link_since", Recorded)
+OCCURRENCES_OF = Statement("occurrences_of", OccurrenceOf)
 
 
-class _Column(dict[int, Any]):
+class _Column(dict[Any, Any]):
     """A column, of which numbers are read when they are asked for; one without `read` has those that were read with others. As a whole it is not there."""
 
-    def __init__(self, read: Callable[[int], object] | None = None) -> None:
+    def __init__(self, read: Callable[[Any], object] | None = None) -> None:
         super().__init__()
         self._read = read
 
-    def __missing__(self, number: int) -> Any:
+    def __missing__(self, number: Any) -> Any:
         if self._read is not None:
             self._read(number)
         if not dict.__contains__(self, number):
@@ -150,19 +169,19 @@ class _OfEntities(_Column):
         return self._every()
 
 
-class _Sides(_Column):
-    """The links at one end of entities."""
+class _Lists(_Column):
+    """A list of numbers for each thing, which may be empty: its links at one end, its occurrences."""
 
-    def get(self, number: int, default: Any = None) -> Any:
-        """Return the links of an entity, else the default."""
-        return self[number] or default
+    def get(self, thing: Any, default: Any = None) -> Any:
+        """Return the list of a thing, else the default."""
+        return self[thing] or default
 
-    def __contains__(self, number: object) -> bool:
-        return isinstance(number, int) and bool(self[number])
+    def __contains__(self, thing: object) -> bool:
+        return bool(self[thing])
 
-    def is_read(self, number: int) -> bool:
-        """Return True if the links of an entity were read."""
-        return dict.__contains__(self, number)
+    def is_read(self, thing: Any) -> bool:
+        """Return True if the list of a thing was read."""
+        return dict.__contains__(self, thing)
 
 
 class _Ids:
@@ -180,8 +199,8 @@ class _Ids:
 class IndexOfRows(Index):
     """The index of a ledger at one coordinate: links are those believed there."""
 
-    out: _Sides
-    into: _Sides
+    out: _Lists
+    into: _Lists
 
     def __init__(self, point: Point) -> None:
         self._point = point
@@ -197,7 +216,9 @@ class IndexOfRows(Index):
         columns["versions_of"] = _Column(self._read_versions_of)
         columns["rows_of"] = _Column(self._read_periods)
         columns |= {name: _Column() for name in ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")}
-        self.out, self.into = _Sides(self._read_link), _Sides(self._read_link)
+        self.out, self.into = _Lists(self._read_link), _Lists(self._read_link)
+        columns |= {"seen_of": _Lists(self._read_occurrences), "confirmed": _Lists(self._read_confirmations)}
+        columns |= {name: _Column() for name in ("s_at", "s_tx", "s_op", "s_first", "s_last")}
         columns |= {name: _Column() for name in ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link")}
         columns |= {name: _Column() for name in ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")}
         columns |= {
@@ -210,6 +231,14 @@ class IndexOfRows(Index):
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse what rows were not read for."""
         raise NotInRows
+
+    @cached_property
+    def undone_by(self) -> dict[Instant, list[int]]:  # type: ignore[override]
+        """The operations that took a transaction back."""
+        found: dict[Instant, list[int]] = {}
+        for row in UNDONE.rows(self._point.database, {}):
+            found.setdefault(row.tx, []).append(row.operation)
+        return found
 
     def mark(self) -> Mark:
         """How long the columns are that anybody asks for: all is committed."""
@@ -227,6 +256,22 @@ class IndexOfRows(Index):
     def rows_of_version(self, ent: int, number: int) -> list[int]:
         """The rows of a version of an entity, in the order they were written."""
         return [row for row in self.rows_of[ent] if self.v_num[self.r_ver[row]] == number]
+
+    def perhaps(
+        self,
+        side: dict[int, list[int]],
+        ent: int,
+        valid: Instant,
+        tx: Instant,
+        kinds: Collection[str] | None = None,
+    ) -> list[int]:
+        """The links on one side of an entity: no others were read than those believed here."""
+        return side.get(ent, [])
+
+    def link_since(self, row: int) -> Instant:
+        """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
+        [found] = self._point.rows(LINK_SINCE, number=row)
+        return found.tx
 
     # ------------------------------------------------------------------ reading
 
@@ -311,6 +356,17 @@ class IndexOfRows(Index):
             self.r_from[number], self.r_to[number] = row.valid_from, row.valid_to
             self.r_tx[number], self.r_end[number] = row.tx_from, row.tx_to
         self.rows_of[ent] = [row.number for row in found]
+
+    def _read_occurrences(self, ent: int) -> None:
+        found = self._point.rows(OCCURRENCES_OF, entity=ent)
+        for number, at, tx, operation, first, last in found:
+            self.s_at[number], self.s_tx[number], self.s_op[number] = at, tx, operation
+            self.s_first[number], self.s_last[number] = first, last
+        self.seen_of[ent] = [row.number for row in found]
+
+    def _read_confirmations(self, id: str) -> None:
+        found = self._point.rows(CONFIRMATIONS_OF, numbers=as_json([self.ids.get(id, -1)]))
+        self.confirmed[id] = [row.operation for row in found]
 
     def _read_operation(self, number: int) -> None:
         for row in self._point.rows(OPERATION, number=number):

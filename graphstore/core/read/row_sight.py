@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 from graphstore.core.index.index_of_rows import IndexOfRows, Number
+from graphstore.core.journal.line import COUNTS
 from graphstore.core.journal.seam import Seam
 from graphstore.core.read.sight import Core, Sight
+from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.messages import Postings
-from graphstore.core.search.row_search import RowSearch
+from graphstore.core.search.row_search import ENDS, RowSearch
 from graphstore.core.search.source import At, Source
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
@@ -28,6 +30,15 @@ class StandingOf(NamedTuple):
     standing: str
 
 
+class LookedUp(NamedTuple):
+    """How often things were looked up, as one operation wrote it."""
+
+    number: int
+    tx: Instant
+    data: bytes | None
+    checksum: int | None
+
+
 class Message(NamedTuple):
     """A message that is believed, and when it happened."""
 
@@ -38,6 +49,7 @@ class Message(NamedTuple):
 
 
 STANDING_OF = Statement("standing_of", StandingOf)
+LOOKED_UP = Statement("looked_up", LookedUp)
 ENTITY_KEYED = Statement("entity_keyed", Number)
 THREAD_PERIODS = Statement("thread_periods", Message)
 
@@ -93,6 +105,7 @@ class RowCore(Source):
     point: Point
     search: RowSearch
     vocabulary: Vocabulary
+    accesses: Accesses
 
     @cached_property
     def naming(self) -> _Naming:
@@ -139,6 +152,18 @@ class RowSight(Sight):
             self._standings[ent] = found.standing
         return found
 
+    def follow_lookups(self) -> Accesses:
+        """The counts of lookups, as far as they are written."""
+        point = self._point
+        [ends] = point.rows(ENDS)
+
+        def written(first: int) -> Iterator[Counts]:
+            for row in point.rows(LOOKED_UP, first=first):
+                yield row.tx, point.content(row.data, row.checksum, "counts of lookups").get(COUNTS, {})
+
+        self.core.accesses.follow(ends.rewritten, ends.operations, written)
+        return self.core.accesses
+
     def read_links(self, ents: Iterable[int]) -> None:
         """Read the links of things at once."""
         cast(IndexOfRows, self.index).read_links(ents)
@@ -150,5 +175,5 @@ class RowSight(Sight):
 
 def row_sight(core: Core, journal: Seam, point: Point) -> RowSight:
     """Return what reads at a point."""
-    rows = RowCore(IndexOfRows(point), journal, point, core.row_search, core.vocabulary)
+    rows = RowCore(IndexOfRows(point), journal, point, core.row_search, core.vocabulary, core.accesses)
     return RowSight(cast(Core, rows), point.valid, point.tx)

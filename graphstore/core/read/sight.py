@@ -18,12 +18,12 @@ from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import look_for_prints, tombstone
 from graphstore.core.index.shaky_spans import NOT_KEPT, look
 from graphstore.core.index.working_set import KnownKinds, WorkingSet
-from graphstore.core.journal.line import FORGETTING
+from graphstore.core.journal.line import COUNTS, FORGETTING, TOUCH
 from graphstore.core.journal.seam import Seam
 from graphstore.core.read import snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
 from graphstore.core.search.asserted import Asserted
-from graphstore.core.search.lookups import Accesses
+from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.names import Naming
 from graphstore.core.search.row_search import RowSearch
@@ -327,6 +327,19 @@ class Sight(Rows):
         index, search = self.index, self.core.search
         matches = search.find_known(self, text, kinds, search.standing(self).alive if fallen else None)
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
+
+    def follow_lookups(self) -> Accesses:
+        """The counts of lookups, as far as they are written."""
+        core, index = self.core, self.index
+        goal = index.mark().ops
+
+        def written(first: int) -> Iterator[Counts]:
+            for op in range(first, goal):
+                if index.o_verb[op] == TOUCH:
+                    yield index.o_tx[op], core.body(index.o_pos[op], index.o_len[op]).get(COUNTS, {})
+
+        core.accesses.follow(index, goal, written)
+        return core.accesses
 
     def read_links(self, ents: Iterable[int]) -> None:
         """Make the links of things ready to be looked at. The index has them."""

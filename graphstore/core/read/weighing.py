@@ -21,8 +21,7 @@ class Weights:
         self._decay = decay
         self._walked = frozenset(name for name, kind in sight.core.vocabulary.kinds.items() if kind.walked)
         self._known: dict[int, float] = {}
-        self._accesses = sight.core.accesses
-        self._accesses.follow(sight.core)
+        self._accesses = sight.follow_lookups()
 
     def of(self, ent: int) -> float:
         """The weight of a thing that stands."""

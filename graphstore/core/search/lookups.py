@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from graphstore.core.index.index import Index
-from graphstore.core.journal.line import COUNTS, TOUCH
-from graphstore.core.search.source import Source
 from graphstore.values.period import Instant
+
+Counts = tuple[Instant, Mapping[str, int]]
+"""How often things were looked up, by their ids, and when that was written."""
 
 EVERY = 15 * 60 * 1_000_000
 """The first commit so many microseconds after the last write includes the counts."""
@@ -26,11 +27,10 @@ class Accesses:
         self._lock = threading.Lock()
         self.waiting: dict[str, int] = {}
         self._last: Instant | None = None
-        self._index: Index | None = None
         self._begin(None)
 
-    def _begin(self, index: Index | None) -> None:
-        self._index = index
+    def _begin(self, state: Hashable) -> None:
+        self._state = state
         self._looked = 0  # operations read so far
         self._written: dict[
             str, tuple[list[Instant], list[int]]
@@ -77,18 +77,16 @@ class Accesses:
         known = bisect_right(found[0], tx)
         return found[1][known - 1] if known else 0
 
-    def follow(self, core: Source) -> None:
-        """Read what was committed since."""
+    def follow(self, state: Hashable, operations: int, written: Callable[[int], Iterable[Counts]]) -> None:
+        """Read what was committed since. `written` gives what was written from an operation on, up to so many `operations`; another `state` begins anew."""
         with self._lock:
-            index = core.index
-            goal = index.mark().ops
-            if self._index is not index or goal < self._looked:
-                self._begin(index)
-            for op in range(self._looked, goal):
-                if index.o_verb[op] == TOUCH:
-                    body = core.body(index.o_pos[op], index.o_len[op])
-                    for name, count in body.get(COUNTS, {}).items():
-                        when, totals = self._written.setdefault(name, ([], []))
-                        when.append(index.o_tx[op])
-                        totals.append(count + (totals[-1] if totals else 0))
-            self._looked = goal
+            if self._state != state or operations < self._looked:
+                self._begin(state)
+            if self._looked == operations:
+                return
+            for tx, counts in written(self._looked):
+                for name, count in counts.items():
+                    when, totals = self._written.setdefault(name, ([], []))
+                    when.append(tx)
+                    totals.append(count + (totals[-1] if totals else 0))
+            self._looked = operations
