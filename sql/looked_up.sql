@@ -1,4 +1,4 @@
--- How often were things looked up, as was written from one operation on? One row for each time, in order.
+-- Which counts of lookups were written from one operation on? One row for each time, in order.
 --
 -- Parameters: :first, the number of an operation.
 -- Columns: number, of the operation; tx; data, its body (JSON: the counts by id), and its CRC-32 (-1: it is missing).

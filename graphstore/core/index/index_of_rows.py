@@ -101,7 +101,7 @@ class OccurrenceOf(NamedTuple):
     """A time at which an event happened again, with the first and the last one up to it."""
 
     number: int
-    at: Instant
+    occurred_at: Instant
     tx: Instant
     operation: int
     first: Instant
