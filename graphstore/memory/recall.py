@@ -5,7 +5,6 @@ The way of a question: words → seeds that stand at the coordinate → paths fr
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -476,11 +475,20 @@ def _meant(
     """The `k` things nearest in meaning that fit, with how near, best first."""
     if weigh is None:
         return lens.nearest(sight, k, fits)
-    near = lens.nearest(sight, sys.maxsize, fits)
-    weighed = {ent: score * weigh(ent) for ent, score in near.items() if score > 0}
-    return {
-        ent: weighed[ent] for ent in nsmallest(k, weighed, key=lambda ent: (-weighed[ent], sight.id(ent)))
-    }
+    weighed: dict[int, float] = {}
+    asked = k
+    while (
+        True
+    ):  # a weight is at most 1, so what is farther than the last one wins over none of those that are nearer
+        near = lens.nearest(sight, asked, fits)
+        weighed |= {
+            ent: score * weigh(ent) for ent, score in near.items() if score > 0 and ent not in weighed
+        }
+        best = nsmallest(k, weighed, key=lambda ent: (-weighed[ent], sight.id(ent)))
+        last = min(near.values(), default=0.0)
+        if len(near) < asked or last <= 0 or (len(best) == k and weighed[best[-1]] > last):
+            return {ent: weighed[ent] for ent in best}
+        asked *= 4
 
 
 def _refuse_bad(

@@ -135,7 +135,7 @@ class RowSight(Sight):
         """The standing of an entity here."""
         found = self._standings.get(ent)
         if found is None:
-            [row] = self._point.rows(STANDING_OF, entity=ent)
+            [row] = self.point.rows(STANDING_OF, entity=ent)
             found = self._standings[ent] = row.standing
         return found
 
@@ -147,14 +147,14 @@ class RowSight(Sight):
         """A node or event with any standing."""
         found = self._things.get(ent)
         if found is None:
-            [found] = things(self._point, [self.id(ent)]).values()
+            [found] = things(self.point, [self.id(ent)]).values()
             self._things[ent] = found
             self._standings[ent] = found.standing
         return found
 
     def follow_lookups(self) -> Accesses:
         """The counts of lookups, as far as they are written."""
-        point = self._point
+        point = self.point
         [ends] = point.rows(ENDS)
 
         def written(first: int) -> Iterator[Counts]:
@@ -164,13 +164,18 @@ class RowSight(Sight):
         self.core.accesses.follow(ends.rewritten, ends.operations, written)
         return self.core.accesses
 
+    @property
+    def point(self) -> Point:
+        """The point of a ledger whose rows are read here."""
+        return cast(RowCore, self.core).point
+
+    def read_versions(self, vers: Iterable[int]) -> None:
+        """Read versions at once."""
+        cast(IndexOfRows, self.index).read_versions(vers)
+
     def read_links(self, ents: Iterable[int]) -> None:
         """Read the links of things at once."""
         cast(IndexOfRows, self.index).read_links(ents)
-
-    @property
-    def _point(self) -> Point:
-        return cast(RowCore, self.core).point
 
 
 def row_sight(core: Core, journal: Seam, point: Point) -> RowSight:

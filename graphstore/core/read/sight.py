@@ -341,6 +341,14 @@ class Sight(Rows):
         core.accesses.follow(index, goal, written)
         return core.accesses
 
+    @property
+    def point(self) -> Point | None:
+        """The point of a ledger whose rows are read here; None where the index is."""
+        return None
+
+    def read_versions(self, vers: Iterable[int]) -> None:
+        """Make versions ready to be looked at. The index has them."""
+
     def read_links(self, ents: Iterable[int]) -> None:
         """Make the links of things ready to be looked at. The index has them."""
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import orjson
-
 from graphstore.core.folder import vector_file as disk
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
-from graphstore.errors import GraphStoreError, InvalidError
-from graphstore.values.sameness import statement
+from graphstore.core.search.said import Said, Texts, TextsOfIndex, TextsOfRows
+from graphstore.errors import DamageError, GraphStoreError, InvalidError
+from graphstore.read.points import Point
+from graphstore.values.period import OPEN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,10 +68,12 @@ class Vectors:
     folder: Path | None = None
     notify: Callable[[str], None] | None = None
     lent: Embedder | None = None
+    # guards all vectors; it is taken after the lock of the store, for which nobody waits while he holds it
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
 
 class Shelf:
-    """The vectors of one model: a matrix in memory, and the file beside the journal that it comes from. Use it with the store's lock held."""
+    """The vectors of one model: a matrix in memory, and the file beside the journal that it comes from. Use it with the lock of the vectors held."""
 
     def __init__(
         self, folder: Path | None, model: str, dimension: int | None, notify: Callable[[str], None] | None
@@ -203,8 +205,8 @@ class Shelf:
 
 
 class Meanings:
-    """The vectors of one embedder for what a store says, or the nodes of one kind. It follows the store's index on each read, and embeds nothing while it
-    holds the lock."""
+    """The vectors of one embedder for what a store says, or the nodes of one kind. It follows the store on each read, and embeds nothing while it holds the
+    lock."""
 
     def __init__(self, store: Reader, embed: Embedder, kind: str | None = None) -> None:
         if not callable(embed):
@@ -212,7 +214,7 @@ class Meanings:
                 f"embedder {embed!r} cannot be called. Give a function of a list of texts, such as embedders.wordllama()."
             )
         core = store._core
-        self._core, self._kind, self._embed = core, kind, embed
+        self._core, self._kind, self._embed, self._lock = core, kind, embed, core.vectors.lock
         self.model = model_of(embed)
         self.batch: int = getattr(embed, "batch", None) or BATCH
         self._notify = core.vectors.notify
@@ -220,14 +222,14 @@ class Meanings:
         self._given_dimension: int | None = None  # the dimension that the embedder gave
         self._spare: dict[bytes, bytes] = {}  # of texts that are not committed yet
         self._filling: threading.Thread | None = None
-        self._index: Index | None = None
+        self._state: Hashable = None
         self._gone = 0
         self._begin()
 
     def _begin(self) -> None:
-        # by version that says something, in their order: the version, its row's key, that row (-1: none yet), its kind, scope and thread
+        # by version that says something, in their order: the version, its entity, its row's key, that row (-1: none yet), its kind, scope and thread
         self._done = 0
-        self._vers, self._rows = array("q"), array("q")
+        self._vers, self._ents, self._rows = array("q"), array("q"), array("q")
         self._keys: list[bytes] = []
         self._kinds, self._scopes, self._threads = array("q"), array("q"), array("q")
         self._kind_of: dict[str, int] = {}
@@ -240,32 +242,51 @@ class Meanings:
 
     # ------------------------------------------------------------------ following
 
-    def settle(self) -> None:
-        """Follow what was committed, and give each version the vector of its text where there is one. Takes the store's lock for some thousand versions
-        at a time, and embeds nothing."""
-        while not self._settled():
-            pass
+    @contextmanager
+    def _held(self, point: Point | None = None) -> Iterator[Texts]:
+        """A block in which nobody else changes the vectors. Gives what the store says: at a point of its rows, else wherever it reads."""
+        core, ledger = self._core, self._core.answering
+        if point is not None:
+            with self._lock:
+                yield TextsOfRows(point, pending=core.working is not None)
+        elif ledger is not None:
+            with ledger.database.snapshot(), self._lock:
+                yield TextsOfRows(Point(ledger.database, OPEN, OPEN), pending=core.working is not None)
+        else:
+            with core.lock, self._lock:
+                yield TextsOfIndex(core)
 
-    def _settled(self) -> bool:
+    def settle(self) -> None:
+        """Follow what was committed, and give each version the vector of its text where there is one. Takes the lock for some thousand versions at a time,
+        and embeds nothing."""
+        while not self._core.closed:
+            try:
+                with self._held() as texts:
+                    if self._settled(texts):
+                        return
+            except DamageError:
+                if self._core.answering is None:
+                    raise
+                self._core.read_index()  # it tells the line
+
+    def _settled(self, texts: Texts) -> bool:
         """Follow some of what was committed. Gives whether that was all."""
-        with self._core.lock, no_collecting():
-            if self._core.closed:
-                return True
+        with no_collecting():
             shelf, before = self._shelf, len(self._shelf.row)
             shelf.refresh()
-            self._follow()
-            texts = self._fresh.union(self._spare)
+            self._follow(texts)
+            wanted = self._fresh.union(self._spare)
             if len(shelf.row) != before:
-                texts.update(self._lacking)
-            known, rows = len(shelf.row), self._rows_for(texts)
+                wanted.update(self._lacking)
+            known, rows = len(shelf.row), self._rows_for(wanted)
             shelf.add(rows)
-            for text in texts & self._lacking.keys():
+            for text in wanted & self._lacking.keys():
                 self._give(text)
             if rows:
                 shelf.keep(rows, lambda: self._known(known))
             self._fresh.clear()
-            done = self._done >= self._core.index.mark().versions
-            if done and not self._core.index.pending:
+            done = self._done >= texts.versions
+            if done and not texts.pending:
                 self._spare.clear()
             return done
 
@@ -304,55 +325,38 @@ class Meanings:
         there = {key: rows[key] for key in self._keys if rows.get(key, upto) < upto}
         return [self._shelf.row_of(key, row) for key, row in there.items()]
 
-    def _follow(self) -> None:
-        index = self._core.index
-        if index is not self._index or len(index.gone) < self._gone:
+    def _follow(self, texts: Texts) -> None:
+        if texts.state != self._state or texts.gone < self._gone:
             self._begin()
-            self._index = index
-        elif len(index.gone) > self._gone:
-            self._let_go(index)
-        self._gone = len(index.gone)
-        goal = min(index.mark().versions, self._done + _PARSED)
-        for ver, says, content in self._bodies(index, range(self._done, goal)):
-            self._note(index, ver, says, content)
+            self._state = texts.state
+        elif texts.gone > self._gone:
+            self._let_go(texts)
+        self._gone = texts.gone
+        goal = min(texts.versions, self._done + _PARSED)
         if self._done < goal:
+            for said in texts.said(range(self._done, goal), self._kind):
+                self._note(said)
             self._done, self._columns = goal, None
 
-    def _bodies(self, index: Index, versions: range) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-        """Those of the versions that say something: what, and their content."""
-        raw, kind, v_ent = self._core.raw, self._kind, index.v_ent
-        some = [
-            ver
-            for ver in versions
-            if index.v_len[ver]
-            and v_ent[ver] not in index.gone
-            and (kind is None or (index.kind[v_ent[ver]] == kind and not index.is_event[v_ent[ver]]))
-        ]
-        raws = [bytes(raw(index.v_pos[ver], index.v_len[ver])) for ver in some]
-        for ver, body in zip(some, orjson.loads(b"[%b]" % b",".join(raws)), strict=True):
-            says = _said(body, bool(index.is_event[v_ent[ver]]))
-            if says.strip():
-                yield ver, says, body.get("content") or {}
-
-    def _note(self, index: Index, ver: int, says: str, content: Mapping[str, Any]) -> None:
-        ent = index.v_ent[ver]
-        key = disk.key_of(index.names[ent], says)
-        row, thread = self._shelf.row.get(key, -1), content.get("thread")
+    def _note(self, said: Said) -> None:
+        key = disk.key_of(said.id, said.text)
+        row = self._shelf.row.get(key, -1)
         if row < 0:
             self._lacking.setdefault(key[_TEXT], []).append(len(self._vers))
             self._missing += 1
             self._fresh.add(key[_TEXT])
-        self._vers.append(ver)
+        self._vers.append(said.version)
+        self._ents.append(said.entity)
         self._keys.append(key)
         self._rows.append(row)
-        self._kinds.append(self._kind_of.setdefault(index.kind[ent], len(self._kind_of)))
-        self._scopes.append(self._scope_of.setdefault(index.scope[ent], len(self._scope_of)))
-        name = thread if isinstance(thread, str) else None
-        self._threads.append(self._thread_of.setdefault(name, len(self._thread_of)))
+        self._kinds.append(self._kind_of.setdefault(said.kind, len(self._kind_of)))
+        self._scopes.append(self._scope_of.setdefault(said.scope, len(self._scope_of)))
+        self._threads.append(self._thread_of.setdefault(said.thread, len(self._thread_of)))
 
-    def _let_go(self, index: Index) -> None:
+    def _let_go(self, texts: Texts) -> None:
         """Of what was forgotten since. In the file it is blanked already."""
-        kept = (self._keys[at] for at, ver in enumerate(self._vers) if index.v_ent[ver] not in index.gone)
+        forgotten = texts.forgotten()
+        kept = (key for key, ent in zip(self._keys, self._ents, strict=True) if ent not in forgotten)
         self._shelf.keep_only(dict.fromkeys(kept))
         self._begin()
 
@@ -399,7 +403,7 @@ class Meanings:
                 f"embedder {self.model!r} gave vectors of {dimension} numbers, and of {declared} by its own word or before. Give one that keeps to a dimension."
             )
         self._given_dimension = dimension
-        with self._core.lock:
+        with self._lock:
             if self._shelf.dimension not in (None, dimension):
                 self._shelf.clear()
                 self._begin()
@@ -411,8 +415,8 @@ class Meanings:
 
     def counted(self) -> tuple[int, int]:
         """How many versions say something, and how many of them have no vector yet."""
-        with self._core.lock:
-            self.settle()
+        self.settle()
+        with self._lock:
             return len(self._vers), self._missing
 
     def fill(self, progress: Callable[[int, int], None] | None = None) -> int:
@@ -459,34 +463,31 @@ class Meanings:
 
     def _texts(self) -> list[str]:
         """The texts of the next batch that has no vectors."""
-        with self._core.lock:
-            if self._core.closed:
-                return []
-            self._follow()
-            index, found = self._core.index, list[str]()
-            for places in islice(self._lacking.values(), self.batch):
-                ver = self._vers[places[0]]
-                body = self._core.body(index.v_pos[ver], index.v_len[ver])
-                found.append(_said(body, bool(index.is_event[index.v_ent[ver]])))
-        return found
+        if self._core.closed:
+            return []
+        with self._held() as texts:
+            self._follow(texts)
+            places = [places[0] for places in islice(self._lacking.values(), self.batch)]
+            vers = (self._vers[place] for place in places)
+            return [said.text for ver in vers for said in texts.said(range(ver, ver + 1), self._kind)]
 
     def remove(self) -> None:
         """Let go of all vectors, and of their file."""
-        with self._core.lock:
+        with self._lock:
             self._shelf.remove()
             self._begin()
 
     def remove_others(self) -> None:
         """Remove the vectors of other models: every text has one of this."""
-        with self._core.lock:
+        with self._lock:
             self._shelf.remove_others()
 
     # ------------------------------------------------------------------ comparing
 
     def compared(self, query: Matrix) -> Compared:
         """How near every vector there is comes to the query. The product is made without the lock: rows are only added, or all numbered anew."""
-        with self._core.lock:
-            self.settle()
+        self.settle()
+        with self._lock:
             matrix, count, numbered = self._shelf.matrix, len(self._shelf.row), self._shelf.numbered
         return Compared(query, numbered, None if matrix is None else _product(matrix[:count], query))
 
@@ -519,10 +520,13 @@ class Meanings:
         """
         import numpy as np
 
-        with self._core.lock:
-            self.settle()
-            vers, rows, of_kind, scopes, threads = self._arrays()
+        with self._held(sight.point) as texts:
+            while not self._settled(texts):
+                pass
             alive = sight.core.search.standing(sight).alive
+            columns = self._arrays()
+            known = int(columns[0].searchsorted(len(alive)))  # another thread may have followed farther
+            vers, rows, of_kind, scopes, threads = (column[:known] for column in columns)
             found, matrix = self._scores(compared), self._shelf.matrix
         mask = alive[vers]
         if kind is not None:
@@ -541,7 +545,7 @@ class Meanings:
         while True:
             near = there if len(there) <= tried else there[scores >= _least(scores, tried)]
             exactly = _exactly(matrix, rows[near], compared.query)
-            ranked = _ranked(sight.index, vers[near].tolist(), exactly, tried)
+            ranked = _ranked(sight, vers[near].tolist(), exactly, tried)
             best = ranked if fits is None else [match for match in ranked if fits(match[0])]
             if len(best) >= most or tried >= len(there):
                 return Nearest(dict(best[:most]), total, lacking)
@@ -575,8 +579,10 @@ def _exactly(matrix: Matrix, rows: Any, query: Matrix) -> list[float]:
     return found
 
 
-def _ranked(index: Index, vers: list[int], scores: list[float], most: int) -> list[tuple[int, float]]:
+def _ranked(sight: Sight, vers: list[int], scores: list[float], most: int) -> list[tuple[int, float]]:
     """The `most` best entities of these versions, by cosine, then by id."""
+    sight.read_versions(vers)
+    index = sight.index
     near = zip((index.v_ent[ver] for ver in vers), scores, strict=True)
     return sorted(near, key=lambda match: (-match[1], index.names[match[0]]))[:most]
 
@@ -588,13 +594,6 @@ def _product(rows: Matrix, query: Matrix) -> Matrix:
 
     found: Matrix = np.einsum("ij,j->i", rows, query)
     return found
-
-
-def _said(body: Mapping[str, Any], is_event: bool) -> str:
-    """What a body says: the description of an event, the statement of a version. A message that was not authorized says nothing: no embedder gets it."""
-    if is_event:
-        return "" if body.get("authorized") is False else body.get("description") or ""
-    return statement(body.get("content") or {}, body.get("text"))
 
 
 def _chosen(numbers: Mapping[str, int], wanted: Callable[[str], bool]) -> Any:

@@ -1,0 +1,126 @@
+"""What the versions of a store say, for the vectors of it: from the index, or from the rows of a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from graphstore.core.index.index_of_rows import FORGOTTEN
+from graphstore.core.search.row_search import ENDS
+from graphstore.core.search.source import Source
+from graphstore.ledger.statements import Statement
+from graphstore.read.points import Point
+from graphstore.values.sameness import statement
+
+
+class Said(NamedTuple):
+    """A version that says something, and of what it is."""
+
+    version: int
+    entity: int
+    id: str
+    kind: str
+    scope: str
+    text: str
+    thread: str | None
+
+
+class Texts(Protocol):
+    """What the versions of a store say.
+
+    `state`: versions have other numbers under another one. `gone`: how many things are forgotten. `versions`: how many there are. `pending`: whether a
+    transaction is open, whose versions are none of these.
+    """
+
+    state: Hashable
+    gone: int
+    versions: int
+    pending: bool
+
+    def forgotten(self) -> Container[int]:
+        """The entities that are forgotten."""
+
+    def said(self, versions: range, kind: str | None) -> Iterator[Said]:
+        """Those of some versions that say something; `kind`: of the nodes of a kind alone."""
+
+
+class TextsOfIndex:
+    """What the versions say that an index has."""
+
+    def __init__(self, core: Source) -> None:
+        self._core, self.state = core, core.index
+        self.gone, self.versions = len(core.index.gone), core.index.mark().versions
+        self.pending = core.index.pending
+
+    def forgotten(self) -> Container[int]:
+        """The entities that are forgotten."""
+        return self._core.index.gone
+
+    def said(self, versions: range, kind: str | None) -> Iterator[Said]:
+        """Those of some versions that say something; `kind`: of the nodes of a kind alone."""
+        index, raw = self._core.index, self._core.raw
+        v_ent, is_event = index.v_ent, index.is_event
+        some = [
+            ver
+            for ver in versions
+            if index.v_len[ver]
+            and v_ent[ver] not in index.gone
+            and (kind is None or (index.kind[v_ent[ver]] == kind and not is_event[v_ent[ver]]))
+        ]
+        raws = [bytes(raw(index.v_pos[ver], index.v_len[ver])) for ver in some]
+        for ver, body in zip(some, orjson.loads(b"[%b]" % b",".join(raws)), strict=True):
+            ent = v_ent[ver]
+            if (text := _text(body, bool(is_event[ent]))).strip():
+                yield Said(ver, ent, index.names[ent], index.kind[ent], index.scope[ent], text, _thread(body))
+
+
+class _Described(NamedTuple):
+    """A version with its content."""
+
+    number: int
+    entity: int
+    id: str
+    is_event: int
+    kind: str
+    scope: str
+    data: bytes
+    checksum: int
+
+
+SAID = Statement("said", _Described)
+
+
+class TextsOfRows:
+    """What the versions say that a ledger has."""
+
+    def __init__(self, point: Point, pending: bool) -> None:
+        [ends] = point.rows(ENDS)
+        self._point, self.state = point, ("rows", ends.rewritten)
+        self._forgotten = {row.number for row in point.rows(FORGOTTEN)}
+        self.gone, self.versions, self.pending = len(self._forgotten), ends.versions, pending
+
+    def forgotten(self) -> Container[int]:
+        """The entities that are forgotten."""
+        return self._forgotten
+
+    def said(self, versions: range, kind: str | None) -> Iterator[Said]:
+        """Those of some versions that say something; `kind`: of the nodes of a kind alone."""
+        content = self._point.content
+        for row in self._point.rows(SAID, first=versions.start, stop=versions.stop, kind=kind):
+            body = content(row.data, row.checksum, f"{row.id!r}")
+            if (text := _text(body, bool(row.is_event))).strip():
+                yield Said(row.number, row.entity, row.id, row.kind, row.scope, text, _thread(body))
+
+
+def _text(body: Mapping[str, Any], is_event: bool) -> str:
+    """What a body says: the description of an event, the statement of a version. A message that was not authorized says nothing: no embedder gets it."""
+    if is_event:
+        return "" if body.get("authorized") is False else body.get("description") or ""
+    return statement(body.get("content") or {}, body.get("text"))
+
+
+def _thread(body: Mapping[str, Any]) -> str | None:
+    thread = (body.get("content") or {}).get("thread")
+    return thread if isinstance(thread, str) else None
