@@ -398,7 +398,7 @@ def layer_stats(view: Reader) -> tuple[LayerStats, ...]:
             found.setdefault(layer.name if layer else None, []).append(row)
         return found, sight.tx + SOON
 
-    found, soon = view._looked(look)
+    found, soon = view._searched(look)
     return tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
 
 

@@ -224,7 +224,6 @@ def test_a_branch_is_compared_by_the_index(path):
 def test_what_needs_the_index_loads_it(path):
     for use in (
         lambda store: store.as_of().contradictions(),
-        lambda store: store.scan(),
         lambda store: store.query_tables("MATCH (n:Node) RETURN count(*)"),
     ):
         with graphstore.open(path) as store:

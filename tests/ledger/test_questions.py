@@ -17,7 +17,7 @@ import pytest
 
 import graphstore
 from graphstore.core.index import index_of_rows, part_of_index
-from graphstore.core.read import row_sight, shaken
+from graphstore.core.read import light_rows, row_sight, shaken
 from graphstore.core.read.view_diff import field_changes_by_rows
 from graphstore.core.search import row_search
 from graphstore.core.tables import graph_from_rows
@@ -620,6 +620,10 @@ def compare(database: Database, view: Any, history: History) -> None:
     for kind, key, scope, tag in FILTERS:
         named = {"kind": kind, "key": key, "scope": scope, "tag": tag}
         assert view.nodes(**named) == described.nodes(point, **named), (named, str(view.at))
+        for events, content in ((False, False), (False, True), (True, False), (True, True)):
+            same("scan", light_rows.scan, **named, events=events, content=content)
+    same("scan", light_rows.scan, "error", events=True)
+    same("scan", light_rows.scan, key="-")
     for id in [*IDS, *history.some_links()]:
         same("history", described.history, id)
         same("versions", described.versions, id)

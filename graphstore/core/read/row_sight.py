@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, cast
 from graphstore.core.index.index_of_rows import IndexOfRows, Number
 from graphstore.core.journal.line import COUNTS
 from graphstore.core.journal.seam import Seam
+from graphstore.core.read.light_rows import scanned
+from graphstore.core.read.rows import Row
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.messages import Postings
@@ -151,6 +153,10 @@ class RowSight(Sight):
             self._things[ent] = found
             self._standings[ent] = found.standing
         return found
+
+    def scan(self, **filters: Any) -> Iterator[Row]:
+        """The nodes, or the events, that stand here, as `Rows.scan` gives them."""
+        return scanned(self.point, **filters)
 
     def follow_lookups(self) -> Accesses:
         """The counts of lookups, as far as they are written."""

@@ -66,6 +66,17 @@ class Row(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
+Description = tuple[Json | None, str | None, tuple[str, ...]]  # content, text and tags
+NOT_READ: Description = (None, None, ())
+
+
+def description(body: Json, events: bool) -> Description:
+    """The content, the text and the tags of a node; of an event its whole body."""
+    if events:
+        return body, None, ()
+    return body.get("content", {}), text_of_body(body), tuple(body.get("tags", ()))
+
+
 class Rows:
     """The numbers at (valid, tx)."""
 
@@ -246,20 +257,16 @@ class Rows:
             row = find(ent, valid, tx)
             if row < 0:
                 continue
-            description: tuple[Json | None, str | None, tuple[str, ...]] = (None, None, ())
+            found = NOT_READ
             if reads:
                 body = self.body_of(row)
-                tags = tuple(body.get("tags", ()))
-                if tag is not None and tag not in tags:
+                if tag is not None and tag not in body.get("tags", ()):
                     continue
-                if content:
-                    description = (
-                        (body, None, ()) if events else (body.get("content", {}), text_of_body(body), tags)
-                    )
+                found = description(body, events) if content else NOT_READ
             start, to, tx_from, end = self.periods(row)
             yield Row(
                 index.names[ent], kinds[ent], keys[ent], scopes[ent], index.v_num[index.r_ver[row]], events,
-                start, None if to >= OPEN else to, tx_from, None if end >= OPEN else end, born[ent], *description,
+                start, None if to >= OPEN else to, tx_from, None if end >= OPEN else end, born[ent], *found,
             )  # fmt: skip
 
     def latest(self, most: int) -> tuple[list[int], int]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read import causal_chains, conflicts, hops, link_fate, shaken, view_diff
+from graphstore.core.read import causal_chains, conflicts, hops, light_rows, link_fate, shaken, view_diff
 from graphstore.core.read.from_rows import rows_first
 from graphstore.core.read.row_sight import row_sight
 from graphstore.core.read.rows import Row, of_sentence
@@ -274,6 +274,7 @@ class Reader(Painted):
         sight = self._sight()
         return sight.entity(id) >= 0
 
+    @rows_first(light_rows.scan)
     @unlocked
     def scan(
         self,
