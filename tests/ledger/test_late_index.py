@@ -64,6 +64,8 @@ READS: dict[str, Callable[[Any], Any]] = {
     "a sentence": lambda here: here.link_history("none", "caused_by", "outage"),
     "whole id": lambda here: here.whole_id("lnk_"),
     "nodes": lambda here: here.nodes(),
+    "light rows": lambda here: here.scan(content=True),
+    "contradictions": lambda here: here.contradictions(settled=True),
     "of a kind": lambda here: here.nodes("decision"),
     "of a slot": lambda here: here.nodes(key="cache"),
     "history": lambda here: here.history("redis"),
@@ -223,7 +225,6 @@ def test_a_branch_is_compared_by_the_index(path):
 
 def test_what_needs_the_index_loads_it(path):
     for use in (
-        lambda store: store.as_of().contradictions(),
         lambda store: store.query_tables("MATCH (n:Node) RETURN count(*)"),
     ):
         with graphstore.open(path) as store:

@@ -17,7 +17,7 @@ import pytest
 
 import graphstore
 from graphstore.core.index import index_of_rows, part_of_index
-from graphstore.core.read import light_rows, row_sight, shaken
+from graphstore.core.read import conflicts, light_rows, row_sight, shaken
 from graphstore.core.read.view_diff import field_changes_by_rows
 from graphstore.core.search import row_search
 from graphstore.core.tables import graph_from_rows
@@ -784,6 +784,11 @@ def compare_contradictions(database: Database, view: Any) -> None:
         with suppress(points.NotInRows):
             found = outcome(contradicting.contradictions, point, **named)
             assert outcome(view.contradictions, **named) == found, (named, str(view.at))
+    core = view._core
+    for named in ({"settled": False, "limit": None}, {"settled": True, "limit": 3}):
+        sight = row_sight.row_sight(core, core.opened_journal, point)
+        found = outcome(conflicts.contradictions, sight, candidates=True, **named)
+        assert outcome(view.contradictions, **named) == found, (named, str(view.at))
     compare_pairs(database, view, (*THINGS, "alpha-v1", "no such"))
 
 

@@ -63,6 +63,16 @@ class LinkBeside(NamedTuple):
     is_source: int
 
 
+class LinkOfKind(NamedTuple):
+    """A link."""
+
+    number: int
+    id: str
+    kind: str
+    source: int
+    target: int
+
+
 class LinkRow(NamedTuple):
     """A period of a link with its claim."""
 
@@ -121,6 +131,7 @@ ENTITY_NUMBER = Statement("entity_number", Number)
 VERSIONS_NUMBERED = Statement("versions_numbered", VersionNumbered)
 VERSIONS_OF_ENTITY = Statement("versions_of_entity", VersionNumbered)
 LINKS_BESIDE = Statement("links_beside", LinkBeside)
+LINKS_OF_KINDS = Statement("links_of_kinds", LinkOfKind)
 LINK_ROWS = Statement("link_rows", LinkRow)
 OPERATION = Statement("operation_numbered", Done)
 FORGOTTEN = Statement("forgotten", Forgotten)
@@ -289,15 +300,31 @@ class IndexOfRows(Index):
         for ent in missing:
             self.out[ent], self.into[ent] = [], []
         links = self._point.rows(LINKS_BESIDE, numbers=as_json(missing)) if missing else []
-        known: Any = self.l_kind
-        fresh = {link.number for link in links if link.number not in known}
         for link in links:
-            number = link.number
-            (self.out if link.is_source else self.into)[link.near].append(number)
-            if number in fresh:
-                self.l_name[number], self.l_kind[number] = link.id, link.kind
-                self.l_src[number], self.l_tgt[number] = link.source, link.target
-                self.rows_of_link[number] = []
+            (self.out if link.is_source else self.into)[link.near].append(link.number)
+        self._add_links(links)
+
+    def read_links_of(self, kinds: Iterable[str]) -> list[int]:
+        """Read the links of some kinds that hold here, at once. Returns them in the order in which they were made."""
+        links = self._point.rows(LINKS_OF_KINDS, kinds=as_json(list(kinds)))
+        self._add_links(links)
+        return [link.number for link in links]
+
+    def read_things(self, entities: Iterable[int]) -> None:
+        """Read things with their periods and versions at once."""
+        periods: Any = self.rows_of
+        missing = [ent for ent in entities if ent not in periods]
+        self._read_entities(missing)
+        self._read_all_periods(missing)
+        self.read_versions(self.r_ver[row] for ent in missing for row in self.rows_of[ent])
+
+    def _add_links(self, links: Iterable[LinkBeside | LinkOfKind]) -> None:
+        known: Any = self.l_kind
+        fresh = {link.number: link for link in links if link.number not in known}
+        for number, link in fresh.items():
+            self.l_name[number], self.l_kind[number] = link.id, link.kind
+            self.l_src[number], self.l_tgt[number] = link.source, link.target
+            self.rows_of_link[number] = []
         for row in self._point.rows(LINK_ROWS, numbers=as_json(list(fresh))) if fresh else ():
             self._add_link_row(row)
 
@@ -349,13 +376,17 @@ class IndexOfRows(Index):
             self.v_pos[number], self.v_len[number] = version.body << BLOCK, version.length
 
     def _read_periods(self, ent: int) -> None:
-        found = self._point.rows(PERIODS_OF, numbers=as_json([ent]))
-        for row in found:
+        self._read_all_periods([ent])
+
+    def _read_all_periods(self, entities: list[int]) -> None:
+        for ent in entities:
+            self.rows_of[ent] = []
+        for row in self._point.rows(PERIODS_OF, numbers=as_json(entities)):
             number = row.number
-            self.r_ent[number], self.r_ver[number], self.r_op[number] = ent, row.version, row.opened_by
+            self.rows_of[row.entity].append(number)
+            self.r_ent[number], self.r_ver[number], self.r_op[number] = row.entity, row.version, row.opened_by
             self.r_from[number], self.r_to[number] = row.valid_from, row.valid_to
             self.r_tx[number], self.r_end[number] = row.tx_from, row.tx_to
-        self.rows_of[ent] = [row.number for row in found]
 
     def _read_occurrences(self, ent: int) -> None:
         found = self._point.rows(OCCURRENCES_OF, entity=ent)

@@ -51,12 +51,13 @@ def contradictions(
 def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contradiction]:
     index = sight.index
     if of is None:
-        links: Iterable[int] = index._members.links(index, _CONTRADICTS)
+        rows = sight.held_of(_CONTRADICTS)
     else:
         links = dict.fromkeys(
             link for side in (index.out, index.into) for link in index.of_kinds(side, of, _CONTRADICTS)
         )
-    rows = [row for link in links if index.l_kind[link] == "contradicts" and (row := sight.held(link)) >= 0]
+        found_rows = (sight.held(link) for link in links if index.l_kind[link] == "contradicts")
+        rows = [row for row in found_rows if row >= 0]
     rows.sort(key=sight.link_order, reverse=True)
     found = (of_link(sight, row) for row in rows)
     return [each for each in found if settled or not each.settled]
@@ -139,11 +140,8 @@ def _candidates(
 def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
     """What holds here by what it speaks of, each group of two or more in one scope, the newest first."""
     index = sight.index
-    rows = [
-        row
-        for ent in (sight.entities(events=False) if among is None else among)
-        if is_stated(sight, ent) and (row := sight.find(ent)) >= 0
-    ]
+    there = sight.node_rows() if among is None else [row for row in map(sight.find, among) if row >= 0]
+    rows = [row for row in there if is_stated(sight, index.r_ent[row])]
     rows.sort(key=lambda row: age(sight, row), reverse=True)
     groups: dict[tuple[str, int], list[_Said]] = {}
     for row, said in sight.core.asserted.said(sight.core, rows):
@@ -259,11 +257,8 @@ def linked(sight: Sight) -> Pairs:
     """The pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
     index, kinds = sight.index, sight.core.vocabulary.kinds
     decisive = {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
-    return {
-        (index.l_src[link], index.l_tgt[link])
-        for link in index._members.links(index, decisive)
-        if sight.held(link) >= 0
-    }
+    links = (index.k_link[row] for row in sight.held_of(decisive))
+    return {(index.l_src[link], index.l_tgt[link]) for link in links}
 
 
 def statement(sight: Sight, row: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, cast
 from graphstore.core.index.index_of_rows import IndexOfRows, Number
 from graphstore.core.journal.line import COUNTS
 from graphstore.core.journal.seam import Seam
-from graphstore.core.read.light_rows import scanned
+from graphstore.core.read.light_rows import SCAN, scanned
 from graphstore.core.read.rows import Row
 from graphstore.core.read.sight import Core, Sight
+from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.row_search import ENDS, RowSearch
@@ -108,6 +109,13 @@ class RowCore(Source):
     search: RowSearch
     vocabulary: Vocabulary
     accesses: Accesses
+    asserted: Asserted
+
+    @cached_property
+    def state(self) -> Hashable:  # type: ignore[override]
+        """What a copy of this is of."""
+        [ends] = self.point.rows(ENDS)
+        return "rows", ends.rewritten
 
     @cached_property
     def naming(self) -> _Naming:
@@ -158,6 +166,17 @@ class RowSight(Sight):
         """The nodes, or the events, that stand here, as `Rows.scan` gives them."""
         return scanned(self.point, **filters)
 
+    def node_rows(self) -> list[int]:
+        """The rows of all nodes that hold here, in the order in which the nodes were first known."""
+        unfiltered = dict.fromkeys(("kind", "key", "scope"))
+        ents = [row.entity for row in self.point.rows(SCAN, events=0, reads=0, **unfiltered)]
+        self._rows.read_things(ents)
+        return [row for ent in ents if (row := self.find(ent)) >= 0]
+
+    def held_of(self, kinds: Collection[str]) -> list[int]:
+        """The rows of all links of some kinds that hold here, in the order in which the links were made."""
+        return [row for link in self._rows.read_links_of(kinds) if (row := self.held(link)) >= 0]
+
     def follow_lookups(self) -> Accesses:
         """The counts of lookups, as far as they are written."""
         point = self.point
@@ -175,16 +194,22 @@ class RowSight(Sight):
         """The point of a ledger whose rows are read here."""
         return cast(RowCore, self.core).point
 
+    @property
+    def _rows(self) -> IndexOfRows:
+        return cast(IndexOfRows, self.index)
+
     def read_versions(self, vers: Iterable[int]) -> None:
         """Read versions at once."""
-        cast(IndexOfRows, self.index).read_versions(vers)
+        self._rows.read_versions(vers)
 
     def read_links(self, ents: Iterable[int]) -> None:
         """Read the links of things at once."""
-        cast(IndexOfRows, self.index).read_links(ents)
+        self._rows.read_links(ents)
 
 
 def row_sight(core: Core, journal: Seam, point: Point) -> RowSight:
     """Return what reads at a point."""
-    rows = RowCore(IndexOfRows(point), journal, point, core.row_search, core.vocabulary, core.accesses)
+    rows = RowCore(
+        IndexOfRows(point), journal, point, core.row_search, core.vocabulary, core.accesses, core.asserted
+    )
     return RowSight(cast(Core, rows), point.valid, point.tx)

@@ -115,6 +115,10 @@ class Rows:
         """The nodes known here that may have a tag, where looking them up costs less than looking at each; None: look at each."""
         return None
 
+    def node_rows(self) -> list[int]:
+        """The rows of all nodes that hold here, in the order in which the nodes were first known."""
+        return [row for ent in self.entities(False) if (row := self.find(ent)) >= 0]
+
     def of_kinds(self, kinds: Iterable[str], events: bool) -> list[int]:
         """Every node (or every event) of some kinds (or types) known here, in the order they were first known."""
         return sorted(chain.from_iterable(self.entities(events, kind) for kind in dict.fromkeys(kinds)))
@@ -349,6 +353,11 @@ class Rows:
     def held(self, link: int) -> int:
         """The row of a link that holds here, or -1."""
         return self.index.find_link(link, self.valid, self.tx)
+
+    def held_of(self, kinds: Collection[str]) -> list[int]:
+        """The rows of all links of some kinds that hold here, in the order in which the links were made."""
+        links = self.index._members.links(self.index, kinds)
+        return [row for link in links if self.index.l_kind[link] in kinds and (row := self.held(link)) >= 0]
 
     def links_either(self, ent: int) -> list[int]:
         """The link rows that hold here at either end of an entity, each once, by (valid_from, tx_from, id)."""

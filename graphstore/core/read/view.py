@@ -693,7 +693,6 @@ class Reader(Painted):
             return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
 
     @rows_first(contradicting.contradictions)
-    @unlocked
     def contradictions(
         self,
         settled: bool = False,
@@ -707,9 +706,14 @@ class Reader(Painted):
         `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many. `of`: those of this id alone; of
         candidates those in its slot, with its tags or nearest in words. Raises NotFoundError for an unknown `of`.
         """
-        sight = self._sight()
-        ent = None if of is None else sight.resolve(of)[0]
-        return conflicts.contradictions(sight, settled=settled, candidates=candidates, limit=limit, of=ent)
+
+        def look(sight: Sight) -> list[Contradiction]:
+            ent = None if of is None else sight.resolve(of)[0]
+            return conflicts.contradictions(
+                sight, settled=settled, candidates=candidates, limit=limit, of=ent
+            )
+
+        return self._searched(look) if of is None else self._looked(look)
 
     @rows_first(contradicting.contradiction)
     @unlocked

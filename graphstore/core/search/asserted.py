@@ -5,10 +5,9 @@ The content of a version never changes, so what it says is worked out once for a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
-from graphstore.core.index.index import Index
 from graphstore.core.search.source import Source
 from graphstore.values.assertions import Assertion, assertions
 
@@ -27,16 +26,16 @@ class Asserted:
     """The assertions of one store's versions. Threads that read them at once may each work one out, alike."""
 
     def __init__(self) -> None:
-        self._index: Index | None = None
+        self._state: Hashable = None
         self._gone = 0
         self._said: dict[int, tuple[Said, ...]] = {}
 
     def said(self, core: Source, rows: Iterable[int]) -> Iterator[tuple[int, tuple[Said, ...]]]:
         """Each row, and what its version says, in short."""
         index = core.index
-        if self._index is not index or self._gone != len(index.gone):
+        if self._state != core.state or self._gone != len(index.gone):
             self._said = {}  # another one: what was forgotten is not to be remembered, nor by whom is about to
-            self._index, self._gone = index, len(index.gone)
+            self._state, self._gone = core.state, len(index.gone)
         known, committed = self._said, index.mark().versions
         for row in rows:
             ver = index.r_ver[row]

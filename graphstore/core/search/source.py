@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,6 +22,11 @@ class Source:
     journal: Seam
     # bodies of the open transaction: place -1 is the first
     pending: list[bytes] = field(default_factory=list, kw_only=True)
+
+    @property
+    def state(self) -> Hashable:
+        """What a copy of this is of: versions have other numbers under another state."""
+        return self.index
 
     def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
         """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
