@@ -485,7 +485,7 @@ def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
                 found[name] = shown
         return found
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _standing(sight: Sight, ent: int) -> Node | None:

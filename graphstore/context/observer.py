@@ -102,7 +102,7 @@ class Observed(Value):
 def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
     """The messages that wait to be compressed at the view's coordinate, by when they were sent."""
     text_of("user", user), optional_text("thread", thread)
-    return view._looked(lambda sight: _open(sight, user, thread)[1])
+    return view._searched(lambda sight: _open(sight, user, thread)[1])
 
 
 @registry.read("observer")
@@ -153,7 +153,7 @@ def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[M
             number -= 1
         return found
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 @registry.read("observer")

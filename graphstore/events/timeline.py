@@ -214,7 +214,7 @@ def added(view: Reader, id: str) -> list[Event]:
         ent = sight.entity(id)
         return [] if ent < 0 else _added(sight, ent)
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _added(sight: Sight, ent: int) -> list[Event]:

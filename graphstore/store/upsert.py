@@ -59,7 +59,7 @@ def kept_in(view: Reader, *places: Place) -> Node | None:
                 return sight.node(row, sight.upright(ent))
         return None
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _named(index: Index, place: Place) -> tuple[str, int]:

@@ -19,10 +19,10 @@ from graphstore.core.search.messages import Postings
 from graphstore.core.search.row_search import ENDS, RowSearch
 from graphstore.core.search.source import At, Source
 from graphstore.ledger.statements import Statement
-from graphstore.read.described import things
+from graphstore.read.described import event, things
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.values.inputs import authorized_of
-from graphstore.values.models import Event, Node
+from graphstore.values.models import Event, Link, Node
 from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
 
@@ -112,7 +112,7 @@ class RowCore(Source):
     asserted: Asserted
 
     @cached_property
-    def state(self) -> Hashable:  # type: ignore[override]
+    def state(self) -> Hashable:
         """What a copy of this is of."""
         [ends] = self.point.rows(ENDS)
         return "rows", ends.rewritten
@@ -161,6 +161,27 @@ class RowSight(Sight):
             self._things[ent] = found
             self._standings[ent] = found.standing
         return found
+
+    def is_superseded(self, ent: int) -> bool:
+        """Return True if a link that supersedes an event holds here, where the event does."""
+        if not self.is_event(ent) or self.find(ent) < 0:
+            raise NotInRows
+        return self.standing(ent) == "superseded"
+
+    def shown_event(self, row: int) -> Event:
+        """The event whose row holds here, with its links."""
+        return event(self.point, self.id(self._held_by(row)))
+
+    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
+        """A row of an event that holds here as a value."""
+        found = self.thing(self._held_by(row))
+        return Event.made({**found.__dict__, "standing": standing, "links": links})
+
+    def _held_by(self, row: int) -> int:
+        ent: int = self.index.r_ent[row]
+        if self.find(ent) != row:
+            raise NotInRows
+        return ent
 
     def scan(self, **filters: Any) -> Iterator[Row]:
         """The nodes, or the events, that stand here, as `Rows.scan` gives them."""

@@ -50,7 +50,8 @@ class TextsOfIndex:
     """What the versions say that an index has."""
 
     def __init__(self, core: Source) -> None:
-        self._core, self.state = core, core.index
+        self._core = core
+        self.state: Hashable = core.state
         self.gone, self.versions = len(core.index.gone), core.index.mark().versions
         self.pending = core.index.pending
 
@@ -97,7 +98,8 @@ class TextsOfRows:
 
     def __init__(self, point: Point, pending: bool) -> None:
         [ends] = point.rows(ENDS)
-        self._point, self.state = point, ("rows", ends.rewritten)
+        self._point = point
+        self.state: Hashable = ("rows", ends.rewritten)
         self._forgotten = {row.number for row in point.rows(FORGOTTEN)}
         self.gone, self.versions, self.pending = len(self._forgotten), ends.versions, pending
 
