@@ -11,7 +11,7 @@ import pytest
 
 import graphstore
 from graphstore.errors import EngineError
-from graphstore.events.timeline import record_message
+from graphstore.events.timeline import added, annotate, messages, record_message
 from graphstore.ledger import word_rows
 from graphstore.ledger.database import SCHEMA
 from graphstore.memory.embedders import lend
@@ -65,7 +65,17 @@ class Talking(BranchingHistory):
     def go_on(self, steps: int) -> None:
         for _ in range(steps):
             self.try_some(
-                (*WRITTEN, *ALONE, "branch", "write_on_branch", "merge", "delete_branch", "block", "look_up")
+                (
+                    *WRITTEN,
+                    *ALONE,
+                    "branch",
+                    "write_on_branch",
+                    "merge",
+                    "delete_branch",
+                    "block",
+                    "look_up",
+                    "annotate",
+                )
             )
             self.now += (DAYS[1] - DAYS[0]) / 5
 
@@ -77,6 +87,14 @@ class Talking(BranchingHistory):
     def look_up(self) -> None:
         self.store.touch([self.known(NODES), self.known(EVENTS)])
         self.store.flush_accesses()
+
+    def annotate(self) -> None:
+        there = messages(self.store, limit=None).events
+        if not there:
+            return
+        message = self.chance.choice(there)
+        said = {self.chance.choice(["transcript", "classification"]): self.text()}
+        annotate(self.store, message.id, occurred_at=self.chance.choice([None, *DAYS]), **said)
 
     def message(self) -> None:
         record_message(
@@ -136,6 +154,9 @@ def compare(store: Any, other: Any, history: Talking, monkeypatch: pytest.Monkey
             if not isinstance(expected, tuple):
                 assert expected.model_dump_json() == got.model_dump_json()
                 found += len(expected)
+    for message in messages(one, limit=20):
+        assert outcome(added, one, message.id) == outcome(added, two, message.id), (message.id, where)
+        assert other._core.unread is unread
     return found
 
 
