@@ -29,10 +29,9 @@ def weighs(view, id: str = "one") -> float:
 
 def known(store, id: str = "one", view=None) -> int:
     """How often a thing was looked up, as told by a view's tx."""
-    core = store._core
-    with core.lock:
-        core.accesses.follow(core)
-        return core.accesses.total(id, (view or store)._coordinate()[1])
+    with store._core.lock:
+        sight = (view or store)._sight()
+        return sight.follow_lookups().total(id, sight.tx)
 
 
 @pytest.fixture
