@@ -17,17 +17,22 @@ from graphstore.core.index.occurrences import tombstone
 from graphstore.core.index.rollback import mark_at
 from graphstore.core.tables.arrow_tables import (
     event_columns,
-    event_table,
     instants,
     names_of,
-    node_table,
     numbers,
-    occurrence_table,
     picked,
     read_bodies,
     texts,
 )
-from graphstore.core.tables.projection import Projection
+from graphstore.core.tables.history_from_index import IndexHistory
+from graphstore.core.tables.history_source import (
+    events_as_table,
+    links_as_table,
+    nodes_as_table,
+    occurrences_as_table,
+    operations_as_table,
+    versions_as_table,
+)
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.values.period import OPEN, Instant
 
@@ -139,8 +144,7 @@ class ChangeFeed:
         def look(sight: Sight) -> pa.Table:
             index = sight.index
             ents = [ent for ent in map(index.ids.__getitem__, ids) if index.is_event[ent]]
-            pending = set(index.closings[index.mark().closings :])
-            table = event_table(index, sight.core.journal.raw, ents, pending)
+            table = events_as_table(IndexHistory(index, sight.core.journal).events(ents))
             for at, column in enumerate(table.schema):
                 if pa.types.is_timestamp(column.type):
                     table = table.set_column(at, column.name, table[at].cast(pa.timestamp("us", tz="UTC")))
@@ -237,21 +241,22 @@ class ChangeFeed:
 
 
 def _rows(sight: Sight, name: str, low: int, high: int) -> pa.Table | dict[str, pa.Array]:
-    index, journal = sight.index, sight.core.journal
-    tables = Projection(None, index, journal, notify=lambda _: None)
+    index = sight.index
+    history = IndexHistory(index, sight.core.journal)
     match name:
         case "nodes":
-            return node_table(index, [ent for ent in range(low, high) if not index.is_event[ent]])
+            nodes = [ent for ent in range(low, high) if not index.is_event[ent]]
+            return nodes_as_table(history.nodes(nodes))
         case "versions":
-            return tables.version_table(low, high)
+            return versions_as_table(history.versions(low, high))
         case "events":
             return _event_rows(sight, [row for row in range(low, high) if index.is_event[index.r_ent[row]]])
         case "occurrences":
-            return occurrence_table(index, low, high)
+            return occurrences_as_table(history.occurrences(low, high))
         case "links":
-            return tables.link_columns(low, high)
+            return links_as_table(history.links(low, high))
         case _:
-            return tables.op_table(low, high)
+            return operations_as_table(history.operations(low, high))
 
 
 def _event_rows(sight: Sight, rows: list[int]) -> dict[str, pa.Array]:

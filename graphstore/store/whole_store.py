@@ -49,6 +49,8 @@ class WholeStore(Writer):
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
         self._current()
+        if core.unread is not None and core.unread.hides_contents():
+            core.read_index()  # which removes or hides them
         return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
 
     def _part_of(self, whole: WholeStore, upto: Instant, crossing: Collection[str]) -> None:
@@ -200,7 +202,7 @@ class WholeStore(Writer):
         return self._looked(lambda sight: [sight.id(sight.resolve(id)[0]) for id in ids])
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Make the rows of the ledger anew from its chain, and the graph tables from the index."""
+        """Make the rows of the ledger anew from its chain, and the graph tables."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             self._current()
             self._place.rebuild_rows(self._core.journal)

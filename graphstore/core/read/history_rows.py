@@ -92,9 +92,7 @@ def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | 
     periods = {name: column[wanted] for name, column in periods.items()}
     found = core.graphs.node_tables(core.epoch.world, core.raw).of(numbers(chosen.tolist()))
     versions = _array(index.r_ver)[chosen].tolist()
-    told = told_columns(
-        index, [index.v_op[ver] for ver in versions], periods["tx_from"].tolist(), named=False
-    )
+    told = told_columns(index, [index.v_op[ver] for ver in versions], periods["tx_from"].tolist())
     columns = {
         **{name: found[name] for name in ("id", "kind", "key", "scope", "number", "text", "tags", "source")},
         **_fields(sight, kind, fields, found["content"].to_pylist()),
@@ -125,7 +123,7 @@ def links(sight: Sight, asked: Asked, kind: str | None) -> pa.Table:
         "id": said.pop("id"),
         **end_columns(index, of),
         **said,
-        **told_columns(index, told, periods["tx_from"].tolist(), named=False),
+        **told_columns(index, told, periods["tx_from"].tolist()),
         "operation": _operations(sight, told)["operation"],
         **_instants(periods),
     }

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import Raw, tombstone
+from graphstore.core.index.occurrences import Raw
 from graphstore.core.journal.line import dumps
 from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
@@ -36,19 +36,6 @@ _SALT = b',"salt":"'
 Place = tuple[int, int]
 Column = Any  # of numbers of the index
 Numbers = Any  # a sequence of them, or what numpy has
-
-
-def node_table(index: Index, nodes: Sequence[int]) -> pa.Table:
-    """The rows of Node."""
-    return pa.table(
-        {
-            "id": texts(map(index.names.__getitem__, nodes)),
-            "kind": texts(map(index.kind.__getitem__, nodes)),
-            "key": texts(map(index.key.__getitem__, nodes)),
-            "scope": texts(map(index.scope.__getitem__, nodes)),
-            "tx_from": instants(picked(index.born, nodes)),
-        }
-    )
 
 
 def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
@@ -98,57 +85,6 @@ def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.
     return {field.name: columns[field.name] for field in BODY}
 
 
-def event_table(index: Index, raw: Raw, events: Sequence[int], pending: set[int]) -> pa.Table:
-    """The rows of Event. `pending`: rows closed by a transaction that is not committed, which are still open."""
-    bodies = read_bodies(
-        raw, [(index.v_pos[ver], index.v_len[ver]) for ver in (index.versions_of[ent][0] for ent in events)]
-    )
-    bodies = [body or tombstone(index, raw, ent) for ent, body in zip(events, bodies, strict=True)]
-    types = [index.kind[ent] for ent in events]
-    # an event recorded and taken back in one transaction held at no instant, but a link may name it
-    firsts = [index.rows_of[ent][0] if index.rows_of[ent] else -1 for ent in events]
-    lasts = [last_row(index, ent) for ent in events]
-    closes = [-1 if row < 0 or row in pending else index.r_close[row] for row in lasts]
-    ends = [
-        index.born[ent] if row < 0 else index.r_end[row] if op >= 0 else OPEN
-        for ent, row, op in zip(events, lasts, closes, strict=True)
-    ]
-    begun = [
-        index.r_from[row] if row >= 0 else index.born[ent] for ent, row in zip(events, firsts, strict=True)
-    ]
-    return pa.table(
-        {
-            "id": texts([index.names[ent] for ent in events]),
-            "type": texts(types),
-            "occurred_at": instants(begun),
-            **event_columns(types, bodies),
-            "tx_from": instants([index.born[ent] for ent in events]),
-            "tx_to": instants(ends),
-            "opened_by": names_of([index.r_op[row] if row >= 0 else -1 for row in firsts]),
-            "closed_by": names_of(closes),
-        }
-    )
-
-
-def last_row(index: Index, ent: int) -> int:
-    """The committed row of a thing that was written last, or -1."""
-    committed = index.mark().rows
-    return next((row for row in reversed(index.rows_of[ent]) if row < committed), -1)
-
-
-def occurrence_table(index: Index, lo: int, hi: int) -> pa.Table:
-    """The rows of Occurrence."""
-    return pa.table(
-        {
-            "row": names_of(range(lo, hi)),
-            "event_id": texts([index.names[ent] for ent in index.s_ent[lo:hi]]),
-            "occurred_at": instants(index.s_at[lo:hi]),
-            "tx_from": instants(index.s_tx[lo:hi]),
-            "opened_by": names_of(index.s_op[lo:hi]),
-        }
-    )
-
-
 def end_columns(index: Index, links: Sequence[int]) -> dict[str, pa.Array]:
     """The ids of the two ends of each link."""
     return {
@@ -172,11 +108,8 @@ def claim_columns(
     }
 
 
-def told_columns(
-    index: Index, told_by: Numbers, recorded: Numbers, *, named: bool = True
-) -> dict[str, pa.Array]:
-    """Who said what rows say first, and when. `told_by`: the operation of each, -1 where none is known; `recorded`: when each row was;
-    `named`: with the operation itself."""
+def told_columns(index: Index, told_by: Numbers, recorded: Numbers) -> dict[str, pa.Array]:
+    """Who said what rows say first, and when. `told_by`: the operation of each, -1 where none is known; `recorded`: when each row was."""
     import numpy as np
 
     ops, since = np.asarray(told_by, np.int64), np.asarray(recorded, np.int64)
@@ -186,7 +119,6 @@ def told_columns(
     return {
         "author": texts([authors[op] if op >= 0 else None for op in ops.tolist()]),
         "told": instants(told),
-        **({"told_by": names_of(ops)} if named else {}),
         "remainder": _bytes((told < since).tobytes()).cast(pa.bool_()),
     }
 
@@ -314,11 +246,15 @@ def _lengths(values: Sequence[str] | Sequence[bytes]) -> Any:
 
 
 def read_bodies(raw: Raw, places: Sequence[Place]) -> list[Json]:
-    """The bodies at places, parsed together: a quarter of the cost of one by one."""
+    """The bodies at places."""
+    return parsed([raw(pos, length) if length else None for pos, length in places])
+
+
+def parsed(bodies: Sequence[bytes | None]) -> list[Json]:
+    """Parse bodies together, a quarter of the cost of one by one; what is None or empty is an empty object."""
     found: list[Json] = []
-    for lo in range(0, len(places), _BATCH):
-        batch = [raw(pos, length) if length else b"{}" for pos, length in places[lo : lo + _BATCH]]
-        found += orjson.loads(b"[%b]" % b",".join(batch))
+    for lo in range(0, len(bodies), _BATCH):
+        found += orjson.loads(b"[%b]" % b",".join([body or b"{}" for body in bodies[lo : lo + _BATCH]]))
     return found
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphstore.core.tables.graph_from_rows import Forgetting
     from graphstore.core.tables.graph_source import GraphSource, Span
     from graphstore.core.tables.guard import Limits
+    from graphstore.core.tables.history_source import HistorySource
     from graphstore.core.tables.projection import Projection
     from graphstore.core.tables.result import Result
     from graphstore.core.tables.view_graph import ViewGraph
@@ -90,7 +91,9 @@ class Graphs:
         *,
         driver: str,
         notify: Callable[[str], None],
+        ledger: Ledger | None = None,
     ) -> None:
+        self._ledger = ledger  # whose rows are the whole history; None: the index has it
         self._folder, self._index_of_store = folder, index
         self._journal, self._vocabulary = journal, vocabulary
         self.driver, self._notify = driver, notify
@@ -130,13 +133,22 @@ class Graphs:
         if self._projection is None:
             self._projection = Projection(
                 self._folder,
-                self._index,
+                self._history(),
                 self._journal,
                 driver=self.driver,
                 notify=self._notify,
                 workers=self._workers,
             )
         return self._projection
+
+    def _history(self) -> HistorySource:
+        if self._ledger is not None:
+            from graphstore.core.tables.history_from_rows import RowHistory
+
+            return RowHistory(self._ledger)
+        from graphstore.core.tables.history_from_index import IndexHistory
+
+        return IndexHistory(self._index, self._journal)
 
     def serve(self, workers: Workers | None) -> None:
         """From now on queries run in these processes, or with None in this one."""
@@ -319,7 +331,7 @@ class Graphs:
         return self.projection.engine()
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Rebuild the tables from the index."""
+        """Rebuild the tables."""
         self.projection.rebuild(progress)
 
     @property
@@ -328,7 +340,7 @@ class Graphs:
         return 0 if self._projection is None else self._projection.thrown_away
 
     def verify(self) -> list[Problem]:
-        """What of the tables differs from the index and the journal."""
+        """What of the tables differs from the history."""
         return self.projection.verify()
 
     def _view(self, asked: _Asked, cypher: str, limits: Limits | None) -> ViewGraph:

@@ -1,8 +1,8 @@
-"""The graph tables follow the journal: what the index holds, laid out for Cypher in `graph.kuzu`.
+"""The graph tables follow the journal: the whole history of a store, laid out for Cypher in `graph.kuzu`.
 
 They are a copy and never more than that. A small file beside them, `graph.json`, records how far they have come and
 what the file looked like when it was closed well; whenever the two do not agree (deleted, left dirty by a crash,
-damaged, of another engine or another journal) the tables are made anew from the index. Nothing is deleted or rolled
+damaged, of another engine or another journal) the tables are made anew. Nothing is deleted or rolled
 back in them, and what is written is written one statement at a time.
 """
 
@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphstore.core.index import libraries
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.index import Index
 from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
@@ -30,13 +30,24 @@ from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
 from graphstore.errors import DamageError, EngineError, LockedError, QueryError
 from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.values.models import Json, Problem
-from graphstore.values.period import OPEN
 from graphstore.values.vocabulary import KINDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA = 5
+    from graphstore.core.tables.history_source import (
+        ChangedEvent,
+        ClosedLink,
+        ClosedVersion,
+        HistorySource,
+        Link,
+        Reached,
+    )
+    from graphstore.core.tables.readback import Readback
+
+    L = TypeVar("L", Link, ClosedLink)
+
+SCHEMA = 6
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384
@@ -107,7 +118,7 @@ class Projection:
     def __init__(
         self,
         folder: Path | None,
-        index: Index,
+        history: HistorySource,
         journal: Seam,
         *,
         driver: str = "kuzu",
@@ -116,14 +127,15 @@ class Projection:
     ) -> None:
         self._workers = workers
         self._file = GraphFile(folder) if folder else None
-        self._index = index
+        self._history = history
         self._journal = journal
         self._driver = driver
         self._notify = notify
         self._engine: AnyEngine | None = None
-        self._done = Mark()
+        self._reached: Reached | None = None  # how far they have followed; None: nothing is written
         self._tables: set[str] = set()  # link tables there are
         self._shared: set[str] = set()  # kinds that have rows in LINK
+        self._of_promoted: frozenset[str] = frozenset()  # kinds of link that were given tables of their own
         self._clean = False  # the file on disk is as `graph.json` says
         self._held = 0  # vectors that closings hold since the last checkpoint
         self._read = Mark()  # what was written up to here has been read back
@@ -131,18 +143,27 @@ class Projection:
         self._due = monotonic() + READ_BACK_EVERY
         self.thrown_away = 0  # how often they held something else than was written
 
+    @property
+    def _done(self) -> Mark:
+        return Mark() if self._reached is None else self._reached.mark
+
     # ------------------------------------------------------------------ the four verbs of the store
 
     def engine(self, progress: Progress | None = None) -> AnyEngine:
         """The engine, caught up with what is committed."""
+        with self._history.reading():
+            return self._followed(progress)
+
+    def _followed(self, progress: Progress | None = None) -> AnyEngine:
         asked = monotonic()
         if self._engine is not None and self._engine.gone:
             self._open_again(progress)
         if self._engine is None:
             self._open(progress)
-        if self._index.mark() != self._done:
+        now = self._history.reached()
+        if now.mark != self._done or not self._goes_on(now):
             begun = monotonic()
-            self._catch_up(progress)
+            self._catch_up(now, progress)
             self._allowed += READ_BACK_SHARE * (monotonic() - begun)
         self._read_back(progress)
         took = monotonic() - asked
@@ -154,11 +175,15 @@ class Projection:
         return self._engine
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Rebuild the tables from the index. Raises EngineError when they cannot be written; their files are removed then."""
+        """Rebuild the tables. Raises EngineError when they cannot be written; their files are removed then."""
+        with self._history.reading():
+            self._rebuild(progress)
+
+    def _rebuild(self, progress: Progress | None) -> None:
         libraries.load(*libraries.ARROW, self._driver)
         self._let_go()
         self._remove()
-        self._done, self._tables, self._shared, self._held = Mark(), set(), set(), 0
+        self._reached, self._tables, self._shared, self._held = None, set(), set(), 0
         self._read = Mark()
         self._mark_dirty()
         try:
@@ -166,7 +191,7 @@ class Projection:
             for statement in schema(self._driver):
                 self._engine.run(statement)
             self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
-            self._follow(progress)
+            self._follow(self._history.reached(), progress)
             self._engine.checkpoint()
         except EngineError as error:
             self._let_go()
@@ -198,13 +223,12 @@ class Projection:
             self._let_go()
 
     def verify(self) -> list[Problem]:
-        """Every row of every table held against the index. Tables that are not there yet have no problems."""
-        from graphstore.core.tables.readback import Readback
-
+        """Every row of every table held against the history. Tables that are not there yet have no problems."""
         if self._engine is None and self._path is not None and not os.path.lexists(self._path):
             return []
-        engine = self.engine()
-        found = list(Readback(self, engine, self._index).all(self._done, sorted(self._tables)))
+        with self._history.reading():
+            self.engine()
+            found = list(self._readback().all(self._done, sorted(self._tables)))
         name = str(self._path or "graph tables")
         return [Problem(file=name, line=None, message=message) for message in found]
 
@@ -264,8 +288,12 @@ class Projection:
             if self._file is None or looks is None or self._file.absent:
                 return ""
             note = self._file.note(self._version(), SCHEMA)
-            done, tables, shared = _mark(note), set(map(str, note["tables"])), set(map(str, note["shared"]))
-            if not self._belongs(done, note):
+            done, tables, shared = (
+                _reached(note),
+                set(map(str, note["tables"])),
+                set(map(str, note["shared"])),
+            )
+            if not self._belongs(done):
                 return "they do not belong to this journal"
             if fault := self._file.fault(note, looks):
                 return fault
@@ -275,22 +303,30 @@ class Projection:
             return f"they cannot be read ({error.strerror})"
         except (KeyError, TypeError, ValueError, AttributeError):
             return f"{NOTE} is damaged"
-        self._done, self._tables, self._shared, self._clean = done, tables, shared, True
-        self._read = done
+        self._reached, self._tables, self._shared, self._clean = done, tables, shared, True
+        self._read = done.mark
         return None
 
-    def _belongs(self, done: Mark, state: dict[str, Any]) -> bool:
-        index, goal = self._index, self._index.mark()
-        if any(at > to for at, to in zip(done, goal, strict=True)):
+    def _belongs(self, done: Reached) -> bool:
+        now, ops = self._history.reached(), done.mark.ops
+        if any(at > to for at, to in zip(done.mark, now.mark, strict=True)):
             return False
-        if state.get("last_tx") != (index.o_tx[done.ops - 1] if done.ops else 0):
+        if done.last_tx != (self._history.operations(ops - 1, ops)[0].tx if ops else 0):
             return False
-        if state.get("digest") == self._journal.digest:
-            return done == goal
-        return self._journal.ends_at(state.get("end"), str(state.get("digest")))
+        if done.digest == now.digest:
+            return done.mark == now.mark
+        return self._journal.ends_at(done.end, done.digest)
+
+    def _goes_on(self, now: Reached) -> bool:
+        """Return True if what the tables hold is still a part of the history."""
+        return self._reached is None or self._history.goes_on(self._reached, now)
 
     def _pool(self) -> int:
-        return POOL if self._file else memory_pool(self._index)
+        if self._file:
+            return POOL
+        mark = self._history.reached().mark
+        # the limit of an engine that keeps a copy of everything; only what is used is taken
+        return POOL + (mark.rows + mark.link_rows) * 4096 + 4 * self._journal.size()
 
     def _version(self) -> str:
         return f"{self._driver} {version(self._driver)}"
@@ -301,18 +337,14 @@ class Projection:
         self._clean = False
 
     def _mark_clean(self) -> None:
-        assert self._file is not None
-        done = self._done
+        assert self._file is not None and self._reached is not None
         self._journal.settle()  # the note never knows more than what is on the disk
         self._file.mark_clean(
             {
                 "engine": self._version(),
                 "schema": SCHEMA,
-                "mark": done._asdict(),
-                "transactions": self._index.transactions,
-                "last_tx": self._index.o_tx[done.ops - 1] if done.ops else 0,
-                "digest": self._journal.digest,
-                "end": list(self._journal.end),
+                **self._reached._asdict(),
+                "mark": self._done._asdict(),
                 "tables": sorted(self._tables),
                 "shared": sorted(self._shared),
             }
@@ -341,7 +373,7 @@ class Projection:
     # ------------------------------------------------------------------ read back
 
     def _read_back(self, progress: Progress | None) -> None:
-        """Compare what was written last, and now and then some of the rest, with the index and the journal.
+        """Compare what was written last, and now and then some of the rest, with the history.
 
         What was written waits until reading it back takes at most `READ_BACK_SHARE` of the time its writing took, together with what was
         written before; and `READ_BACK_EVERY` seconds of use at most. On a difference the tables are made anew, and it is told.
@@ -372,7 +404,7 @@ class Projection:
 
     def _throw_away(self, found: list[str], progress: Progress | None) -> None:
         self.thrown_away += 1
-        self.rebuild(progress)
+        self._rebuild(progress)
         self._notify(
             f"graph tables thrown away and made anew: they held something else than was written ({found[0]})"
         )
@@ -388,10 +420,8 @@ class Projection:
 
     def _differing(self, since: Mark | None) -> list[str]:
         """What was written since a mark and reads back otherwise; with None, of some rows of any age."""
-        from graphstore.core.tables.readback import Readback
-
         assert self._engine is not None
-        reading, names = Readback(self, self._engine, self._index), sorted(self._tables)
+        reading, names = self._readback(), sorted(self._tables)
         try:
             if since is None:
                 return list(reading.some(self._done, names, _chance))
@@ -403,29 +433,41 @@ class Projection:
                 raise
             return [f"they cannot be read back: {_first_line(error)}."]
 
-    # ------------------------------------------------------------------ following the index
+    def _readback(self) -> Readback:
+        from graphstore.core.tables.readback import Readback
 
-    def _catch_up(self, progress: Progress | None) -> None:
+        assert self._engine is not None
+        return Readback(self._history, self._engine, self.by_table)
+
+    # ------------------------------------------------------------------ following the history
+
+    def _catch_up(self, now: Reached, progress: Progress | None) -> None:
         assert self._engine is not None
         libraries.load(*libraries.ARROW)
-        own = self._shared & set(self._index.promoted)
-        if own or any(at > to for at, to in zip(self._done, self._index.mark(), strict=True)):
-            self.rebuild(progress)
+        own = self._shared & set(self._history.promoted())
+        is_shorter = any(at > to for at, to in zip(self._done, now.mark, strict=True))
+        if own or is_shorter or not self._goes_on(now):
+            self._rebuild(progress)
             return
         if self._clean:
             self._mark_dirty()
         try:
-            self._follow(progress)
+            self._follow(now, progress)
         except DamageError:
             raise
         except (EngineError, QueryError) as error:
-            self.rebuild(progress)
+            self._rebuild(progress)
             self._notify(
                 f"graph tables rebuilt: the engine failed while they caught up ({_first_line(error)})."
             )
 
-    def _follow(self, progress: Progress | None) -> None:
-        done, goal = self._done, self._index.mark()
+    def _follow(self, now: Reached, progress: Progress | None) -> None:
+        done, goal = self._done, now.mark
+        self._of_promoted = frozenset(self._history.promoted())
+        # a row that was closed when it was first written is written closed
+        versions = [one for one in self._history.closed_versions(done, goal) if one.number < done.rows]
+        events = [one for one in self._history.changed_events(done, goal) if one.number < done.entities]
+        links = [one for one in self._history.closed_links(done, goal) if one.number < done.link_rows]
         steps = [
             *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
             *((self._add_occurrences, lo, hi) for lo, hi in _chunks(done.seen, goal.seen)),
@@ -433,12 +475,12 @@ class Projection:
             *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
             *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
             *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
-            *((self._reopen_events, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
-            *((self._close_rows, lo, hi) for lo, hi in _chunks(done.closings, goal.closings, CLOSINGS)),
             *(
-                (self._close_links, lo, hi)
-                for lo, hi in _chunks(done.link_closings, goal.link_closings, CLOSINGS)
+                (partial(self._close_versions, versions), lo, hi)
+                for lo, hi in _chunks(0, len(versions), CLOSINGS)
             ),
+            *((partial(self._set_ends, events), lo, hi) for lo, hi in _chunks(0, len(events), CLOSINGS)),
+            *((partial(self._close_links, links), lo, hi) for lo, hi in _chunks(0, len(links), CLOSINGS)),
         ]
         total, at = sum(hi - lo for _, lo, hi in steps), 0
         try:
@@ -451,7 +493,7 @@ class Projection:
         except BaseException:
             self._let_go()  # half of it may be written: they are marked dirty, the next need makes them anew
             raise
-        self._done = goal
+        self._reached = now
 
     def _write(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
         """Add rows. Into empty tables always by COPY: the file is a sixth of the size."""
@@ -462,307 +504,102 @@ class Projection:
             fill(self._engine, table, rows, pair)
 
     def _add_things(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.arrow_tables import node_table
+        from graphstore.core.tables.history_source import events_as_table, nodes_as_table
 
-        flags = self._index.is_event[lo:hi]
-        nodes = [ent for ent, event in enumerate(flags, lo) if not event]
-        events = [ent for ent, event in enumerate(flags, lo) if event]
+        things = self._history.things(lo, hi)
+        nodes = [thing.number for thing in things if not thing.is_event]
+        events = [thing.number for thing in things if thing.is_event]
         if nodes:
-            pen.write(self._write, "Node", node_table(self._index, nodes))
+            pen.write(self._write, "Node", nodes_as_table(self._history.nodes(nodes)))
         if events:
-            pen.write(self._write, "Event", self.event_table(events))
-
-    def event_table(self, events: list[int]) -> pa.Table:
-        """The rows of Event for these things."""
-        from graphstore.core.tables.arrow_tables import event_table
-
-        return event_table(self._index, self._journal.raw, events, self._pending)
+            pen.write(self._write, "Event", events_as_table(self._history.events(events)))
 
     def _add_occurrences(self, pen: Pen, lo: int, hi: int) -> None:
-        import pyarrow as pa
+        from graphstore.core.tables.history_source import occurrences_as_table
 
-        from graphstore.core.tables.arrow_tables import occurrence_table
-
-        table = occurrence_table(self._index, lo, hi)
-        pen.write(self._write, "Occurrence", table)
-        pen.write(
-            self._write,
-            "HAS_OCCURRENCE",
-            pa.table({"source": table["event_id"], "target": table["row"]}),
-            ("Event", "Occurrence"),
-        )
+        table = occurrences_as_table(self._history.occurrences(lo, hi))
+        self._add_held(pen, "Occurrence", table, "event_id", ("Event", "Occurrence"))
 
     def _add_ops(self, pen: Pen, lo: int, hi: int) -> None:
-        pen.write(self._write, "Op", self.op_table(lo, hi))
+        from graphstore.core.tables.history_source import operations_as_table
 
-    def op_table(self, lo: int, hi: int) -> pa.Table:
-        """The rows [lo, hi) of Op."""
-        import numpy as np
-        import pyarrow as pa
-
-        from graphstore.core.tables.arrow_tables import instants, names_of, numbers, read_bodies, texts
-
-        index, every = self._index, range(lo, hi)
-        lengths = np.asarray(index.o_len[lo:hi])
-        places = np.where(lengths, index.o_pos[lo:hi], 0)
-        _, firsts, which = np.unique(places, return_index=True, return_inverse=True)
-        bodies = read_bodies(
-            self._journal.raw, list(zip(places[firsts].tolist(), lengths[firsts].tolist(), strict=True))
-        )
-        return pa.table(
-            {
-                "id": names_of(every),
-                "tx": instants(index.o_tx[lo:hi]),
-                "verb": texts(map(index.o_verb.__getitem__, every)),
-                "subject": texts(map(index.o_subject.__getitem__, every)),
-                "author": texts(map(index.o_author.__getitem__, every)),
-                "reason": texts([body.get("reason") for body in bodies]).take(numbers(which)),
-            }
-        )
+        pen.write(self._write, "Op", operations_as_table(self._history.operations(lo, hi)))
 
     def _add_versions(self, pen: Pen, lo: int, hi: int) -> None:
+        from graphstore.core.tables.history_source import versions_as_table
+
+        table = versions_as_table(self._history.versions(lo, hi))
+        self._add_held(pen, "Version", table, "node_id", ("Node", "Version"))
+
+    def _add_held(self, pen: Pen, label: str, table: pa.Table, owner: str, pair: tuple[str, str]) -> None:
+        """Add rows of things, and the relationships by which these have them."""
         import pyarrow as pa
 
-        table = self.version_table(lo, hi)
-        if not len(table):
-            return
-        pen.write(self._write, "Version", table)
-        pen.write(
-            self._write,
-            "HAS_VERSION",
-            pa.table({"source": table["node_id"], "target": table["row"]}),
-            ("Node", "Version"),
-        )
-
-    def version_table(self, lo: int, hi: int) -> pa.Table:
-        """Those of the rows [lo, hi) that are rows of Version."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        from graphstore.core.tables.arrow_tables import (
-            instants,
-            names_of,
-            numbers,
-            picked,
-            single,
-            texts,
-            told_columns,
-            version_columns,
-        )
-
-        index = self._index
-        ends, closes = index.r_end[lo:hi], index.r_close[lo:hi]
-        for row in self._pending:
-            if lo <= row < hi:
-                ends[row - lo], closes[row - lo] = OPEN, -1
-        ents, versions = np.asarray(index.r_ent[lo:hi]), np.asarray(index.r_ver[lo:hi])
-        keep = np.flatnonzero(picked(index.is_event, ents) == 0)
-        ents, versions, chosen = ents[keep], versions[keep], numbers(keep)
-        node_id = texts(map(index.names.__getitem__, ents.tolist()))
-        number = numbers(picked(index.v_num, versions))
-        recorded = np.asarray(index.r_tx[lo:hi])[keep]
-
-        columns = {
-            "row": pc.cast(pc.add(chosen, single(lo)), pa.string()),
-            "node_id": node_id,
-            "ref": pc.binary_join_element_wise(node_id, pc.cast(number, pa.string()), texts(["-v"])[0]),
-            "number": number,
-            **version_columns(index, self._journal.raw, versions),
-            **told_columns(index, picked(index.v_op, versions), recorded),
-            "valid_from": instants(index.r_from[lo:hi]).take(chosen),
-            "valid_to": instants(index.r_to[lo:hi]).take(chosen),
-            "tx_from": instants(index.r_tx[lo:hi]).take(chosen),
-            "tx_to": instants(ends).take(chosen),
-            "opened_by": names_of(index.r_op[lo:hi]).take(chosen),
-            "closed_by": names_of(closes).take(chosen),
-        }
-        return pa.table(columns)
+        if len(table):
+            pen.write(self._write, label, table)
+            held = pa.table({"source": table[owner], "target": table["row"]})
+            pen.write(self._write, f"HAS_{label.upper()}", held, pair)
 
     def _add_links(self, pen: Pen, lo: int, hi: int) -> None:
-        for kind in {self._index.l_kind[link] for link in self._index.k_link[lo:hi]}:
-            self._table(kind)
-        for table, ends, part in self.link_tables(lo, hi):
-            pen.write(self._write, table, part, ends)
+        from graphstore.core.tables.history_source import links_as_table
 
-    def link_tables(self, lo: int, hi: int) -> Iterator[tuple[str, tuple[str, str], pa.Table]]:
-        """The rows [lo, hi) of links, by table and the labels of their ends."""
-        import pyarrow as pa
+        links = self._history.links(lo, hi)
+        for kind in {link.kind for link in links}:
+            self._make_table(kind)
+        for (table, *ends), rows in self.by_table(links).items():
+            pen.write(self._write, table, links_as_table(rows), tuple(ends))
 
-        from graphstore.core.tables.arrow_tables import numbers
+    def by_table(self, links: Sequence[L]) -> dict[tuple[str, str, str], list[L]]:
+        """Return links by their table and the labels of their ends."""
+        found: dict[tuple[str, str, str], list[L]] = {}
+        for link in links:
+            key = self._table_of(link.kind), _label(link.from_event), _label(link.to_event)
+            found.setdefault(key, []).append(link)
+        return found
 
-        index = self._index
-        groups: dict[tuple[str, bool, bool], list[int]] = {}
-        for at, link in enumerate(index.k_link[lo:hi]):
-            pair = (
-                index.l_kind[link],
-                bool(index.is_event[index.l_src[link]]),
-                bool(index.is_event[index.l_tgt[link]]),
-            )
-            groups.setdefault(pair, []).append(at)
-        whole = pa.table(self.link_columns(lo, hi))
-        by_table: dict[tuple[str, bool, bool], list[int]] = {}
-        for (kind, source, target), rows in groups.items():
-            by_table.setdefault((self.table_of(kind), source, target), []).extend(rows)
-        for (table, source, target), rows in by_table.items():
-            part = whole if len(rows) == len(whole) else whole.take(numbers(rows))
-            yield table, (_label(source), _label(target)), part
-
-    def link_columns(self, lo: int, hi: int) -> dict[str, pa.Array]:
-        """The rows [lo, hi) of links as columns."""
-        from graphstore.core.tables.arrow_tables import (
-            claim_columns,
-            end_columns,
-            instants,
-            names_of,
-            read_bodies,
-            told_columns,
-        )
-
-        index = self._index
-        ends, closes = index.k_end[lo:hi], index.k_close[lo:hi]
-        for row in index.link_closings[index.mark().link_closings :]:
-            if lo <= row < hi:
-                ends[row - lo], closes[row - lo] = OPEN, -1
-        links, claims = index.k_link[lo:hi], index.k_claim[lo:hi]
-        bodies = read_bodies(
-            self._journal.raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims]
-        )
-        return {
-            **end_columns(index, links),
-            "row": names_of(range(lo, hi)),
-            **claim_columns(index, bodies, links, claims),
-            **told_columns(index, [index.c_op[claim] for claim in claims], index.k_tx[lo:hi]),
-            "valid_from": instants(index.k_from[lo:hi]),
-            "valid_to": instants(index.k_to[lo:hi]),
-            "tx_from": instants(index.k_tx[lo:hi]),
-            "tx_to": instants(ends),
-            "opened_by": names_of(index.k_op[lo:hi]),
-            "closed_by": names_of(closes),
-        }
-
-    def table_of(self, kind: str) -> str:
+    def _table_of(self, kind: str) -> str:
         """The name of the table of a kind of link."""
-        own = kind in self._index.promoted or (kind in KINDS and KINDS[kind].table)
+        own = kind in self._of_promoted or (kind in KINDS and KINDS[kind].table)
         return link_table(kind) if own else GENERIC
 
-    def _table(self, kind: str) -> str:
-        """The table of a kind of link, made when it is not there yet."""
-        name = self.table_of(kind)
+    def _make_table(self, kind: str) -> None:
+        """Make the table of a kind of link when it is not there yet."""
+        name = self._table_of(kind)
         if name == GENERIC:
             self._shared.add(kind)
         if name not in self._tables:
             assert self._engine is not None
             self._engine.script(text("link_table", driver=self._driver, KIND=name))
             self._tables.add(name)
-        return name
 
     # ------------------------------------------------------------------ closing
 
-    @property
-    def _pending(self) -> set[int]:
-        """Rows closed by a transaction that is not committed: they are still open."""
-        return set(self._index.closings[self._index.mark().closings :])
+    def _close_versions(self, closed: Sequence[ClosedVersion], pen: Pen, lo: int, hi: int) -> None:
+        from graphstore.core.tables.history_source import closings_as_table
 
-    def _reopen_events(self, pen: Pen, lo: int, hi: int) -> None:
-        """Events whose retraction was undone: what was written closed is open again."""
-        import numpy as np
+        rows = closings_as_table(closed[lo:hi]).select(["row", "closed_at", "op"])
+        pen.write(self._close, self._done.rows, text("close_versions", driver=self._driver), rows)
 
-        from graphstore.core.tables.arrow_tables import last_row, picked
+    def _set_ends(self, events: Sequence[ChangedEvent], pen: Pen, lo: int, hi: int) -> None:
+        """Set the ends of events. Where a retraction was undone, what was written closed is open again."""
+        from graphstore.core.tables.history_source import closings_as_table
 
-        index, pending = self._index, self._pending
-        ents = np.asarray(index.r_ent[lo:hi])
-        rows = (np.flatnonzero(picked(index.is_event, ents) * (ents < self._done.entities)) + lo).tolist()
-        again = [
-            row
-            for row in rows
-            if row == last_row(index, index.r_ent[row]) and (index.r_close[row] < 0 or row in pending)
-        ]
-        self._set_ends(pen, again)
+        rows = closings_as_table(events[lo:hi], "id").select(["id", "closed_at", "op"])
+        pen.write(self._close, self._done.entities, text("close_events", driver=self._driver), rows)
 
-    def _close_rows(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.arrow_tables import last_row, names_of
+    def _close_links(self, closed: Sequence[ClosedLink], pen: Pen, lo: int, hi: int) -> None:
+        from graphstore.core.tables.history_source import closings_as_table
 
-        index = self._index
-        # a row that was closed when it was first written is written closed
-        versions, events = [], []
-        for row in index.closings[lo:hi]:
-            ent = index.r_ent[row]
-            if not index.is_event[ent]:
-                if row < self._done.rows:
-                    versions.append(row)
-            elif ent < self._done.entities and row == last_row(index, ent):
-                events.append(row)  # an earlier row made way for one that begins earlier: the event goes on
-        if versions:
+        for (table, source, target), rows in self.by_table(closed[lo:hi]).items():
+            holes = {"KIND": table, "SOURCE": source, "TARGET": target}
+            statement = text("close_links", driver=self._driver, **holes)
             pen.write(
-                self._close,
-                len(index.r_ent),
-                text("close_versions", driver=self._driver),
-                {"row": names_of(versions), **self._closings(versions)},
-            )
-        self._set_ends(pen, events)
-
-    def _set_ends(self, pen: Pen, events: list[int]) -> None:
-        """Set the ends of events to those of these rows."""
-        from graphstore.core.tables.arrow_tables import texts
-
-        index = self._index
-        if events:
-            names = texts(index.names[index.r_ent[row]] for row in events)
-            pen.write(
-                self._close,
-                len(index.names),
-                text("close_events", driver=self._driver),
-                {"id": names, **self._closings(events)},
+                self._close, self._done.link_rows, statement, closings_as_table(rows, "source", "target")
             )
 
-    def _closings(self, rows: list[int]) -> dict[str, pa.Array]:
-        from graphstore.core.tables.arrow_tables import instants, names_of
-
-        index, pending = self._index, self._pending
-        return {
-            "closed_at": instants([OPEN if row in pending else index.r_end[row] for row in rows]),
-            "op": names_of([-1 if row in pending else index.r_close[row] for row in rows]),
-        }
-
-    def _close_links(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.arrow_tables import end_columns, instants, names_of
-
-        index = self._index
-        groups: dict[tuple[str, bool, bool], list[int]] = {}
-        for row in index.link_closings[lo:hi]:
-            if row < self._done.link_rows:
-                link = index.k_link[row]
-                source, target = index.is_event[index.l_src[link]], index.is_event[index.l_tgt[link]]
-                groups.setdefault((self._table(index.l_kind[link]), bool(source), bool(target)), []).append(
-                    row
-                )
-        for (table, from_event, to_event), rows in groups.items():
-            statement = text(
-                "close_links",
-                driver=self._driver,
-                KIND=table,
-                SOURCE=_label(from_event),
-                TARGET=_label(to_event),
-            )
-            pen.write(
-                self._close,
-                len(index.k_link),
-                statement,
-                {
-                    **end_columns(index, [index.k_link[row] for row in rows]),
-                    "row": names_of(rows),
-                    "closed_at": instants([index.k_end[row] for row in rows]),
-                    "op": names_of([index.k_close[row] for row in rows]),
-                },
-            )
-
-    def _close(self, of: int, statement: str, columns: dict[str, pa.Array]) -> None:
+    def _close(self, of: int, statement: str, rows: pa.Table) -> None:
         """Set the ends of some of a table's `of` rows."""
-        import pyarrow as pa
-
         assert self._engine is not None
-        rows = pa.table(columns)
         self._engine.load(statement, rows)
         self._held += min(len(rows), of // VECTOR + 1)
         if self._held >= CHECKPOINT_AFTER:
@@ -789,11 +626,6 @@ def link_table(kind: str) -> str:
     return f"{name}_LINK" if name in TAKEN else name
 
 
-def memory_pool(index: Index) -> int:
-    """The limit of memory of an engine that keeps a copy of the whole index; only what is used is taken."""
-    return POOL + (len(index.r_ent) + len(index.k_link)) * 4096 + 4 * (sum(index.v_len) + sum(index.c_len))
-
-
 # ---------------------------------------------------------------------------------------------- small things
 
 
@@ -804,12 +636,15 @@ def _chunks(lo: int, hi: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
         lo = stop
 
 
-def _label(event: bool) -> str:
+def _label(event: bool | int) -> str:
     return "Event" if event else "Node"
 
 
-def _mark(state: Json) -> Mark:
-    return Mark(**{name: int(count) for name, count in state["mark"].items()})
+def _reached(note: Json) -> Reached:
+    from graphstore.core.tables.history_source import Reached
+
+    mark = Mark(**{name: int(count) for name, count in note["mark"].items()})
+    return Reached(mark, note["end"], str(note["digest"]), note["last_tx"], str(note["forgetting"]))
 
 
 def _first_line(error: Exception) -> str:

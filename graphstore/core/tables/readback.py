@@ -1,22 +1,34 @@
-"""The graph tables read back and held against the index and the journal: all of them, the rows written last, or a few at random.
+"""The graph tables read back and held against the history: all of them, the rows written last, or a few at random.
 
 The engine has been seen to lose and to change values in ways that no error tells. So nothing here trusts what it was given to write: each value
-is made again from the index and the journal, as it was when it was written, and compared with what the engine answers.
+is made again from the history, as it was when it was written, and compared with what the engine answers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.index.index import Index
-from graphstore.core.tables.arrow_tables import instants, names_of, node_table, occurrence_table
+from graphstore.core.tables.history_source import (
+    ClosedLink,
+    ClosedVersion,
+    HistorySource,
+    Link,
+    Thing,
+    closings_as_table,
+    events_as_table,
+    links_as_table,
+    nodes_as_table,
+    occurrences_as_table,
+    operations_as_table,
+    versions_as_table,
+)
 from graphstore.core.tables.texts import text
 from graphstore.core.tables.workers import AnyEngine
 from graphstore.values.period import OPEN, Instant, moment
@@ -30,58 +42,55 @@ _EVER = "timestamp('0001-01-01 00:00:00')"
 _AFTER_ALL = "\U0010ffff" * 2  # no id comes after it
 
 
-class Tables(Protocol):
-    """What the tables should hold."""
-
-    def op_table(self, lo: int, hi: int) -> pa.Table: ...
-    def version_table(self, lo: int, hi: int) -> pa.Table: ...
-    def event_table(self, events: list[int]) -> pa.Table: ...
-    def link_tables(self, lo: int, hi: int) -> Iterator[tuple[str, tuple[str, str], pa.Table]]: ...
-    def table_of(self, kind: str) -> str: ...
+ByTable = Callable[[Any], dict[tuple[str, str, str], list[Any]]]
 
 
 class Readback:
     """What an engine holds, compared with what it should hold. Each answer is a list of sentences, one for each difference; empty is well."""
 
-    def __init__(self, tables: Tables, engine: AnyEngine, index: Index) -> None:
-        self._tables, self._engine, self._index = tables, engine, index
+    def __init__(self, history: HistorySource, engine: AnyEngine, by_table: ByTable) -> None:
+        self._history, self._engine, self._by_table = history, engine, by_table
+        self._expected: Counter[str] = Counter()  # how many rows of each table
 
     def all(self, done: Mark, names: list[str]) -> Iterator[str]:
         """Every value of every row up to a mark. `names`: the link tables there are."""
-        yield from self._counts(done, names)
-        yield from self._ranges(Mark(), done, names, _EVER)
+        found = list(self._ranges(Mark(), done, names, _EVER))
+        for label in ("Node", "Event", "Version", "Occurrence", "Op"):
+            yield from self._count(label, text("count_things", driver=self._engine.driver, LABEL=label))
+        for name in names:
+            yield from self._count(name, text("count_link_rows", driver=self._engine.driver, KIND=name))
+        yield from found
 
     def written(self, lo: Mark, hi: Mark, names: list[str]) -> Iterator[str]:
         """Every value of what was written between two marks, and what was closed."""
-        since = _literal(self._index.o_tx[lo.ops])
+        since = _literal(self._history.operations(lo.ops, lo.ops + 1)[0].tx)
         yield from self._ranges(lo, hi, names, since, MOST)
-        yield from self._closings(lo, hi, names, since)
+        yield from self._closings(lo, hi, since)
 
     def some(self, done: Mark, names: list[str], chance: Random) -> Iterator[str]:
         """A few rows at random, by their keys: as quick in large tables as in small ones."""
-        index = self._index
+        history = self._history
         for _ in range(_SAMPLE):
             if done.entities:
-                yield from self._thing(chance.randrange(done.entities))
+                number = chance.randrange(done.entities)
+                yield from self._thing(history.things(number, number + 1)[0])
             if done.ops:
                 op = chance.randrange(done.ops)
-                yield from _differences(
-                    "Op", self._read("read_op", key=str(op)), self._tables.op_table(op, op + 1), "id"
-                )
+                expected = operations_as_table(history.operations(op, op + 1))
+                yield from _differences("Op", self._read("read_op", key=str(op)), expected, "id")
             if done.rows:
                 row = chance.randrange(done.rows)
-                if not index.is_event[index.r_ent[row]]:
-                    expected = _held(self._tables.version_table(row, row + 1), "node_id")
-                    yield from _differences(
-                        "Version", self._read("read_version", key=str(row)), expected, "row"
-                    )
+                if versions := history.versions(row, row + 1):
+                    expected = _held(versions_as_table(versions), "node_id")
+                    found = self._read("read_version", key=str(row))
+                    yield from _differences("Version", found, expected, "row")
             if done.link_rows:
                 row = chance.randrange(done.link_rows)
-                for name, (source, _), part in self._tables.link_tables(row, row + 1):
+                for (name, source, _), links in self._by_table(history.links(row, row + 1)).items():
                     if name in names:
                         holes = {"KIND": name, "SOURCE": source}
-                        found = self._read("read_link", holes, key=str(row), source=part["source"][0].as_py())
-                        yield from _differences(name, found, part, "row")
+                        found = self._read("read_link", holes, key=str(row), source=links[0].source)
+                        yield from _differences(name, found, links_as_table(links), "row")
 
     # ------------------------------------------------------------------ whole ranges
 
@@ -89,90 +98,66 @@ class Readback:
         self, lo: Mark, hi: Mark, names: list[str], since: str, most: int | None = None
     ) -> Iterator[str]:
         """The rows between two marks; at most so many of each table, the last ones."""
-        index, tables = self._index, self._tables
-        events = [ent for ent in range(lo.entities, hi.entities) if index.is_event[ent]]
-        nodes = [ent for ent in range(lo.entities, hi.entities) if not index.is_event[ent]]
-        for part, first, after in _by_id(index, nodes, most):
+        history = self._history
+        things = history.things(lo.entities, hi.entities)
+        for numbers, first, after in _by_id([thing for thing in things if not thing.is_event], most):
             found = self._read("read_nodes", since=since, lo=first, hi=after)
-            yield from _differences("Node", found, node_table(index, part), "id")
-        for part, first, after in _by_id(index, events, most):
+            yield from self._compared("Node", found, nodes_as_table(history.nodes(numbers)), "id")
+        for numbers, first, after in _by_id([thing for thing in things if thing.is_event], most):
             found = self._read("read_events", since=since, lo=first, hi=after)
-            yield from _differences("Event", found, tables.event_table(part), "id")
+            yield from self._compared("Event", found, events_as_table(history.events(numbers)), "id")
         for start, stop in _chunks(lo.ops, hi.ops, most):
             found = self._read("read_ops", since=since, lo=start, hi=stop)
-            yield from _differences("Op", found, tables.op_table(start, stop), "id")
+            yield from self._compared("Op", found, operations_as_table(history.operations(start, stop)), "id")
         for start, stop in _chunks(lo.rows, hi.rows, most):
             found = self._read("read_versions", since=since, lo=start, hi=stop)
-            yield from _differences(
-                "Version", found, _held(tables.version_table(start, stop), "node_id"), "row"
-            )
+            expected = _held(versions_as_table(history.versions(start, stop)), "node_id")
+            yield from self._compared("Version", found, expected, "row")
         for start, stop in _chunks(lo.seen, hi.seen, most):
             found = self._read("read_occurrences", since=since, lo=start, hi=stop)
-            yield from _differences(
-                "Occurrence", found, _held(occurrence_table(index, start, stop), "event_id"), "row"
-            )
+            expected = _held(occurrences_as_table(history.occurrences(start, stop)), "event_id")
+            yield from self._compared("Occurrence", found, expected, "row")
         for start, stop in _chunks(lo.link_rows, hi.link_rows, most):
-            expected: dict[str, list[pa.Table]] = {}
-            for name, _, part in tables.link_tables(start, stop):
-                expected.setdefault(name, []).append(part)
-            for name in sorted(expected) if most else names:
+            links = self._of_tables(history.links(start, stop))
+            for name in sorted(links) if most else names:
                 found = self._read("read_links", {"KIND": name}, since=since, lo=start, hi=stop)
-                if name in expected or len(found):
-                    there = pa.concat_tables(expected.get(name) or [found.slice(0, 0)])
-                    yield from _differences(name, found, there, "row")
+                if name in links or len(found):
+                    yield from self._compared(name, found, links_as_table(links.get(name, [])), "row")
 
-    def _counts(self, done: Mark, names: list[str]) -> Iterator[str]:
+    def _of_tables(self, links: Sequence[Link | ClosedLink]) -> dict[str, list[Any]]:
+        """Return links by their table."""
+        found: dict[str, list[Any]] = {}
+        for (name, *_), rows in self._by_table(links).items():
+            found.setdefault(name, []).extend(rows)
+        return found
+
+    def _compared(self, name: str, found: pa.Table, expected: pa.Table, key: str) -> Iterator[str]:
+        self._expected[name] += len(expected)
+        return _differences(name, found, expected, key)
+
+    def _count(self, name: str, cypher: str) -> Iterator[str]:
         """Rows that are too many lie in no range."""
-        index = self._index
-        events = sum(index.is_event[: done.entities])
-        kinds = Counter(index.l_kind[link] for link in index.k_link[: done.link_rows])
-        expected = {
-            "Node": done.entities - events,
-            "Event": events,
-            "Version": sum(not index.is_event[ent] for ent in index.r_ent[: done.rows]),
-            "Occurrence": done.seen,
-            "Op": done.ops,
-        }
-        for label, count in expected.items():
-            yield from self._count(
-                label, text("count_things", driver=self._engine.driver, LABEL=label), count
-            )
-        for name in names:
-            count = sum(many for kind, many in kinds.items() if self._tables.table_of(kind) == name)
-            yield from self._count(
-                name, text("count_link_rows", driver=self._engine.driver, KIND=name), count
-            )
-
-    def _count(self, name: str, cypher: str, count: int) -> Iterator[str]:
         ((found,),) = self._engine.run(cypher)
-        if found != count:
-            yield f"table {name} has {found} rows, the index {count}."
+        if found != self._expected[name]:
+            yield f"table {name} has {found} rows, the index {self._expected[name]}."
 
-    def _closings(self, lo: Mark, hi: Mark, names: list[str], since: str) -> Iterator[str]:
-        index = self._index
-        rows = sorted(set(index.closings[lo.closings : hi.closings]))
-        versions = [row for row in rows if not index.is_event[index.r_ent[row]]]
-        expected = _closed(versions, index.r_end, index.r_close)
+    def _closings(self, lo: Mark, hi: Mark, since: str) -> Iterator[str]:
+        history = self._history
+        expected = _closed(history.closed_versions(lo, hi))
         yield from _differences("Version", self._read("read_closed_versions", since=since), expected, "row")
-        for ent in {index.r_ent[row] for row in rows[-_SAMPLE:] if index.is_event[index.r_ent[row]]}:
-            yield from self._thing(ent)
-        by_table: dict[str, list[int]] = {name: [] for name in names}
-        for row in sorted(set(index.link_closings[lo.link_closings : hi.link_closings])):
-            by_table.setdefault(self._tables.table_of(index.l_kind[index.k_link[row]]), []).append(row)
-        for name, links in by_table.items():
-            if links:
-                expected = _closed(links, index.k_end, index.k_close)
-                found = self._read("read_closed_links", {"KIND": name}, since=since)
-                yield from _differences(name, found, expected, "row")
+        for event in history.changed_events(lo, hi)[-_SAMPLE:]:
+            yield from self._thing(Thing(event.number, event.id, True))
+        for name, links in self._of_tables(history.closed_links(lo, hi)).items():
+            found = self._read("read_closed_links", {"KIND": name}, since=since)
+            yield from _differences(name, found, _closed(links), "row")
 
-    def _thing(self, ent: int) -> Iterator[str]:
-        index = self._index
-        if index.is_event[ent]:
-            found = self._read("read_event", key=index.names[ent])
-            yield from _differences("Event", found, self._tables.event_table([ent]), "id")
+    def _thing(self, thing: Thing) -> Iterator[str]:
+        if thing.is_event:
+            found, expected = self._read("read_event", key=thing.id), self._history.events([thing.number])
+            yield from _differences("Event", found, events_as_table(expected), "id")
         else:
-            found = self._read("read_node", key=index.names[ent])
-            yield from _differences("Node", found, node_table(index, [ent]), "id")
+            found = self._read("read_node", key=thing.id)
+            yield from _differences("Node", found, nodes_as_table(self._history.nodes([thing.number])), "id")
 
     def _read(
         self, name: str, holes: dict[str, str] | None = None, /, *, since: str = _EVER, **params: Any
@@ -191,14 +176,8 @@ def _held(table: pa.Table, owner: str) -> pa.Table:
     return table.append_column("holder", table[owner])
 
 
-def _closed(rows: list[int], ends: Any, closes: Any) -> pa.Table:
-    return pa.table(
-        {
-            "row": names_of(rows),
-            "tx_to": instants([ends[row] for row in rows]),
-            "closed_by": names_of([closes[row] for row in rows]),
-        }
-    )
+def _closed(rows: Sequence[ClosedVersion | ClosedLink]) -> pa.Table:
+    return closings_as_table(rows).rename_columns(["row", "tx_to", "closed_by"])
 
 
 def _chunks(lo: int, hi: int, most: int | None = None) -> Iterator[tuple[int, int]]:
@@ -206,16 +185,16 @@ def _chunks(lo: int, hi: int, most: int | None = None) -> Iterator[tuple[int, in
         yield start, min(hi, start + CHUNK)
 
 
-def _by_id(index: Index, ents: list[int], most: int | None) -> Iterator[tuple[list[int], str, str]]:
+def _by_id(things: list[Thing], most: int | None) -> Iterator[tuple[list[int], str, str]]:
     """Things in the order of their ids, in parts: each with its first id and the first one after it. At most so many, the last by their ids."""
-    ordered = sorted(ents, key=index.names.__getitem__)
+    ordered = sorted(things, key=lambda thing: thing.id)
     first = ""
     if most is not None and len(ordered) > most:
         ordered = ordered[-most:]
-        first = index.names[ordered[0]]
+        first = ordered[0].id
     for start, stop in _chunks(0, len(ordered)):
-        after = index.names[ordered[stop]] if stop < len(ordered) else _AFTER_ALL
-        yield ordered[start:stop], first, after
+        after = ordered[stop].id if stop < len(ordered) else _AFTER_ALL
+        yield [thing.number for thing in ordered[start:stop]], first, after
         first = after
 
 

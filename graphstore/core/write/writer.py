@@ -182,7 +182,8 @@ class Writer(Reader):
             may_wait = place.prepare(journal, self.notices.append)
             vocabulary = Vocabulary()
             graphs = Graphs(
-                place.tables, lambda: self._core.index, journal, vocabulary, driver=driver, notify=self.notices.append
+                place.tables, lambda: self._core.index, journal, vocabulary, driver=driver, notify=self.notices.append,
+                ledger=journal if isinstance(journal, Ledger) else None,
             )  # fmt: skip
             vectors = Vectors(place.path, None if place.read_only else self._tell_once)
             self._core = Core.with_late_index(

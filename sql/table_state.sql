@@ -1,0 +1,17 @@
+-- How far does a ledger go, for the graph tables of its whole history? One row.
+--
+-- Columns: entities, periods, link_periods, operations and occurrences: the number of the next row of each; line and digest, of the last row of the chain (NULL: there is
+-- none); last, the tx of the last operation (NULL: there is none); forgetting, what is another JSON array as soon as rows were removed from the chain, or an entity was
+-- evicted or erased.
+SELECT
+  coalesce((SELECT max(e.number) + 1 FROM entity e), 0) AS entities,
+  coalesce((SELECT max(p.number) + 1 FROM period p), 0) AS periods,
+  coalesce((SELECT max(p.number) + 1 FROM link_period p), 0) AS link_periods,
+  coalesce((SELECT max(o.number) + 1 FROM operation o), 0) AS operations,
+  coalesce((SELECT max(s.number) + 1 FROM occurrence s), 0) AS occurrences,
+  (SELECT max(c.number) FROM chain c) AS line,
+  (SELECT c.digest FROM chain c ORDER BY c.number DESC LIMIT 1) AS digest,
+  (SELECT o.tx FROM operation o ORDER BY o.number DESC LIMIT 1) AS last,
+  json_array(
+    (SELECT y.value FROM property y WHERE y.name = 'rewritten'), (SELECT count(*) FROM forgotten), (SELECT max(f.operation) FROM forgotten f)
+  ) AS forgetting;
