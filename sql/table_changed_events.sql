@@ -1,4 +1,4 @@
--- Of which events did transactions open or close a period, and how far are these believed now? One row for each event, in no order.
+-- Which events did transactions open or close a period of, and how far are these believed now? One row for each event, in no order.
 --
 -- Parameters: :line, the number of the row of the chain before theirs; :last, that of the last one; :first, the number of the first period that they opened.
 -- Columns: number; id; tx_to (253402300799999999: open); closed_by, an operation (NULL: none).

@@ -1,4 +1,4 @@
--- Over which periods were links believed, and what do they say? One row for each period, in the order in which it was recorded.
+-- When were links believed, and what do they say? One row for each period, in the order in which it was recorded.
 --
 -- Parameters: :first, the number of the first period; :stop, that of the first one after them.
 -- Columns: number, of the period; id; kind; source and target, ids; from_event and to_event: whether these are events; strength (NULL: none); is_inferred; created_by;

@@ -1,4 +1,4 @@
--- How far does a ledger go, for the graph tables of its whole history? One row.
+-- Where does a ledger end, for the graph tables of its whole history? One row.
 --
 -- Columns: entities, periods, link_periods, operations and occurrences: the number of the next row of each; line and digest, of the last row of the chain (NULL: there is
 -- none); last, the tx of the last operation (NULL: there is none); forgetting, what is another JSON array as soon as rows were removed from the chain, or an entity was

@@ -1,4 +1,4 @@
--- Over which periods were versions of nodes believed, and what do they say? One row for each period, in the order in which it was recorded.
+-- When were versions of nodes believed, and what do they say? One row for each period, in the order in which it was recorded.
 --
 -- Parameters: :first, the number of the first period; :stop, that of the first one after them.
 -- Columns: number, of the period; node_id; ordinal, of the version; author, told and told_by, who recorded that version first, when, and in which operation; valid_from and

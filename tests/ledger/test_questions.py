@@ -20,7 +20,7 @@ from graphstore.core.index import index_of_rows, part_of_index
 from graphstore.core.read import conflicts, light_rows, row_sight, shaken
 from graphstore.core.read.view_diff import field_changes_by_rows
 from graphstore.core.search import row_search
-from graphstore.core.tables import graph_from_rows
+from graphstore.core.tables import graph_from_rows, history_from_rows
 from graphstore.errors import DamageError, GraphStoreError
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
@@ -53,7 +53,7 @@ STANDINGS_ARE_WRITTEN = True
 
 MODULES = (
     chains, contradicting, counted, described, differing, event_list, happened, ids, index_of_rows, inspected, link_story, linked, operations,
-    part_of_index, points, graph_from_rows, row_search, row_sight, settings, shaken, superseding, walking,
+    part_of_index, points, graph_from_rows, history_from_rows, row_search, row_sight, settings, shaken, superseding, walking,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -69,7 +69,8 @@ def parameters(statement: Statement[Any]) -> dict[str, None]:
 ABOUT_ONE_THING = [
     name
     for name, statement in STATEMENTS.items()
-    if {"id", "ids", "number", "numbers", "periods", "beginning", "first"} & parameters(statement).keys()
+    if {"id", "ids", "number", "numbers", "periods", "beginning", "first", "line"}
+    & parameters(statement).keys()
 ]
 FROM_AN_INSTANT_ON = ["changes", "last_changes"]
 OF_ALL_PERIODS = ["differing_things", "differing_links"]
