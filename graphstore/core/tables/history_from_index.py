@@ -44,6 +44,10 @@ class IndexHistory:
         """Return True: who replaces the index lets go of the tables that follow it."""
         return True
 
+    def transactions(self, upto: Reached) -> int:
+        """Return how many transactions there are."""
+        return self._index.transactions
+
     def promoted(self) -> Sequence[str]:
         """Return the kinds of link that were given tables of their own."""
         return self._index.promoted

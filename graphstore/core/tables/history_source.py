@@ -190,6 +190,9 @@ class HistorySource(Protocol):
     def goes_on(self, done: Reached, now: Reached) -> bool:
         """Return True if the history only grew between the two."""
 
+    def transactions(self, upto: Reached) -> int:
+        """Return how many transactions there are up to there."""
+
     def promoted(self) -> Sequence[str]:
         """Return the kinds of link that were given tables of their own."""
 

@@ -345,6 +345,7 @@ class Projection:
                 "schema": SCHEMA,
                 **self._reached._asdict(),
                 "mark": self._done._asdict(),
+                "transactions": self._history.transactions(self._reached),
                 "tables": sorted(self._tables),
                 "shared": sorted(self._shared),
             }
@@ -468,7 +469,7 @@ class Projection:
         versions = [one for one in self._history.closed_versions(done, goal) if one.number < done.rows]
         events = [one for one in self._history.changed_events(done, goal) if one.number < done.entities]
         links = [one for one in self._history.closed_links(done, goal) if one.number < done.link_rows]
-        steps = [
+        steps: list[tuple[Callable[[Pen, int, int], None], int, int]] = [
             *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
             *((self._add_occurrences, lo, hi) for lo, hi in _chunks(done.seen, goal.seen)),
             # links, which take long to write, while the columns of versions are made; last what is written in no time

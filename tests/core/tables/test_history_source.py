@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import graphstore
+from graphstore import GraphStore
 from graphstore.core.index.columns import Mark
 from graphstore.core.tables.history_from_index import IndexHistory
 from graphstore.core.tables.history_from_rows import RowHistory
-from graphstore.core.tables.history_source import HistorySource
+from graphstore.core.tables.history_source import HistorySource, Reached
 from graphstore.core.tables.readback import Readback
+from graphstore.ledger.ledger import Ledger
 from tests.ledger.test_questions import FORGETTING, THINGS, BranchingHistory
 
 pytestmark = [pytest.mark.in_process("looks into the graph tables"), pytest.mark.driver]
@@ -19,10 +23,10 @@ pytestmark = [pytest.mark.in_process("looks into the graph tables"), pytest.mark
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 12))]
 
 
-def whole(history: HistorySource, mark: Mark) -> dict[str, list[object]]:
+def whole(history: HistorySource, mark: Mark) -> dict[str, list[Any]]:
     """Everything up to a mark."""
     things = history.things(0, mark.entities)
-    found: dict[str, list[object]] = {
+    found: dict[str, list[Any]] = {
         "things": [(thing.number, thing.id, bool(thing.is_event)) for thing in things],
         "nodes": [*history.nodes([thing.number for thing in things if not thing.is_event])],
         "events": [*history.events([thing.number for thing in things if thing.is_event])],
@@ -35,7 +39,7 @@ def whole(history: HistorySource, mark: Mark) -> dict[str, list[object]]:
     return {name: [plain(row) for row in rows] for name, rows in found.items()}
 
 
-def changed(history: HistorySource, since: Mark, upto: Mark) -> list[list[object]]:
+def changed(history: HistorySource, since: Mark, upto: Mark) -> list[list[Any]]:
     """What changed between two marks of what was there before."""
     return [
         sorted(map(plain, rows))
@@ -47,7 +51,7 @@ def changed(history: HistorySource, since: Mark, upto: Mark) -> list[list[object
     ]
 
 
-def plain(row: object) -> object:
+def plain(row: Any) -> Any:
     """A row without what only its source knows."""
     if not hasattr(row, "_asdict"):
         return row
@@ -61,11 +65,12 @@ def sizes(mark: Mark) -> Mark:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_rows_have_the_history_that_the_index_has(seed, tmp_path):
+def test_the_rows_have_the_history_that_the_index_has(seed: int, tmp_path: Path) -> None:
     history = BranchingHistory(tmp_path / "memory.gs", seed)
     with closing(history.store) as store:
         core = store._core
-        states = []
+        states: list[tuple[Reached, Reached]] = []
+        assert isinstance(core.journal, Ledger)
         for round in range(10):
             history.go_on(6)
             history.try_some(("merge", "write_on_branch"))
@@ -88,7 +93,7 @@ def test_the_rows_have_the_history_that_the_index_has(seed, tmp_path):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_tables_that_follow_the_rows_hold_what_the_index_has(seed, tmp_path):
+def test_tables_that_follow_the_rows_hold_what_the_index_has(seed: int, tmp_path: Path) -> None:
     history = BranchingHistory(tmp_path / "memory.gs", seed)
     with closing(history.store) as store:
         for round in range(6):
@@ -103,7 +108,7 @@ def test_tables_that_follow_the_rows_hold_what_the_index_has(seed, tmp_path):
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> Path:
     path = tmp_path / "memory.gs"
     with graphstore.open(path) as store:
         store.add_node("fact", {"n": 1}, id="one")
@@ -115,11 +120,12 @@ def path(tmp_path):
 COUNT = "MATCH (n) WHERE label(n) = 'Node' OR label(n) = 'Event' RETURN count(*) AS n"
 
 
-def things(store) -> int:
-    return store.query_tables(COUNT).single()["n"]
+def things(store: GraphStore) -> int:
+    count: int = store.query_tables(COUNT).single()["n"]
+    return count
 
 
-def test_tables_are_made_followed_and_closed_without_the_index(path):
+def test_tables_are_made_followed_and_closed_without_the_index(path: Path) -> None:
     for expected in (2, 5):
         with graphstore.open(path) as store:
             assert expected == things(store)
@@ -136,7 +142,7 @@ def test_tables_are_made_followed_and_closed_without_the_index(path):
             assert store._core.graphs.verify() == []
 
 
-def test_what_another_process_forgot_is_in_no_table(path):
+def test_what_another_process_forgot_is_in_no_table(path: Path) -> None:
     texts = "MATCH (v:Version) RETURN v.content AS content"
     with graphstore.open(path) as store:
         assert {"content": '{"n":1}'} == store.query_tables(texts).single()
