@@ -25,7 +25,7 @@ from graphstore.core.tables.arrow_tables import (
     texts,
 )
 from graphstore.core.tables.history_from_index import IndexHistory
-from graphstore.core.tables.history_source import (
+from graphstore.core.tables.history_tables import (
     events_as_table,
     links_as_table,
     nodes_as_table,

@@ -15,12 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.tables.history_source import (
-    ClosedLink,
-    ClosedVersion,
-    HistorySource,
-    Link,
-    Thing,
+from graphstore.core.tables.history_source import ClosedLink, ClosedVersion, HistorySource, Link, Thing
+from graphstore.core.tables.history_tables import (
     closings_as_table,
     events_as_table,
     links_as_table,
