@@ -18,6 +18,7 @@ import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ _FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTO
 _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
 _LARGEST = (1 << 63) - 1
+_SYNCHRONOUS = {"commit": "FULL", "interval": "NORMAL", "none": "OFF"}
 _LOOKS = 20  # so often a file is read beside its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
 _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
@@ -178,22 +180,7 @@ class Database:
                 Path(f"{part}{left}").unlink(missing_ok=True)
             os.close(open_plain(part, os.O_RDWR | os.O_CREAT))
             part.chmod(0o600)
-            connection = sqlite3.connect(part, isolation_level=None)
-            try:
-                connection.execute("PRAGMA synchronous=FULL")
-                connection.execute("PRAGMA fullfsync=ON")
-                connection.execute("BEGIN")
-                for statement in schema_statements():
-                    connection.execute(statement)
-                _record_file(connection, os.lstat(part))
-                connection.execute(f"PRAGMA application_id={APPLICATION}")
-                connection.execute(f"PRAGMA user_version={SCHEMA}")
-                connection.execute("COMMIT")
-                connection.execute("PRAGMA journal_mode=WAL")
-            finally:
-                connection.close()
-            for left in (f"{part}-wal", f"{part}-shm"):
-                Path(left).unlink(missing_ok=True)
+            _fill(part, "FULL")
             patiently(lambda: part.replace(file))
             sync_folder(file.parent)
         except sqlite3.Error as error:
@@ -531,7 +518,7 @@ class Database:
         """The connection of who holds the turn. Opens it where there is none. Raises EngineError, sqlite3.Error."""
         if self._writer is None:
             writer = self.connect(read_only=False)
-            writer.execute(f"PRAGMA synchronous={'FULL' if self.durability == 'commit' else 'NORMAL'}")
+            writer.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self.durability]}")
             writer.execute("PRAGMA secure_delete=ON")
             writer.execute("PRAGMA temp_store=MEMORY")  # what a savepoint keeps is no file
             self._writer = writer
@@ -761,17 +748,55 @@ def _identity(file: str) -> tuple[int, int] | None:
 
 def refuse_unfit(folder: Path) -> None:
     """Raise InvalidError where no ledger can be used: with an SQLite that is too old, and on a network file system. Touches nothing."""
+    refuse_old()
+    refuse_network(folder)
+
+
+def refuse_old() -> None:
+    """Raise InvalidError for an SQLite that is too old."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise InvalidError(
             f"this Python has SQLite {sqlite3.sqlite_version}; a store needs {'.'.join(map(str, OLDEST))} or newer. "
             "Install a newer Python. Nothing was changed."
         )
-    refuse_network(folder)
 
 
 def _file_numbers(found: os.stat_result) -> tuple[int, int]:
     """The device and the inode of a file, as SQLite can keep them: Windows has larger ones."""
     return found.st_dev & _LARGEST, found.st_ino & _LARGEST
+
+
+def _fill(part: Path, synchronous: str) -> None:
+    """Make the tables of a ledger in an empty file. Raises sqlite3.Error."""
+    connection = sqlite3.connect(part, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA synchronous={synchronous}")
+        connection.execute("PRAGMA fullfsync=ON")
+        connection.execute("BEGIN")
+        for statement in schema_statements():
+            connection.execute(statement)
+        _record_file(connection, os.lstat(part))
+        connection.execute(f"PRAGMA application_id={APPLICATION}")
+        connection.execute(f"PRAGMA user_version={SCHEMA}")
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode=WAL")
+    finally:
+        connection.close()
+    for left in (f"{part}-wal", f"{part}-shm"):
+        Path(left).unlink(missing_ok=True)
+
+
+@cache
+def empty_ledger() -> bytes:
+    """Return the bytes of an empty ledger, made once in a process: a ledger that need not outlive its process begins with them.
+
+    Raises InvalidError with an SQLite that is too old, OSError and sqlite3.Error when the disk refuses.
+    """
+    refuse_old()
+    with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
+        file = Path(folder) / NAME
+        _fill(file, "OFF")
+        return file.read_bytes()  # no connection of this process is open
 
 
 def _record_file(connection: sqlite3.Connection, found: os.stat_result) -> None:

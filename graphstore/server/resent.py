@@ -62,7 +62,7 @@ def _asked(store: GraphStore, request: str) -> list[Asked]:
     """The transactions that a store has of a request, oldest first; none where it has none among its last lines."""
     place = store._place
     if not isinstance(place, LedgerFolder):
-        return [] if store.path is None else transactions_of(Path(store.path) / "journal", request)
+        return transactions_of(place.path / "journal", request)
     with closing(Database(place.file, read_only=True)) as database:
         rows = database.rows(_OF_REQUEST, (_REACH, b'"request":' + dumps(request)))
     heads = [(number, orjson.loads(head)) for number, head in rows]
@@ -73,8 +73,7 @@ def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
     """Make a store of the lines that another had before a transaction."""
     place = store._place
     if not isinstance(place, LedgerFolder):
-        assert store.path is not None
-        copy_until(Path(store.path) / "journal", first, folder / "journal")
+        copy_until(place.path / "journal", first, folder / "journal")
         return
     folder.mkdir()
     Database.create(folder / NAME)
@@ -86,7 +85,6 @@ def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
 
 def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore], T]) -> T:
     """What some work gave that made these transactions, which nobody heard. Raises EngineError, with the outcome, where it cannot be told, or was broken off."""
-    assert store.path is not None
     kept = kept_of(store, request)
     store._written = max(store._written, *(instant(one.head["tx"]) for one in kept))
     instants = [instant(one.head["tx"]) for one in kept]

@@ -315,8 +315,7 @@ class WholeStore(Writer):
                     transactions=0 if core.unread is not None else core.index.transactions,
                     checked=("journal",),
                 )
-            if self._place.journal is not None:
-                problems += folder.verify_index(self._place, self._core.index, self._core.journal)
+            problems += folder.verify_index(self._place, self._core.index, self._core.journal)
             try:
                 problems += self._core.graphs.verify()
             except DamageError as error:  # a body that the tables would be made of

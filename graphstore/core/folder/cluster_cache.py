@@ -53,7 +53,6 @@ class ClusterPlace(Folder):
             raise InvalidError(
                 f"{self.named} is made durable by its server, commit by commit. Leave durability out."
             )
-        assert self.journal is not None
         return ClusterJournal(self.journal, self.cluster, writer=not self.read_only)
 
     def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
@@ -92,7 +91,7 @@ class ClusterPlace(Folder):
         """Let go of the server, and remove the copy unless it is to be kept."""
         super().release()
         self.cluster.close()
-        if not self._kept and self.path is not None:
+        if not self._kept:
             shutil.rmtree(self.path, ignore_errors=True)
 
 

@@ -200,7 +200,7 @@ def _write(ledger: Ledger, waiting: list[Verbatim], number: int, digest: str) ->
 def _new_or_begun(target: Path) -> Folder:
     """The folder, which is made where it is not there."""
     place = locate(target, read_only=False, create=True)
-    if place.path is None:
+    if place.shown is None:
         raise InvalidError("a store in memory is gone with this process. Give a folder, or an address.")
     return place
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from graphstore.core.folder import branch_index, forgetting, index_file, rewrite, vector_file
-from graphstore.core.folder.server_file import LOCK, MEMORY, holder, own_bytes
+from graphstore.core.folder.server_file import LOCK, holder, own_bytes
 from graphstore.core.index import shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
@@ -68,7 +68,7 @@ _open_here: set[str] = set()
 
 
 class Folder:
-    """One store's place on disk, or in memory (`path` None)."""
+    """One store's place on disk."""
 
     tables_elsewhere = False  # whether another process has the graph tables of the folder open
     shared = False  # whether other processes write to the store while this one has it open
@@ -77,16 +77,16 @@ class Folder:
     many_servers = False  # whether several servers may have the store open at once
     timeout = 30.0  # seconds that a writer waits for the others
 
-    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        self.named = MEMORY if path is None else str(path)  # as it was opened
+        self.shown: Path | None = path  # the folder that users are told; None of a store in memory
+        self.named = str(path)  # as it was opened
         self.read_only = read_only
         self.follows = read_only  # whether the files are another process's
         self.saves = not read_only  # whether a copy of the index is saved beside the journal
-        self.journal = None if path is None else path / _JOURNAL
-        self.tables = path if path is not None and not read_only and own_folder(path) else None
-        if path is not None:
-            self._fresh, self._old = path / f"{_JOURNAL}.new", path / f"{_JOURNAL}.old"
+        self.journal = path / _JOURNAL
+        self.tables = path if not read_only and own_folder(path) else None
+        self._fresh, self._old = path / f"{_JOURNAL}.new", path / f"{_JOURNAL}.old"
         self._lock: int | None = None
         self._real = ""
         self._saved_at = -1
@@ -96,7 +96,7 @@ class Folder:
 
     def hold(self) -> None:
         """Become the only writer. Raises LockedError naming who is."""
-        if self.path is None or self.follows:
+        if self.follows:
             return
         real = str(self.path.resolve())
         if real in _open_here:
@@ -135,7 +135,7 @@ class Folder:
 
     def open_journal(self, durability: str) -> Seam:
         """The journal, as this place has it open."""
-        return Journal(self.journal, writer=not self.read_only, durability=durability)
+        return Journal(self.journal, writer=not self.read_only)
 
     def fresh_journal(self) -> Seam:
         """The journal once more, only to be read, from its beginning."""
@@ -161,7 +161,7 @@ class Folder:
 
     def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
         """Do what opening does before the index is loaded. Returns whether the index may wait until something needs it."""
-        if self.path is not None and not self.follows and self.tables is None and not self.tables_elsewhere:
+        if not self.follows and self.tables is None and not self.tables_elsewhere:
             notify(
                 f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
                 "that opens their files follows links."
@@ -170,8 +170,6 @@ class Folder:
 
     def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
         """The index of the journal: from the saved copy if that is valid, and the lines after it. Sets a torn tail aside."""
-        if self.path is None:
-            return Index()
         saved = self._saved(notify)
         reach = known_reach(self.path, saved)
         try:
@@ -186,7 +184,7 @@ class Folder:
             index = None
         if index is None:
             index, count = self.replay(journal)
-        if lost := shortage(self.journal or self.path, reach, index.transactions, index.last_tx):
+        if lost := shortage(self.journal, reach, index.transactions, index.last_tx):
             raise DamageError(lost)
         self._saved_at = -1 if self._saved_at < 0 or count >= _SAVE_AFTER else index.transactions - count
         if journal.torn is not None and not self.follows:
@@ -208,11 +206,10 @@ class Folder:
             index.left = None
             return
         try:
-            if self.path is not None:
-                gone = forgetting.names(index)
-                self._remove_copies()
-                vector_file.forget(self.path, gone)
-                self._remove_torn(list(forgetting.as_written(gone)))
+            gone = forgetting.names(index)
+            self._remove_copies()
+            vector_file.forget(self.path, gone)
+            self._remove_torn(list(forgetting.as_written(gone)))
             journal.settle()
             forgetting.finish(index, journal, branch_index.remaining(index, journal))
         except OSError as error:
@@ -233,14 +230,6 @@ class Folder:
     ) -> None:
         """Replace the journal by one without the things of these ids and the `folded` transactions, with one transaction more, at `tx`. Raises
         EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
-        assert isinstance(journal, Journal)
-        if self.path is None or self.journal is None:
-            journal.start_at(Position(0, 0), GENESIS)
-            transactions = [*rewrite.left(journal, gone, branch_records, folded), last]
-            for _ in rewrite.chained(transactions):
-                pass
-            journal.hold(transactions)
-            return
         old = Journal(self.journal, writer=False)
         try:
             rewrite.write(
@@ -277,7 +266,6 @@ class Folder:
         """Called before these segments take the place of the journal. Raises EngineError when they may not."""
 
     def _swap(self) -> None:
-        assert self.journal is not None
         try:
             self.journal.rename(self._old)
             self._fresh.rename(self.journal)
@@ -298,7 +286,6 @@ class Folder:
 
     def _leave_old(self, journal: Seam, tx: Instant) -> None:
         """The new journal is in place: make that durable, and remove the old one."""
-        assert self.path is not None
         try:
             sync_folder(self.path)
         except (
@@ -322,7 +309,6 @@ class Folder:
 
     def _mend(self) -> None:
         """Finish a replacement that a process left unfinished."""
-        assert self.journal is not None
         if not self.journal.exists():
             for folder in (self._fresh, self._old):
                 if folder.is_dir() and not folder.is_symlink():
@@ -331,14 +317,12 @@ class Folder:
         for folder in (self._fresh, self._old):
             with contextlib.suppress(OSError):
                 remove_tree(folder)
-        assert self.path is not None
         for file in (*self.journal.glob("*.new"), *self.path.glob("*.new")):
             with contextlib.suppress(OSError):  # it is in the way of nothing but what wants that name
                 file.unlink()
 
     def _remove_copies(self) -> None:
         """Remove files with contents, or with places that will move."""
-        assert self.path is not None
         remove_cut(self.path.glob("graph.kuzu*"))
         files = [self.path / name for name in (INDEX, _WORDS)]
         for name in (*self.path.glob(f"{_NOTE}*"), *files, *(file.with_suffix(".new") for file in files)):
@@ -347,13 +331,11 @@ class Folder:
         self._saved_at = -1
 
     def _remove_torn(self, names: list[bytes]) -> None:
-        assert self.journal is not None
         for file in self.journal.glob("*.bin"):
             if not is_alone(file) or _may_name(plain_bytes(file), names):
                 file.unlink()
 
     def _keep_torn(self, names: list[bytes]) -> None:
-        assert self.journal is not None
         for file in self.journal.glob("*.bin"):
             if is_alone(file) and not _may_name(torn := plain_bytes(file), names):
                 with open_new(self._fresh / file.name) as copy:
@@ -381,7 +363,7 @@ class Folder:
 
     def is_written(self) -> bool:
         """Whether a living process holds the store for writing."""
-        return self.path is not None and holder(self.path) is not None
+        return holder(self.path) is not None
 
     @staticmethod
     def _follow(index: Index, journal: Seam, upto: int | None = None) -> int:
@@ -397,7 +379,6 @@ class Folder:
 
     def _saved(self, notify: Callable[[str], None]) -> index_file.Copy | None:
         """The saved copy of the index, if it is whole."""
-        assert self.path is not None
         name = self.path / INDEX
         found = index_file.read(name) if name.exists() else None
         if found is None and name.exists():
@@ -409,7 +390,6 @@ class Folder:
     ) -> Index | None:
         if found is None:
             return None
-        assert self.path is not None
         name = self.path / INDEX
         if not journal.is_as_sealed(found.position, found.digest, found.seals):
             notify(f"{name} does not belong to this journal: the index was read from the journal instead.")
@@ -422,12 +402,11 @@ class Folder:
 
     def keep_accesses(self, counts: dict[str, int]) -> None:
         """Keep what was counted and is not in the journal until the next opening for writing. Raises OSError."""
-        if self.path is not None:
-            replace_whole(self.path / _ACCESSES, orjson.dumps(counts))
+        replace_whole(self.path / _ACCESSES, orjson.dumps(counts))
 
     def kept_accesses(self) -> dict[str, int]:
         """What was counted before, once."""
-        if self.path is None or self.follows:
+        if self.follows:
             return {}
         with contextlib.suppress(OSError, ValueError, AttributeError):
             kept = orjson.loads((raw := plain_bytes(self.path / _ACCESSES)) or b"{}")
@@ -450,7 +429,7 @@ class Folder:
         anew: bool = False,
     ) -> None:
         """Save the copy of the index and the words of its versions, if that saves the next open some work; `anew`: it does."""
-        if self.path is None or not self.saves or not index.transactions or index.left:
+        if not self.saves or not index.transactions or index.left:
             return
         if not anew and self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
             return

@@ -61,7 +61,6 @@ class LedgerFolder(Folder):
 
     def hold(self) -> None:
         """Make the ledger where there is none, of the journal of release 0.1 where that is there."""
-        assert self.path is not None
         if self.read_only:
             return
         self._waiting += upgrade_folder(self.path, self.timeout)
@@ -69,7 +68,6 @@ class LedgerFolder(Folder):
 
     def _take_tables(self) -> None:
         """Take the graph tables of the folder unless another process has them."""
-        assert self.path is not None
         if self.read_only or self.tables is None or self._graph_lock is not None:
             return
         held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
@@ -86,7 +84,6 @@ class LedgerFolder(Folder):
     def _remove_unfinished(self) -> None:
         """Remove copies that a killed process was writing: they may hold what was erased since. Nobody else has the graph tables, so nobody is
         writing one. Raises OSError when the folder cannot be listed."""
-        assert self.path is not None
         for file in self.path.glob("*.new"):
             if file.name.startswith(_COPIES):
                 with contextlib.suppress(OSError):
@@ -124,7 +121,7 @@ class LedgerFolder(Folder):
     def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
         """Check a ledger that is a copy, and finish what a killed process left of a removal. Returns whether the index may wait: not where contents of
         forgotten things may still be there, which loading it removes or hides, nor where a copy knows more than the ledger has."""
-        assert isinstance(journal, Ledger) and self.path is not None
+        assert isinstance(journal, Ledger)
         self._notify = notify
         for notice in self._waiting:
             notify(notice)
@@ -176,7 +173,7 @@ class LedgerFolder(Folder):
 
     def forget(self, index: Index, journal: Seam) -> None:
         """Hide evicted and erased contents, and remove those that are still in the files. Raises EngineError when the disk refuses."""
-        assert self.path is not None and isinstance(journal, Ledger)
+        assert isinstance(journal, Ledger)
         forgetting.hide(index)
         if self.read_only:
             index.left = None
@@ -221,7 +218,7 @@ class LedgerFolder(Folder):
     ) -> None:
         """Replace the chain by one without the things of these ids and the `folded` transactions, with one transaction more, at `tx`, in one SQL
         transaction. Raises EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
-        assert self.path is not None and isinstance(journal, Ledger)
+        assert isinstance(journal, Ledger)
         try:
             self._remove_old()
             self._remove_copies()  # no opening would find out that one of them has what is evicted
@@ -254,7 +251,6 @@ class LedgerFolder(Folder):
 
     def _remove_old(self) -> None:
         """Remove what an upgrade has left of release 0.1: it has the contents too. Raises OSError."""
-        assert self.path is not None
         if remove_old(self.path):
             self._notify(
                 f"{self.path / OLD}, the files of release 0.1, was removed: what is forgotten was in it too."

@@ -20,6 +20,7 @@ from graphstore.core.folder.folder import (
     unexplained,
 )
 from graphstore.core.folder.ledger_folder import LedgerFolder
+from graphstore.core.folder.memory_folder import MemoryFolder
 from graphstore.core.folder.server_file import LOCK, LOG, MEMORY, SERVED, own_bytes
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.ledger.database import NAME as LEDGER
@@ -42,7 +43,7 @@ def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: 
     if os.fspath(path) == MEMORY:
         if read_only:
             raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
-        return Folder(None)
+        return MemoryFolder()
     here(path)
     place = Path(path)
     if not os.fspath(path) or "\0" in os.fspath(path):
@@ -131,12 +132,9 @@ def verify(path: str | os.PathLike[str]) -> Verification:
 
 
 def _verified(place: Folder) -> Verification:
-    assert place.path is not None
     reach = known_reach(place.path, index_file.read(place.path / INDEX))
     index, problems = read_anew(place)
-    if index is not None and (
-        lost := shortage(place.journal or place.path, reach, index.transactions, index.last_tx)
-    ):
+    if index is not None and (lost := shortage(place.journal, reach, index.transactions, index.last_tx)):
         problems.append(Problem(file=str(place.journal), line=None, message=lost))
     if index is not None and place.shared:
         journal = place.fresh_journal()

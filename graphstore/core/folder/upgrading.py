@@ -44,7 +44,6 @@ class OldFolder(Folder):
     def upgrade(self) -> list[str]:
         """Make the ledger and put it in the place of the journal. Returns what to tell. Raises DamageError, EngineError."""
         path = self.path
-        assert path is not None
         try:
             if upgrade.is_moved(path):
                 upgrade.swap(path)

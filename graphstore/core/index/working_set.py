@@ -583,7 +583,10 @@ class WorkingSet(Index):
             begins = orjson.dumps(fingerprint)[1:65]  # with the quotation mark at its end where it is short
             for ent, data in self._rows(_ALIKE, begins, begins[:-1] + bytes([begins[-1] + 1])):
                 body = orjson.loads(data)
-                if ent < self._things and "authorized" not in body and print_of(body) == printed:
+                is_one = (
+                    "fingerprint" in body and "authorized" not in body
+                )  # metadata may have that field too
+                if ent < self._things and is_one and print_of(body) == printed:
                     found.append(ent)
         return sorted(found)
 

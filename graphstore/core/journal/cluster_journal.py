@@ -146,7 +146,6 @@ class ClusterJournal(Journal):
 
     def keep(self) -> None:
         """Have the copy survive a crash of this machine: it is to be a store of its own."""
-        assert self.path is not None
         for segment in range(self.segments()):
             sync(self._file(segment).fileno())
         for folder in (self.path, self.path.parent):
@@ -163,7 +162,6 @@ class ClusterJournal(Journal):
         """Remove the copy, so that all is read from the server again."""
         with self._server:
             self._let_go(0)
-            assert self.path is not None
             for segment in reversed(range(self.segments())):
                 self._name(segment).unlink()
             self._create(self.path)
@@ -254,7 +252,6 @@ class ClusterJournal(Journal):
             oldest = next(iter(self._requests.values()), self._followed)
             if since >= oldest or self._followed == since:
                 return self._requests.get(request, -1) >= since
-        assert self.path is not None
         return bool(transactions_of(self.path, request))
 
     def take_turn(self) -> bool:

@@ -49,7 +49,6 @@ from graphstore.core.journal.line import (
     SCHEMA,
     check,
     compose,
-    encode,
     following,
     generation_of,
     header,
@@ -62,7 +61,6 @@ from graphstore.core.journal.positions import (
     Line,
     Place,
     Position,
-    in_memory,
     placed,
     segment_of,
 )
@@ -90,14 +88,12 @@ class Seal(NamedTuple):
 class Journal:
     """The segments of one store. The writer appends; a reader follows; both read bodies by place.
 
-    `path` is the folder that holds the segments, None for a journal in memory (nothing is durable then).
+    `path` is the folder that holds the segments.
     """
 
     _remedy = "Free some space or mend the disk"
 
-    def __init__(
-        self, path: Path | None, *, writer: bool, durability: str = "commit", interval: float = 0.05
-    ) -> None:
+    def __init__(self, path: Path, *, writer: bool) -> None:
         self.path = path
         self.named = str(path)  # in errors
         self._state: State = (
@@ -110,8 +106,6 @@ class Journal:
         self.torn: Torn | None = None
         self._writer = writer
         self.appended = NOWHERE  # where the lines appended last are
-        self._memory: list[bytes] = [b""]  # bodies by number; a place is never 0
-        self._memory_lines: list[tuple[dict[str, Any], list[bytes], int]] = []
         self._files: list[IO[bytes]] = []
         self._generations: list[int] = []  # of the files that are open
         self._checksums = BlockChecksums()
@@ -124,22 +118,16 @@ class Journal:
         self.away: str | None = None  # why lines of others could not be looked for last
         self._number: Ticket = 0  # of the last transaction that began to be appended
         self._synced: Ticket = (
-            0 if path is None else -1
-        )  # of the last one that is durable, or cut off; -1: what was read is not yet
+            -1  # of the last one that is durable, or cut off; -1: what was read is not yet
+        )
         self._cut: list[tuple[Ticket, Ticket, str]] = []  # the numbers that were cut off, and why
         self._held: State | None = None  # where the open group begins
         self._syncing = threading.Lock()
         self._round = threading.Lock()  # held by those who wait for the next sync; the first of them does it
         self._opening = threading.Lock()
-        self._interval = interval
-        self._dirty = threading.Event()
         self._stop = threading.Event()
-        self._syncer: threading.Thread | None = None
-        if path is not None and writer:
+        if writer:
             self._create(path)
-            if durability == "interval":
-                self._syncer = threading.Thread(target=self._sync_often, daemon=True)
-                self._syncer.start()
 
     @property
     def end(self) -> Position:
@@ -177,7 +165,6 @@ class Journal:
             raise EngineError(f"cannot make {self._name(0)}: {error.strerror}. Nothing was made.") from error
 
     def _name(self, segment: int) -> Path:
-        assert self.path is not None
         return self.path / f"{segment + 1:08}.jsonl"
 
     def _new_segment(self, segment: int) -> None:
@@ -190,7 +177,6 @@ class Journal:
             sync(fd)
         finally:
             os.close(fd)
-        assert self.path is not None
         sync_folder(self.path)
 
     def _file(self, segment: int) -> IO[bytes]:
@@ -217,8 +203,6 @@ class Journal:
 
     def segments(self) -> int:
         """How many segment files there are. Raises DamageError when one between them is missing."""
-        if self.path is None:
-            return 1
         # not glob(), which takes a folder that cannot be read for an empty one
         files = [name for name in self.path.iterdir() if name.suffix == ".jsonl"]
         numbers = sorted(int(name.stem) for name in files if name.stem.isdigit())
@@ -231,8 +215,6 @@ class Journal:
 
     def size(self) -> int:
         """The size of what has been read or written so far, in bytes."""
-        if self.path is None:
-            return sum(map(len, self._memory))
         total = self.end.offset
         for segment in range(self.end.segment):
             with contextlib.suppress(FileNotFoundError):  # a reader's writer is just replacing it
@@ -251,15 +233,7 @@ class Journal:
         Raises DamageError with file and line. A torn tail ends the reading; `torn` says so.
         """
         self.torn = None
-        if self.path is None:
-            while (start := self.end.offset) < len(self._memory_lines):
-                stop = start + 1
-                while self._memory_lines[stop - 1][0].get("more"):
-                    stop += 1
-                head, bodies, _ = self._memory_lines[stop - 1]
-                self._state = (Position(0, stop), encode(head, bodies)[1], None, self._number)
-                yield list(self.again(Place(start, stop - start)))
-        while self.path is not None:
+        while True:
             # asked first: nothing is appended to a segment once another follows
             last = self.end.segment + 1 >= self.segments()
             yield from self._read_segment(progress, last)
@@ -307,10 +281,6 @@ class Journal:
 
     def again(self, place: Place) -> Iterator[Line]:
         """Read the lines at a place again, each checked by itself. Raises DamageError."""
-        if self.path is None:
-            for number in range(place.pos, place.pos + place.length):
-                yield in_memory(*self._memory_lines[number], number)
-            return
         segment, at = segment_of(place), place.pos
         data = self._bytes(segment, place.pos & OFFSET, place.length)
         if len(data) < place.length:
@@ -334,9 +304,6 @@ class Journal:
 
     def _heads_backwards(self) -> Iterator[dict[str, Any]]:
         """The heads of all lines read or written so far, the last first."""
-        if self.path is None:
-            yield from (head for head, _, _ in reversed(self._memory_lines))
-            return
         for place in reversed(list(self.whole())):
             data = self._bytes(segment_of(place), place.pos & OFFSET, place.length)
             yield from (orjson.loads(line)["head"] for line in reversed(data.splitlines()))
@@ -347,9 +314,6 @@ class Journal:
 
     def whole(self) -> Iterator[Place]:
         """The places of all lines read or written so far."""
-        if self.path is None:
-            yield Place(0, len(self._memory_lines))
-            return
         for segment in range(self.end.segment + 1):
             fd = self._file(segment).fileno()
             stop = self.end.offset if segment == self.end.segment else os.fstat(fd).st_size
@@ -414,7 +378,7 @@ class Journal:
 
     def make_ready(self) -> None:
         """Set a torn tail aside in a file beside its segment, so that the next commit follows the last whole one. Writer only."""
-        if self.torn is None or self.path is None:
+        if self.torn is None:
             return
         name = Path(self.torn.file)
         begin = name.stat().st_size - self.torn.size
@@ -483,13 +447,13 @@ class Journal:
 
     def holds(self, position: Position) -> bool:
         """Whether the files reach as far as `position`."""
-        if self.path is None or position.segment >= self.segments():
+        if position.segment >= self.segments():
             return False
         return self._name(position.segment).stat().st_size >= position.offset
 
     def ends_at(self, end: Any, digest: str) -> bool:
         """Whether the line that ends at a position has that digest."""
-        if self.path is None or not isinstance(end, list) or not self.holds(Position(*end)):
+        if not isinstance(end, list) or not self.holds(Position(*end)):
             return False
         segment, stop = end
         seen = b""
@@ -503,7 +467,7 @@ class Journal:
     def unchanged(self) -> bool:
         """Whether the last line this reader has seen is still there (a failed commit is cut off again)."""
         last = self._state[2]
-        if last is None or self.path is None:
+        if last is None:
             return True
         segment, offset, length = last
         raw = self._bytes(segment, offset, length)
@@ -518,8 +482,6 @@ class Journal:
 
         Raises DamageError when the file ends before, or they do not match their hash; a reader raises EngineError when its writer took them back.
         """
-        if self.path is None:
-            return self._memory[pos & OFFSET]
         block = self._blocks.get(pos >> BLOCK)
         if block is not None and (at := pos & WITHIN) + length <= len(block):
             return block[at : at + length]
@@ -648,8 +610,6 @@ class Journal:
             encoded.append((at, offsets, bodies))
             parts.append(line)
             at += len(line)
-        if self.path is None:
-            return self._keep_in_memory(lines, digest)
         segment, offset = self._room()
         self._number += 1  # first: who is interrupted after it has to sync
         self._commit(segment, offset, b"".join(parts))
@@ -669,28 +629,10 @@ class Journal:
     ) -> None:
         """Take note of a transaction that was written here and is to be sent elsewhere: the state after it, its lines, and these as bytes."""
 
-    def _keep_in_memory(
-        self, lines: list[tuple[dict[str, Any], list[bytes]]], digest: str
-    ) -> list[list[tuple[int, int]]]:
-        placed = []
-        self.appended = Place(len(self._memory_lines), len(lines))
-        for head, bodies in lines:
-            start = len(self._memory)
-            self._memory.extend(
-                bytes(memoryview(body)) for body in bodies
-            )  # orjson's own bytes keep a page each
-            placed.append([(start + i, len(body)) for i, body in enumerate(bodies)])
-            self._memory_lines.append((head, bodies, start))
-        self._number = self._synced = self._number + 1
-        self._state = (Position(0, len(self._memory_lines)), digest, None, self._number)
-        return placed
-
     def _room(self) -> Position:
         if self.end.offset < SEGMENT_BYTES:
             return self.end
         segment = self.end.segment + 1
-        if self._syncer is not None:  # the background sync covers the last file alone
-            self.settle()
         try:
             self._new_segment(segment)
         except OSError as error:
@@ -733,10 +675,7 @@ class Journal:
     def rewind(self, state: State) -> None:
         """Cut off what was appended last and never acknowledged. The caller holds the writer's lock."""
         with self._syncing:
-            if self.path is None:
-                del self._memory_lines[state[0].offset :]
-            else:
-                self._cut_to(state[0])
+            self._cut_to(state[0])
             self._state = (*state[:3], self._number)
             if self._synced > state[3]:  # another thread's sync had it too
                 self._durable = self._state
@@ -762,9 +701,6 @@ class Journal:
 
         False: it is not. Then `cut_back` decides what became of it, and `check` tells. Nothing can be appended before.
         """
-        if self.path is None or self._syncer is not None:
-            self._dirty.set()
-            return True
         with self._round:
             if self._synced >= ticket:
                 return not self._was_cut(ticket)
@@ -871,7 +807,6 @@ class Journal:
             os.ftruncate(fd, end.offset)
             sync(fd)
             if later:
-                assert self.path is not None
                 sync_folder(self.path)
         except OSError as error:
             self._broken = f"A failed commit could not be cut off {self.path} ({error.strerror})."
@@ -884,31 +819,9 @@ class Journal:
         except OSError as error:
             self._broken = f"A failed commit could not be cut off {self.path} ({error.strerror})."
 
-    def _sync_often(self) -> None:
-        while not self._stop.is_set():
-            self._dirty.wait()
-            time.sleep(self._interval)
-            self._dirty.clear()
-            try:
-                with self._syncing:
-                    sync_data(self._file(self.end.segment).fileno())
-            except (OSError, ValueError) as error:
-                if not self._stop.is_set():
-                    self._not_durable(error)
-
-    def _not_durable(self, error: Exception) -> None:
-        self._broken = (
-            f"{self.path} could not be made durable ({error}): whether what was written since the sync before is kept, every "
-            f"{self._interval:g} s, is unknown. changes() tells it once the store is opened again."
-        )
-
     def lines(self, upto: State) -> Iterator[bytes]:
         """The lines up to a state, without the headers of segments, in pieces that need not end with a line."""
         end = upto[0]
-        if self.path is None:
-            for head, bodies, _ in self._memory_lines[: end.offset]:
-                yield encode(head, bodies)[0]
-            return
         for segment in range(end.segment + 1):
             fd = self._file(segment).fileno()
             stop = end.offset if segment == end.segment else os.fstat(fd).st_size
@@ -936,19 +849,9 @@ class Journal:
         return lines, lines - unsealed
 
     def close(self) -> None:
-        """Make everything durable and close the files. Raises EngineError when the background sync could not: the last writes may be lost."""
-        if self._syncer is not None:
-            self._stop.set()
-            self._dirty.set()
-            self._syncer.join(timeout=2)
-            try:
-                sync_data(self._file(self.end.segment).fileno())
-            except OSError as error:
-                self._not_durable(error)
+        """Close the files."""
         self._blocks = {}
         self._let_go(0)
-        if self._syncer is not None and self._broken:
-            raise EngineError(self._broken, outcome="unknown")
 
     # ------------------------------------------------------------------ forgetting
 
@@ -958,9 +861,6 @@ class Journal:
         The caller holds the writer's lock. Raises EngineError when the disk refuses; the segment is then as it was. Where its new name cannot be made
         durable the journal is broken (`broken`): what is read is the new file, and nothing more is written.
         """
-        if self.path is None:
-            self._blank_in_memory(places)
-            return Moves([], [0])
         with self._syncing:
             file = self._file(segment)
             stop = self.end.offset if segment == self.end.segment else os.fstat(file.fileno()).st_size
@@ -1018,25 +918,14 @@ class Journal:
 
         self._state, self._durable = moved(self._state), moved(self._durable)
 
-    def _blank_in_memory(self, places: list[Place]) -> None:
-        gone = {pos for pos, _ in places}
-        for pos in gone:
-            self._memory[pos] = FORGOTTEN
-        for _, bodies, first in self._memory_lines:
-            for at in range(len(bodies)):
-                if first + at in gone:
-                    bodies[at] = FORGOTTEN
-
     def settle(self) -> None:
-        """Make everything durable now, whatever the durability setting; first of all what was read when the store was opened: its last writer
+        """Make everything durable now; first of all what was read when the store was opened: its last writer
         may have been killed before it did. Raises EngineError when the disk refuses; the journal is broken then.
         """
-        if self.path is None:
-            return
         with self._syncing:
             if why := self._broken or self.failed:
                 raise EngineError(f"{why} Close the store and open it again.")
-            if self._syncer is None and self._synced >= self._state[3]:
+            if self._synced >= self._state[3]:
                 return
             try:
                 if self._synced < 0:
@@ -1068,13 +957,6 @@ class Journal:
     def generation(self) -> int:
         """The highest generation of the segments."""
         return max(self._generations, default=0)
-
-    def hold(self, transactions: list[list[tuple[dict[str, Any], list[bytes]]]]) -> None:
-        """Replace the lines of a journal in memory by these, whose heads are complete."""
-        self._memory, self._memory_lines = [b""], []
-        for lines in transactions:
-            self._keep_in_memory(lines, lines[-1][0]["prev"])
-        self._state = (Position(0, 0), GENESIS, None, self._number)
 
     def reopen(self) -> None:
         """Close the files, so that the next read opens those that are there now."""

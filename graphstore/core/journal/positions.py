@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from graphstore.core.journal.line import FORGOTTEN
-
 SHIFT = 40
 OFFSET = (1 << SHIFT) - 1
 
@@ -21,7 +19,7 @@ NOWHERE = Place(0, 0)
 
 
 class Line(NamedTuple):
-    """One verified line: its head, the places of its bodies as pairs, and its own place (in memory: its number, and 1)."""
+    """One verified line: its head, the places of its bodies as pairs, and its own place."""
 
     head: dict[str, Any]
     places: list[tuple[int, int]]
@@ -44,9 +42,3 @@ def placed(head: dict[str, Any], spans: list[tuple[int, int]], at: int, length: 
     """The line of so many bytes at `at`, whose bodies have these spans within it."""
     places = [(at + start, size) if size else NOWHERE for start, size in spans]
     return Line(head, places, Place(at, length))
-
-
-def in_memory(head: dict[str, Any], bodies: list[bytes], first: int, number: int) -> Line:
-    """The line of that number in memory, whose bodies are numbered from `first` on."""
-    places = [NOWHERE if body == FORGOTTEN else (first + at, len(body)) for at, body in enumerate(bodies)]
-    return Line(head, places, Place(number, 1))

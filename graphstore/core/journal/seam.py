@@ -1,4 +1,4 @@
-"""What a store asks of its journal, wherever that is: a folder, memory, or the tables of a PostgreSQL server.
+"""What a store asks of its journal, wherever that is: a ledger, or the tables of a PostgreSQL server.
 
 Index, graph tables, views and every way to ask know no more of it than this. A transaction: `take_turn` → `read` what others wrote →
 decide → `append` → `start_sync` → `leave_turn` → `sync` waits until it is durable.
@@ -29,8 +29,8 @@ class Seam(Protocol):
     away: str | None  # why what others wrote could not be looked for last
 
     @property
-    def path(self) -> Path | None:
-        """The file or folder that holds it; None in memory."""
+    def path(self) -> Path:
+        """The file or folder that holds it."""
 
     @property
     def torn(self) -> Torn | None:

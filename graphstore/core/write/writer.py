@@ -185,7 +185,7 @@ class Writer(Reader):
                 place.tables, lambda: self._core.index, journal, vocabulary, driver=driver, notify=self.notices.append,
                 ledger=journal if isinstance(journal, Ledger) else None,
             )  # fmt: skip
-            vectors = Vectors(place.path, None if place.read_only else self._tell_once)
+            vectors = Vectors(place.shown, None if place.read_only else self._tell_once)
             self._core = Core.with_late_index(
                 self._load_index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors
             )
@@ -195,7 +195,7 @@ class Writer(Reader):
             else:
                 self._core.read_index()
             self._core.accesses.again(place.kept_accesses())
-            if place.shared and not place.many_servers:
+            if not place.many_servers:
                 journal.watch(self._catch_up)
             self._compare_clock()
         except BaseException:
@@ -209,7 +209,7 @@ class Writer(Reader):
     @property
     def path(self) -> Path | None:
         """The folder of the store; None for one in memory."""
-        return self._place.path
+        return self._place.shown
 
     @property
     def read_only(self) -> bool:
@@ -397,7 +397,7 @@ class Writer(Reader):
         work, waiting, place = self._open, self._waiting, self._place
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        if self._core.unread is not None:
+        if place.shared and self._core.unread is not None:
             known = self._last_tx
             return max(self._told_time(), known), known
         self._catch_up()

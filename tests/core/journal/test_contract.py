@@ -1,4 +1,4 @@
-"""What every journal does, in a folder, in memory and in PostgreSQL: the index and what is above it rely on no more."""
+"""What every journal does, in a folder and in PostgreSQL: the index and what is above it rely on no more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from graphstore.core.journal.journal import Journal
 from graphstore.core.journal.line import GENESIS, dumps
-from graphstore.core.journal.positions import Place, Position
+from graphstore.core.journal.positions import Place
 from graphstore.core.journal.seam import Seam
 
 pytestmark = pytest.mark.in_process("journals without a store")
@@ -19,26 +19,14 @@ pytestmark = pytest.mark.in_process("journals without a store")
 Opened = Callable[[], Seam]  # the same journal, read from its beginning by another
 
 
-@pytest.fixture(
-    params=["memory", "folder", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.rest])]
-)
+@pytest.fixture(params=["folder", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.rest])])
 def journals(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Seam, Opened]]:
     """An empty journal, and what opens it again."""
-    home = {"memory": in_memory, "folder": in_folder, "postgres": in_postgres}[request.param]
+    home = {"folder": in_folder, "postgres": in_postgres}[request.param]
     opened: list[Journal] = []
     yield from home(tmp_path, opened, request)
     for one in opened:
         one.close()
-
-
-def in_memory(_: Path, opened: list[Journal], __: pytest.FixtureRequest) -> Iterator[tuple[Seam, Opened]]:
-    journal = Journal(None, writer=True)
-
-    def again() -> Seam:
-        journal.start_at(Position(0, 0), GENESIS)
-        return journal
-
-    yield journal, again
 
 
 def in_folder(path: Path, opened: list[Journal], _: pytest.FixtureRequest) -> Iterator[tuple[Seam, Opened]]:

@@ -1,0 +1,88 @@
+"""A store in memory: its ledger lies in a private temporary folder, which nobody is told of and which goes with the store."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from shutil import rmtree
+from weakref import WeakSet, finalize
+
+from graphstore.core.folder.ledger_folder import LedgerFolder
+from graphstore.core.folder.server_file import MEMORY
+from graphstore.core.index.index import Index
+from graphstore.core.journal.seam import Seam
+from graphstore.ledger.database import Database, empty_ledger
+from graphstore.ledger.ledger import Ledger
+
+_FEW = 16  # stores that nobody closed may keep their files open until garbage is collected
+_open: WeakSet[MemoryFolder] = WeakSet()
+_most = _FEW
+
+
+class MemoryFolder(LedgerFolder):
+    """The place of a store in memory. Its folder is removed when the store is closed or collected, and when the process ends."""
+
+    shared = False
+
+    def __init__(self) -> None:
+        _collect_many()
+        folder = tempfile.mkdtemp(prefix="graphstore-")
+        self._opened: list[Database] = []
+        self._remove = finalize(self, _removed, folder, os.getpid(), self._opened)
+        super().__init__(Path(folder))
+        self.shown = self.tables = None
+        self.named = MEMORY
+        self.saves = self.saves_in_turn = False
+        _open.add(self)
+
+    def hold(self) -> None:
+        """Make the ledger. Raises OSError."""
+        with open(self.file, "xb") as file:
+            file.write(empty_ledger())
+
+    def open_journal(self, durability: str) -> Seam:
+        """Open the ledger, which no commit waits for a disk to have."""
+        database = Database(self.file, durability="none", timeout=self.timeout)
+        self._opened.append(database)
+        return Ledger(database)
+
+    def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
+        """Do nothing: the ledger is new. Returns True, for the index may wait."""
+        self._notify = notify
+        return True
+
+    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
+        """Make the index from the ledger: no copy of it is kept."""
+        index, _ = self.replay(journal)
+        if index.unfinished:
+            self.forget(index, journal)
+        return index
+
+    def release(self) -> None:
+        """Remove the folder."""
+        self._remove()
+
+    def keep_accesses(self, counts: dict[str, int]) -> None:
+        """Forget them: the store is being closed."""
+
+    def _remove_copies(self) -> None:
+        """There are none."""
+
+
+def _removed(folder: str, pid: int, opened: list[Database]) -> None:
+    """Close what is open and remove a folder, unless this process is a fork of the one that made it."""
+    if os.getpid() == pid:
+        for database in opened:
+            database.close()
+        rmtree(folder, ignore_errors=True)
+
+
+def _collect_many() -> None:
+    """Collect garbage when many stores are open: those that nobody closed and nobody has any more let go of their files."""
+    global _most
+    if len(_open) > _most:
+        gc.collect()
+        _most = max(_FEW, 2 * len(_open))
