@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -140,6 +141,12 @@ class Question(NamedTuple):
     names: tuple[str, ...] = ()
 
 
+@cache
+def _stops(languages: tuple[str, ...]) -> frozenset[str]:
+    """Return the stop words of every one of some languages."""
+    return frozenset(fold(word) for name in languages for word in _STOPS.get(name, "").split())
+
+
 class Analyzer:
     """Texts and questions into terms, in some languages. Not for several threads at once."""
 
@@ -150,9 +157,7 @@ class Analyzer:
         self.languages = languages
         self.identity = f"{VERSION} {Stemmer.version()} {unicodedata.unidata_version} {' '.join(languages)}"
         self._stemmers = {name: Stemmer.Stemmer(name, 0).stemWord for name in languages}
-        self._stops = frozenset(
-            fold(word) for name in languages for word in _STOPS.get(name, "").split()
-        )  # of every language
+        self._stops = _stops(languages)
         self._terms = _Remembered(self)
 
     def terms(self, text: str) -> list[str]:
