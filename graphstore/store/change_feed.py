@@ -24,8 +24,7 @@ from graphstore.core.tables.arrow_tables import (
     read_bodies,
     texts,
 )
-from graphstore.core.tables.history_from_index import IndexHistory
-from graphstore.core.tables.history_tables import (
+from graphstore.core.tables.history_arrow import (
     events_as_table,
     links_as_table,
     nodes_as_table,
@@ -33,6 +32,7 @@ from graphstore.core.tables.history_tables import (
     operations_as_table,
     versions_as_table,
 )
+from graphstore.core.tables.history_from_index import IndexHistory
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.values.period import OPEN, Instant
 

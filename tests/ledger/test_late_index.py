@@ -225,9 +225,7 @@ def test_a_branch_is_compared_by_the_index(path):
 
 
 def test_what_needs_the_index_loads_it(path):
-    for use in (
-        lambda store: store.evict(before="2000-01-01"),
-    ):
+    for use in (lambda store: store.evict(before="2000-01-01"),):
         with graphstore.open(path) as store:
             assert is_unread(store)
             use(store)

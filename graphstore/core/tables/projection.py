@@ -505,7 +505,7 @@ class Projection:
             fill(self._engine, table, rows, pair)
 
     def _add_things(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_tables import events_as_table, nodes_as_table
+        from graphstore.core.tables.history_arrow import events_as_table, nodes_as_table
 
         things = self._history.things(lo, hi)
         nodes = [thing.number for thing in things if not thing.is_event]
@@ -516,18 +516,18 @@ class Projection:
             pen.write(self._write, "Event", events_as_table(self._history.events(events)))
 
     def _add_occurrences(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_tables import occurrences_as_table
+        from graphstore.core.tables.history_arrow import occurrences_as_table
 
         table = occurrences_as_table(self._history.occurrences(lo, hi))
         self._add_held(pen, "Occurrence", table, "event_id", ("Event", "Occurrence"))
 
     def _add_ops(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_tables import operations_as_table
+        from graphstore.core.tables.history_arrow import operations_as_table
 
         pen.write(self._write, "Op", operations_as_table(self._history.operations(lo, hi)))
 
     def _add_versions(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_tables import versions_as_table
+        from graphstore.core.tables.history_arrow import versions_as_table
 
         table = versions_as_table(self._history.versions(lo, hi))
         self._add_held(pen, "Version", table, "node_id", ("Node", "Version"))
@@ -542,7 +542,7 @@ class Projection:
             pen.write(self._write, f"HAS_{label.upper()}", held, pair)
 
     def _add_links(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_tables import links_as_table
+        from graphstore.core.tables.history_arrow import links_as_table
 
         links = self._history.links(lo, hi)
         for kind in {link.kind for link in links}:
@@ -576,20 +576,20 @@ class Projection:
     # ------------------------------------------------------------------ closing
 
     def _close_versions(self, closed: Sequence[ClosedVersion], pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_tables import closings_as_table
+        from graphstore.core.tables.history_arrow import closings_as_table
 
         rows = closings_as_table(closed[lo:hi]).select(["row", "closed_at", "op"])
         pen.write(self._close, self._done.rows, text("close_versions", driver=self._driver), rows)
 
     def _set_ends(self, events: Sequence[ChangedEvent], pen: Pen, lo: int, hi: int) -> None:
         """Set the ends of events. Where a retraction was undone, what was written closed is open again."""
-        from graphstore.core.tables.history_tables import closings_as_table
+        from graphstore.core.tables.history_arrow import closings_as_table
 
         rows = closings_as_table(events[lo:hi], "id").select(["id", "closed_at", "op"])
         pen.write(self._close, self._done.entities, text("close_events", driver=self._driver), rows)
 
     def _close_links(self, closed: Sequence[ClosedLink], pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_tables import closings_as_table
+        from graphstore.core.tables.history_arrow import closings_as_table
 
         for (table, source, target), rows in self.by_table(closed[lo:hi]).items():
             holes = {"KIND": table, "SOURCE": source, "TARGET": target}

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.tables.history_source import ClosedLink, ClosedVersion, HistorySource, Link, Thing
-from graphstore.core.tables.history_tables import (
+from graphstore.core.tables.history_arrow import (
     closings_as_table,
     events_as_table,
     links_as_table,
@@ -25,6 +24,7 @@ from graphstore.core.tables.history_tables import (
     operations_as_table,
     versions_as_table,
 )
+from graphstore.core.tables.history_source import ClosedLink, ClosedVersion, HistorySource, Link, Thing
 from graphstore.core.tables.texts import text
 from graphstore.core.tables.workers import AnyEngine
 from graphstore.values.period import OPEN, Instant, moment
