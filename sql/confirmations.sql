@@ -6,5 +6,5 @@
 SELECT o.author, o.tx
 FROM entity e
 CROSS JOIN operation o ON o.subject = e.id AND o.verb = 'confirm' AND o.tx >= e.tx_from AND o.tx <= :tx
-WHERE e.id = :id AND o.tx NOT IN (SELECT value FROM json_each(:undone))
+WHERE e.number = (SELECT number FROM entity WHERE id = :id) AND o.tx NOT IN (SELECT value FROM json_each(:undone))
 ORDER BY o.number;

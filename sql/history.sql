@@ -12,5 +12,5 @@ CROSS JOIN period p ON p.entity = e.number AND p.tx_from <= :tx AND p.tx_to > :t
 CROSS JOIN version v ON v.number = p.version
 LEFT JOIN body b ON b.number = v.body
 LEFT JOIN operation o ON o.number = v.operation
-WHERE e.id = :id
+WHERE e.number = (SELECT number FROM entity WHERE id = :id)
 ORDER BY p.valid_from;

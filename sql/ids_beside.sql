@@ -3,12 +3,12 @@
 -- Parameters: :id, the text; :tx, in microseconds since 1970-01-01 UTC: only what was known by then.
 -- Columns: id.
 WITH
-few (number) AS (SELECT number FROM entity WHERE number < 200 AND NOT EXISTS (SELECT 1 FROM entity WHERE number = 200)),
+few (number) AS (SELECT number FROM entity WHERE number < (SELECT entity FROM next_number) AND (SELECT entity FROM next_number) <= 200),
 before (number) AS (
-  SELECT number FROM entity WHERE id < :id AND EXISTS (SELECT 1 FROM entity WHERE number = 200) ORDER BY id DESC LIMIT 100
+  SELECT number FROM entity WHERE id < :id AND (SELECT entity FROM next_number) > 200 ORDER BY id DESC LIMIT 100
 ),
 after (number) AS (
-  SELECT number FROM entity WHERE id >= :id AND EXISTS (SELECT 1 FROM entity WHERE number = 200) ORDER BY id LIMIT 100
+  SELECT number FROM entity WHERE id >= :id AND (SELECT entity FROM next_number) > 200 ORDER BY id LIMIT 100
 ),
 beside (place, number) AS (
   SELECT 0, number FROM few UNION ALL SELECT 1, number FROM before UNION ALL SELECT 1, number FROM after

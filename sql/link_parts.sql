@@ -8,7 +8,7 @@ FROM json_each(:numbers) j
 CROSS JOIN link_period p ON p.link = j.value
 CROSS JOIN claim c ON c.number = p.claim
 UNION ALL
-SELECT n.link, NULL, n.rowid, n.valid_from, n.valid_to, o.tx, o.tx, n.operation
+SELECT n.link, NULL, n.number, n.valid_from, n.valid_to, o.tx, o.tx, n.operation
 FROM json_each(:numbers) j
 CROSS JOIN linked n ON n.link = j.value
 CROSS JOIN operation o ON o.number = n.operation

@@ -20,6 +20,6 @@ CROSS JOIN period p ON p.entity = e.number AND p.valid_from <= :valid AND p.vali
 CROSS JOIN version v ON v.number = p.version
 LEFT JOIN body b ON b.number = v.body
 LEFT JOIN operation o ON o.number = v.operation
-WHERE e.id = :id AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number)
+WHERE e.number = (SELECT number FROM entity WHERE id = :id) AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number)
 ORDER BY p.valid_from DESC
 LIMIT 1;

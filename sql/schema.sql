@@ -43,12 +43,15 @@ CREATE TABLE property (
 INSERT INTO property VALUES ('rewritten', 0), ('attempts', 0), ('unfinished', 0);
 
 -- ----------------------------------------------------------------------------------------------------------------------------------------------
--- The rows: the chain of the trunk arranged for reading. They are written in the transaction that writes the chain, and can be made again from it
+-- The rows: the chain arranged for reading. They are written in the transaction that writes the chain, and can be made again from it
 -- (`graphstore rebuild`). An open end of a period is 253402300799999999 (the last microsecond of the year 9999).
 -- Every period is half-open: [valid_from, valid_to) and [tx_from, tx_to). Numbers count from 0 in the order in which things were recorded.
+--
+-- A line is the trunk or one branch. The tables all_… have the rows of every line: row n of a line has the number line * 1099511627776 + n, where n counts on from
+-- what the line began with. The trunk is line 0. Read the views at the end: `entity`, `period` … are the rows of the trunk.
 
 -- Everything that was done: one row for each operation of a transaction.
-CREATE TABLE operation (
+CREATE TABLE all_operation (
   number  INTEGER PRIMARY KEY,
   tx      INTEGER NOT NULL,
   verb    TEXT NOT NULL,           -- add, revise, retract, link, confirm …
@@ -56,36 +59,37 @@ CREATE TABLE operation (
   author  TEXT,
   body    INTEGER                  -- body.number of its reason, if one was given
 ) STRICT;
-CREATE INDEX operation_tx ON operation (tx);
-CREATE INDEX operation_subject ON operation (subject);
-CREATE INDEX confirmation ON operation (subject) WHERE verb = 'confirm';
+CREATE INDEX operation_tx ON all_operation (tx);
+CREATE INDEX operation_subject ON all_operation (subject);
+CREATE INDEX confirmation ON all_operation (subject) WHERE verb = 'confirm';
 
 -- A node or an event: what never changes of it.
-CREATE TABLE entity (
+CREATE TABLE all_entity (
   number   INTEGER PRIMARY KEY,
-  id       TEXT NOT NULL UNIQUE,
+  id       TEXT NOT NULL,          -- two lines may have the same
   is_event INTEGER NOT NULL,       -- 1: an event, 0: a node
   kind     TEXT NOT NULL,          -- the kind of a node, the type of an event
   key      TEXT,                   -- its slot
   scope    TEXT NOT NULL,
   tx_from  INTEGER NOT NULL        -- since when its id is known
 ) STRICT;
-CREATE INDEX entity_slot ON entity (key, scope) WHERE key IS NOT NULL;
-CREATE INDEX entity_kind ON entity (kind);
+CREATE INDEX entity_id ON all_entity (id);
+CREATE INDEX entity_slot ON all_entity (key, scope) WHERE key IS NOT NULL;
+CREATE INDEX entity_kind ON all_entity (kind);
 
 -- One description of a node, or of an event.
-CREATE TABLE version (
+CREATE TABLE all_version (
   number    INTEGER PRIMARY KEY,
   entity    INTEGER NOT NULL,
   ordinal   INTEGER NOT NULL,      -- 1, 2, 3 … for each entity: its ref is {id}-v{ordinal}; 0: it came and went in one transaction
   body      INTEGER NOT NULL,      -- body.number of its content
   operation INTEGER                -- the operation that recorded it first
 ) STRICT;
-CREATE INDEX version_ordinal ON version (entity, ordinal);
-CREATE INDEX version_body ON version (body);
+CREATE INDEX version_ordinal ON all_version (entity, ordinal);
+CREATE INDEX version_body ON all_version (body);
 
 -- Over which valid time a version was believed, and when.
-CREATE TABLE period (
+CREATE TABLE all_period (
   number     INTEGER PRIMARY KEY,
   entity     INTEGER NOT NULL,
   version    INTEGER NOT NULL,
@@ -96,22 +100,23 @@ CREATE TABLE period (
   opened_by  INTEGER NOT NULL,     -- operation.number
   closed_by  INTEGER               -- operation.number; NULL while it is believed
 ) STRICT;
-CREATE INDEX period_entity ON period (entity, valid_from, tx_from);
-CREATE INDEX period_believed ON period (entity, valid_from) WHERE closed_by IS NULL;
+CREATE INDEX period_entity ON all_period (entity, valid_from, tx_from);
+CREATE INDEX period_believed ON all_period (entity, valid_from) WHERE closed_by IS NULL;
 
 -- A typed link between two entities: what never changes of it.
-CREATE TABLE link (
+CREATE TABLE all_link (
   number INTEGER PRIMARY KEY,
-  id     TEXT NOT NULL UNIQUE,
+  id     TEXT NOT NULL,
   kind   TEXT NOT NULL,
   source INTEGER NOT NULL,         -- entity.number
   target INTEGER NOT NULL          -- entity.number
 ) STRICT;
-CREATE INDEX link_source ON link (source, kind);
-CREATE INDEX link_target ON link (target, kind);
+CREATE INDEX link_id ON all_link (id);
+CREATE INDEX link_source ON all_link (source, kind);
+CREATE INDEX link_target ON all_link (target, kind);
 
 -- What was said of a link: its attributes, of which a later claim may have others.
-CREATE TABLE claim (
+CREATE TABLE all_claim (
   number      INTEGER PRIMARY KEY,
   link        INTEGER NOT NULL,
   ordinal     INTEGER NOT NULL,    -- 1, 2, 3 … for each link
@@ -121,10 +126,10 @@ CREATE TABLE claim (
   body        INTEGER,             -- body.number of its reason and metadata, if any were given
   operation   INTEGER              -- the operation that recorded it first
 ) STRICT;
-CREATE INDEX claim_ordinal ON claim (link, ordinal);
+CREATE INDEX claim_ordinal ON all_claim (link, ordinal);
 
 -- Over which valid time a claim was believed, and when.
-CREATE TABLE link_period (
+CREATE TABLE all_link_period (
   number     INTEGER PRIMARY KEY,
   link       INTEGER NOT NULL,
   claim      INTEGER NOT NULL,
@@ -135,19 +140,22 @@ CREATE TABLE link_period (
   opened_by  INTEGER NOT NULL,
   closed_by  INTEGER
 ) STRICT;
-CREATE INDEX link_period_link ON link_period (link, valid_from, tx_from);
+CREATE INDEX link_period_link ON all_link_period (link, valid_from, tx_from);
 
 -- What a supersession took from its target: those times come back when it is withdrawn.
-CREATE TABLE taken (
+CREATE TABLE all_taken (
+  number     INTEGER PRIMARY KEY,
   link       INTEGER NOT NULL,
   version    INTEGER NOT NULL,
   valid_from INTEGER NOT NULL,
-  valid_to   INTEGER NOT NULL
+  valid_to   INTEGER NOT NULL,
+  tx_from    INTEGER NOT NULL,
+  tx_to      INTEGER NOT NULL      -- when the supersession was made again and took other times; an open end while it was not
 ) STRICT;
-CREATE INDEX taken_link ON taken (link);
+CREATE INDEX taken_link ON all_taken (link);
 
 -- An event that happened again.
-CREATE TABLE occurrence (
+CREATE TABLE all_occurrence (
   number      INTEGER PRIMARY KEY,
   event       INTEGER NOT NULL,    -- entity.number
   occurred_at INTEGER NOT NULL,
@@ -157,59 +165,85 @@ CREATE TABLE occurrence (
   last        INTEGER NOT NULL,
   ordinal     INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX occurrence_event ON occurrence (event, tx);
+CREATE INDEX occurrence_event ON all_occurrence (event, tx);
 
 -- What came and went in one transaction, so that no row of `period` or `link_period` shows it: an operation removed an entity's time (`removed`), changed its
 -- content over a time (`changed`; is_certain 0: an older release did not note whether the content differs), recorded a version (`told`) or a link (`linked`).
-CREATE TABLE removed (entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
-CREATE TABLE changed (entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL, is_certain INTEGER NOT NULL) STRICT;
-CREATE TABLE told (entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, version INTEGER NOT NULL) STRICT;
-CREATE TABLE linked (link INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
-CREATE INDEX removed_entity ON removed (entity);
-CREATE INDEX changed_entity ON changed (entity);
-CREATE INDEX told_entity ON told (entity);
-CREATE INDEX linked_link ON linked (link);
+CREATE TABLE all_removed (number INTEGER PRIMARY KEY, entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
+CREATE TABLE all_changed (number INTEGER PRIMARY KEY, entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL, is_certain INTEGER NOT NULL) STRICT;
+CREATE TABLE all_told (number INTEGER PRIMARY KEY, entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, version INTEGER NOT NULL) STRICT;
+CREATE TABLE all_linked (number INTEGER PRIMARY KEY, link INTEGER NOT NULL, valid_from INTEGER NOT NULL, valid_to INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
+CREATE INDEX removed_entity ON all_removed (entity);
+CREATE INDEX changed_entity ON all_changed (entity);
+CREATE INDEX told_entity ON all_told (entity);
+CREATE INDEX linked_link ON all_linked (link);
 
 -- Entities whose contents were evicted or erased: nothing of them holds at any coordinate.
-CREATE TABLE forgotten (
-  entity    INTEGER PRIMARY KEY,
+CREATE TABLE all_forgotten (
+  entity    INTEGER NOT NULL,
+  operation INTEGER NOT NULL,      -- the last one of each line that forgot it
   word      TEXT NOT NULL,         -- evicted or erased
-  operation INTEGER NOT NULL
-) STRICT;
+  PRIMARY KEY (entity, operation)
+) STRICT, WITHOUT ROWID;
 
 -- Transactions that were taken back (`undo`), each with the operation that did so.
-CREATE TABLE undone (tx INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
-CREATE INDEX undone_tx ON undone (tx);
+CREATE TABLE all_undone (tx INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
+CREATE INDEX undone_tx ON all_undone (tx);
 
 -- Kinds of link that this store has defined or promoted, and its settings, as JSON, in the order in which they were recorded.
-CREATE TABLE defined (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, kind TEXT NOT NULL) STRICT;
-CREATE TABLE setting (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL) STRICT;
-CREATE INDEX defined_resting ON defined (number) WHERE instr(kind, '"rests":["') > 0;
-CREATE INDEX setting_name ON setting (name, number);
+CREATE TABLE all_defined (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, kind TEXT NOT NULL) STRICT;
+CREATE TABLE all_setting (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL) STRICT;
+CREATE INDEX defined_resting ON all_defined (number) WHERE instr(kind, '"rests":["') > 0;
+CREATE INDEX setting_name ON all_setting (name, number);
 
 -- How an entity stands where none of its periods holds, or though one does (an event that was superseded): superseded, ended or retracted. Where there is
 -- no row, it has not begun (not_yet).
-CREATE TABLE absence (
+CREATE TABLE all_absence (
   entity     INTEGER NOT NULL,
   valid_from INTEGER NOT NULL,
   tx_from    INTEGER NOT NULL,
+  line       INTEGER NOT NULL,
   valid_to   INTEGER NOT NULL,
   tx_to      INTEGER NOT NULL,
   standing   TEXT NOT NULL,
-  PRIMARY KEY (entity, valid_from, tx_from)
+  PRIMARY KEY (entity, valid_from, tx_from, line)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX absence_open ON absence (entity, tx_to, valid_from, valid_to, standing) WHERE tx_to = 253402300799999999;
+CREATE INDEX absence_open ON all_absence (entity, tx_to, valid_from, valid_to, standing, line) WHERE tx_to = 253402300799999999;
 
 -- Where an entity stands and is shaky: something that it rests on was invalidated, and nobody has looked at it since.
-CREATE TABLE shaky (
+CREATE TABLE all_shaky (
   entity     INTEGER NOT NULL,
   valid_from INTEGER NOT NULL,
   tx_from    INTEGER NOT NULL,
+  line       INTEGER NOT NULL,
   valid_to   INTEGER NOT NULL,
   tx_to      INTEGER NOT NULL,
-  PRIMARY KEY (entity, valid_from, tx_from)
+  PRIMARY KEY (entity, valid_from, tx_from, line)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX shaky_open ON shaky (entity, tx_to, valid_from, valid_to) WHERE tx_to = 253402300799999999;
+CREATE INDEX shaky_open ON all_shaky (entity, tx_to, valid_from, valid_to, line) WHERE tx_to = 253402300799999999;
+
+-- ----------------------------------------------------------------------------------------------------------------------------------------------
+-- The branches, deleted ones too, numbered from 1 in the order in which they were made.
+CREATE TABLE line (
+  number INTEGER PRIMARY KEY,
+  name   TEXT NOT NULL,
+  parent INTEGER NOT NULL,         -- line.number of the branch that it began from; 0: the trunk
+  fork   INTEGER NOT NULL,         -- it began with what its parent knew at that instant
+  marks  TEXT NOT NULL             -- a JSON object: of each table the n of its own first row
+) STRICT;
+
+-- What a branch closed of the rows that it began with. Those rows stay as they are.
+CREATE TABLE closed (line INTEGER NOT NULL, period INTEGER NOT NULL, tx INTEGER NOT NULL, operation INTEGER NOT NULL, PRIMARY KEY (line, period)) STRICT, WITHOUT ROWID;
+CREATE TABLE link_closed (line INTEGER NOT NULL, period INTEGER NOT NULL, tx INTEGER NOT NULL, operation INTEGER NOT NULL, PRIMARY KEY (line, period)) STRICT, WITHOUT ROWID;
+CREATE TABLE taken_closed (line INTEGER NOT NULL, taken INTEGER NOT NULL, tx INTEGER NOT NULL, PRIMARY KEY (line, taken)) STRICT, WITHOUT ROWID;
+CREATE TABLE absence_closed (
+  line INTEGER NOT NULL, entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, tx_from INTEGER NOT NULL, tx INTEGER NOT NULL,
+  PRIMARY KEY (line, entity, valid_from, tx_from)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE shaky_closed (
+  line INTEGER NOT NULL, entity INTEGER NOT NULL, valid_from INTEGER NOT NULL, tx_from INTEGER NOT NULL, tx INTEGER NOT NULL,
+  PRIMARY KEY (line, entity, valid_from, tx_from)
+) STRICT, WITHOUT ROWID;
 
 -- Full-text search: the terms of each version's text (keys, texts, contents and tags; descriptions of events), as `graphstore.values.words` makes them.
 -- What a forgotten entity said is in none of these tables. Versions 0 to n - 1 are in segments, which hold whole blocks of 1,024 or 16,384; the others are in `fresh`.
@@ -239,6 +273,46 @@ CREATE TABLE posting (
   times    BLOB NOT NULL,
   PRIMARY KEY (segment, term)
 ) STRICT, WITHOUT ROWID;
+
+-- The rows of the trunk. The + keeps SQLite from searching by the number where an index finds fewer rows.
+CREATE VIEW operation AS SELECT * FROM all_operation WHERE +number < 1099511627776;
+CREATE VIEW entity AS SELECT * FROM all_entity WHERE +number < 1099511627776;
+CREATE VIEW version AS SELECT * FROM all_version WHERE +number < 1099511627776;
+CREATE VIEW period AS SELECT * FROM all_period WHERE +number < 1099511627776;
+CREATE VIEW link AS SELECT * FROM all_link WHERE +number < 1099511627776;
+CREATE VIEW claim AS SELECT * FROM all_claim WHERE +number < 1099511627776;
+CREATE VIEW link_period AS SELECT * FROM all_link_period WHERE +number < 1099511627776;
+CREATE VIEW taken AS SELECT number, link, version, valid_from, valid_to FROM all_taken WHERE +number < 1099511627776 AND tx_to = 253402300799999999;
+CREATE VIEW occurrence AS SELECT * FROM all_occurrence WHERE +number < 1099511627776;
+CREATE VIEW removed AS SELECT * FROM all_removed WHERE +number < 1099511627776;
+CREATE VIEW changed AS SELECT * FROM all_changed WHERE +number < 1099511627776;
+CREATE VIEW told AS SELECT * FROM all_told WHERE +number < 1099511627776;
+CREATE VIEW linked AS SELECT * FROM all_linked WHERE +number < 1099511627776;
+CREATE VIEW forgotten AS SELECT * FROM all_forgotten WHERE +operation < 1099511627776;
+CREATE VIEW undone AS SELECT * FROM all_undone WHERE +operation < 1099511627776;
+CREATE VIEW defined AS SELECT * FROM all_defined WHERE +number < 1099511627776;
+CREATE VIEW setting AS SELECT * FROM all_setting WHERE +number < 1099511627776;
+CREATE VIEW absence AS SELECT entity, valid_from, tx_from, valid_to, tx_to, standing FROM all_absence WHERE +line = 0;
+CREATE VIEW shaky AS SELECT entity, valid_from, tx_from, valid_to, tx_to FROM all_shaky WHERE +line = 0;
+
+-- The number that the next row of each table gets. One row: with a table in FROM, SQLite finds only the columns that are asked for.
+CREATE VIEW next_number AS SELECT
+  (SELECT coalesce(max(number) + 1, 0) FROM all_operation WHERE number < 1099511627776) AS operation,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_entity WHERE number < 1099511627776) AS entity,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_version WHERE number < 1099511627776) AS version,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_period WHERE number < 1099511627776) AS period,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_link WHERE number < 1099511627776) AS link,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_claim WHERE number < 1099511627776) AS claim,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_link_period WHERE number < 1099511627776) AS link_period,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_taken WHERE number < 1099511627776) AS taken,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_occurrence WHERE number < 1099511627776) AS occurrence,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_removed WHERE number < 1099511627776) AS removed,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_changed WHERE number < 1099511627776) AS changed,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_told WHERE number < 1099511627776) AS told,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_linked WHERE number < 1099511627776) AS linked,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_defined WHERE number < 1099511627776) AS defined,
+  (SELECT coalesce(max(number) + 1, 0) FROM all_setting WHERE number < 1099511627776) AS setting
+FROM property WHERE name = 'rewritten';
 
 -- The same to be read by people and by SQLite's JSON functions, which take text.
 CREATE VIEW transactions AS

@@ -8,5 +8,5 @@ CROSS JOIN link l ON l.target = e.number AND l.kind = 'supersedes'
 CROSS JOIN link_period p
   ON p.link = l.number AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
 CROSS JOIN entity s ON s.number = l.source
-WHERE e.id = :id
+WHERE e.number = (SELECT number FROM entity WHERE id = :id)
 ORDER BY l.number;

@@ -2,5 +2,5 @@
 --
 -- Parameters: :first, the number of the first period.
 -- Columns: numbers, a JSON array in the order of the periods.
-WITH found (version) AS (SELECT version FROM period WHERE number >= :first ORDER BY number)
+WITH found (version) AS (SELECT version FROM period WHERE number >= :first AND number < (SELECT period FROM next_number) ORDER BY number)
 SELECT json_group_array(version) AS numbers FROM found;

@@ -18,17 +18,15 @@ from graphstore.values.period import ALWAYS, Instant, Period, coalesce, without_
 Head = dict[str, Any]
 Absence = tuple[Instant, Instant, str]
 _CLOSED = f"SELECT {ROW} FROM json_each(?1) s CROSS JOIN period p WHERE p.number = s.value"
-_OPENED = f"SELECT {ROW} FROM period p WHERE p.number > (SELECT max(number) FROM period) - ?1"
+_LAST = "BETWEEN (SELECT {0} FROM next_number) - ?1 AND (SELECT {0} FROM next_number) - 1"
+_OPENED = f"SELECT {ROW} FROM period p WHERE p.number {_LAST.format('period')}"
 _REMOVED = (
-    "SELECT entity, valid_from, valid_to, operation FROM removed "
-    "WHERE rowid > (SELECT max(rowid) FROM removed) - ?1"
+    f"SELECT entity, valid_from, valid_to, operation FROM removed WHERE number {_LAST.format('removed')}"
 )
-_CHANGED = (
-    "SELECT entity, valid_from, valid_to FROM changed WHERE rowid > (SELECT max(rowid) FROM changed) - ?1"
-)
+_CHANGED = f"SELECT entity, valid_from, valid_to FROM changed WHERE number {_LAST.format('changed')}"
 _SUPERSEDED = "SELECT l.target, p.valid_from, p.valid_to, p.closed_by IS NULL FROM {} l.number = p.link AND l.kind = 'supersedes'"
 _LINKS_OPENED = _SUPERSEDED.format(
-    "link_period p CROSS JOIN link l WHERE p.number > (SELECT max(number) FROM link_period) - ?1 AND"
+    f"link_period p CROSS JOIN link l WHERE p.number {_LAST.format('link_period')} AND"
 )
 _LINKS_CLOSED = _SUPERSEDED.format(
     "json_each(?1) s CROSS JOIN link_period p CROSS JOIN link l WHERE p.number = s.value AND"

@@ -17,6 +17,8 @@ from graphstore.values.period import instant
 _MOST = 20  # differences of one table that are told one by one
 _LONG = 60  # bytes of a value that is shown
 _CHAIN = "SELECT number, first_body, head FROM chain WHERE number > ? ORDER BY number LIMIT 1000"
+_MADE_BY = "SELECT sql FROM ledger.sqlite_master WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC"
+_VIEWS = "SELECT sql FROM ledger.sqlite_master WHERE type = 'view'"
 _ANALYZERS = "SELECT (SELECT identity FROM ledger.analyzer), (SELECT identity FROM main.analyzer)"
 _NAMES = {
     "entity": "entity",
@@ -33,9 +35,8 @@ def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
     while lines := connection.execute(_CHAIN, (at,)).fetchall():
         for number, first_body, raw in lines:
             at, head = number, orjson.loads(raw)
-            rows = RowWriter(connection, head, first_body, words)
-            rows.write()
-            standings.note(head, rows.first_operation)
+            for note in RowWriter(connection, head, first_body, words).write():
+                standings.note(*note)
             if not head.get("more"):
                 standings.write(instant(head["tx"]))
 
@@ -50,11 +51,11 @@ def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
         connection.execute("ATTACH ? AS ledger", (ledger,))
         connection.execute("BEGIN")
         for table in TABLES:
-            for (statement,) in connection.execute(
-                "SELECT sql FROM ledger.sqlite_master WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
-                (table,),
-            ).fetchall():
+            for (statement,) in connection.execute(_MADE_BY, (table,)).fetchall():
                 connection.execute(statement)
+        connection.execute("CREATE TABLE property AS SELECT * FROM ledger.property")
+        for (statement,) in connection.execute(_VIEWS).fetchall():
+            connection.execute(statement)
         write_rows(connection, words)
         [(made, expected)] = connection.execute(_ANALYZERS)
         for table in TABLES:
@@ -88,7 +89,7 @@ def _named(
     for column, value in zip(columns, row, strict=True):
         table = _NAMES.get(column)
         if table is not None and isinstance(value, int):
-            ids = connection.execute(f"SELECT id FROM main.{table} WHERE number = ?", (value,)).fetchone()
+            ids = connection.execute(f"SELECT id FROM main.all_{table} WHERE number = ?", (value,)).fetchone()
             value = value if ids is None else ids[0]
         elif isinstance(value, bytes) and len(value) > _LONG:
             value = f"of {len(value)} bytes"

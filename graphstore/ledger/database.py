@@ -29,7 +29,7 @@ from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.sql_files import read
 from graphstore.ledger.write_lock import WriteLock
 
-SCHEMA = 3  # of release 0.1 the journal had schema 1
+SCHEMA = 4  # of release 0.1 the journal had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
 OLDEST = (3, 38, 0)
 NAME, LOCK = "ledger.db", "lock"

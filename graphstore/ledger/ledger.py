@@ -47,7 +47,7 @@ SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), (SELECT
 """
 _ENDS = """
 SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), coalesce((SELECT max(number) FROM chain), 0),
-       (SELECT tx FROM operation ORDER BY number DESC LIMIT 1)
+       (SELECT tx FROM operation ORDER BY tx DESC LIMIT 1)
 """
 _REMOVED_ALL = "UPDATE property SET value = 0 WHERE name = 'hiding'"
 _BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO appended", "RELEASE appended"
@@ -641,9 +641,8 @@ class Ledger:
             ],
         )
         self._next_body = first + len(bodies)
-        rows = RowWriter(writer, head, first, self._words)
-        rows.write()
-        standings.note(head, rows.first_operation)
+        for note in RowWriter(writer, head, first, self._words).write():
+            standings.note(*note)
         if any(verb in FORGETTING for verb, *_ in head.get("ops", ())):
             writer.execute("INSERT OR REPLACE INTO property VALUES ('hiding', ?)", (number,))
         if not more:

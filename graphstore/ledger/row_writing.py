@@ -1,5 +1,5 @@
-"""Writes the rows of the ledger: the chain of the trunk arranged for reading (`sql/schema.sql`), from the heads alone; the words of
-texts (`WordRows`) from the bodies.
+"""Writes the rows of the ledger: the chain arranged for reading (`sql/schema.sql`), from the heads alone; the words of
+texts on the trunk (`WordRows`) from the bodies.
 
 A head states what a transaction changed: what it opened, what it closed, by which operation. Numbers of rows count from 0 in the order of the heads, so the rows
 that a head closes are named by number.
@@ -9,34 +9,44 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
+from graphstore.ledger.lines import SPAN, TRUNK, Line, add_branch, all_branches, line_named
+from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
-from graphstore.values.period import OPEN, Instant, instant, recorded
+from graphstore.values.period import OPEN, Instant, instant, iso, recorded
 
 Head = dict[str, Any]
 
 TABLES = (
-    "operation",
-    "entity",
-    "version",
-    "period",
-    "link",
-    "claim",
-    "link_period",
-    "taken",
-    "occurrence",
-    "removed",
-    "changed",
-    "told",
-    "linked",
-    "forgotten",
-    "undone",
-    "defined",
-    "setting",
-    "absence",
-    "shaky",
+    "all_operation",
+    "all_entity",
+    "all_version",
+    "all_period",
+    "all_link",
+    "all_claim",
+    "all_link_period",
+    "all_taken",
+    "all_occurrence",
+    "all_removed",
+    "all_changed",
+    "all_told",
+    "all_linked",
+    "all_forgotten",
+    "all_undone",
+    "all_defined",
+    "all_setting",
+    "all_absence",
+    "all_shaky",
+    "line",
+    "closed",
+    "link_closed",
+    "taken_closed",
+    "absence_closed",
+    "shaky_closed",
     *WORD_TABLES,
 )
 """The tables of rows. All are made of the chain alone; those of words of the bodies too."""
@@ -47,6 +57,11 @@ _LAST_OCCURRENCE = (
 )
 _CLAIM = "SELECT number FROM claim WHERE link = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 
+_OPERATION = "SELECT tx, verb, subject, author, body FROM operation WHERE number = ?"
+_BELIEVED = "SELECT p.number FROM entity e CROSS JOIN period p ON p.entity = e.number WHERE e.id = ? AND p.closed_by IS NULL ORDER BY p.number"
+_FORGOTTEN_SINCE = "SELECT tx, number FROM operation WHERE tx > ? AND verb IN (SELECT value FROM json_each(?)) AND subject <> '' ORDER BY number"
+Note = tuple[Head, int, Line]
+
 
 def clear(connection: sqlite3.Connection) -> None:
     """Remove all rows."""
@@ -54,17 +69,36 @@ def clear(connection: sqlite3.Connection) -> None:
         connection.execute(f"DELETE FROM {table}")
 
 
+def _forgetting(connection: sqlite3.Connection, operation: int, branch: Line) -> RowWriter:
+    """Return the writer that forgets on a branch what an operation on the trunk forgot."""
+    [(tx, verb, id, author, body)] = connection.execute(_OPERATION, (operation,)).fetchall()
+    believed = branch.reader(connection).execute(_BELIEVED, (id,)).fetchall()
+    head = {
+        "tx": iso(tx),
+        "ops": [(verb, id, body, author)],
+        "closed": [(number % SPAN, 0) for (number,) in believed],
+    }
+    return RowWriter(connection, head, 0, None, branch)
+
+
 class RowWriter:
     """Writes the rows of one line of the chain. `first_body` is the number of the first body of that line."""
 
     def __init__(
-        self, connection: sqlite3.Connection, head: Head, first_body: int, words: WordRows | None
+        self,
+        connection: sqlite3.Connection,
+        head: Head,
+        first_body: int,
+        words: WordRows | None,
+        line: Line | None = None,
     ) -> None:
         self._connection = connection
         self._words = words
         self._head = head
         self._first_body = first_body
         self._tx: Instant = instant(head["tx"])
+        self.line = line or line_named(connection, head.get("branch"))
+        self._reader = self.line.reader(connection)
         self.first_operation = self._next("operation")
         self._entities: dict[str, int] = {}
         self._links: dict[str, int] = {}
@@ -72,11 +106,12 @@ class RowWriter:
         self._claims: dict[tuple[int, int], int] = {}
         self._first_version: int | None = None  # of those that this line records
 
-    def write(self) -> None:
-        """Write the rows."""
+    def write(self) -> list[Note]:
+        """Write the rows. Return what `StandingWriter` has to note: the line itself, and on each branch what is forgotten there too."""
         head = self._head
-        if head.get("branch") is not None:
-            return
+        for verb, name, *fork in head.get("branches", ()) if self.line is TRUNK else ():
+            if verb == "branch":
+                self._add_branch(name, instant(fork[0]), fork[1] if len(fork) > 1 else None)
         self._operations(head.get("ops", ()))
         if "entities" in head:
             self._add_entities(head["entities"])
@@ -97,8 +132,28 @@ class RowWriter:
         if "link_rows" in head:
             self._open_link_periods(head["link_rows"])
         self._add_unseen_of_links(head)
-        if self._words is not None:
+        if self._words is not None and self.line is TRUNK:
             self._add_words(self._words)
+        notes: list[Note] = [(head, self.first_operation, self.line)]
+        for number, (verb, subject, *_) in enumerate(head.get("ops", ()), self.first_operation):
+            if verb in FORGETTING and subject and self.line is TRUNK:
+                for branch in all_branches(self._connection):
+                    notes += _forgetting(self._connection, number, branch).write()
+        return notes
+
+    def _add_branch(self, name: str, fork: Instant, parent: str | None) -> None:
+        """Add a branch. What the trunk has forgotten since its fork is forgotten there too."""
+        add_branch(self._connection, name, fork, parent)
+        since = self._connection.execute(
+            _FORGOTTEN_SINCE, (fork, dumps(list(FORGETTING)).decode())
+        ).fetchall()
+        for tx, operations in groupby(since, key=itemgetter(0)):
+            standings = StandingWriter(self._connection)
+            for _, operation in operations:
+                branch = line_named(self._connection, name)
+                for note in _forgetting(self._connection, operation, branch).write():
+                    standings.note(*note)
+            standings.write(tx)
 
     def _add_words(self, words: WordRows) -> None:
         if self._first_version is not None:
@@ -112,8 +167,11 @@ class RowWriter:
 
     def _next(self, table: str) -> int:
         """Return the number of the next row of a table."""
-        last = self._connection.execute(f"SELECT max(number) FROM {table}").fetchone()[0]
-        return 0 if last is None else int(last) + 1
+        return int(self._connection.execute(self.line.next_number(table)).fetchone()[0])
+
+    def _numbered(self, table: str, rows: Sequence[Any]) -> Iterable[tuple[int, Any]]:
+        """Return new rows of a table, each with its number."""
+        return enumerate(rows, self._next(table)) if rows else ()
 
     def _body(self, at: int | None) -> int | None:
         return None if at is None else self._first_body + at
@@ -136,13 +194,13 @@ class RowWriter:
     def _found(self, known: dict[Any, int], key: Any, statement: str, values: Sequence[Any]) -> int:
         number = known.get(key)
         if number is None:
-            number = known[key] = int(self._connection.execute(statement, values).fetchone()[0])
+            number = known[key] = int(self._reader.execute(statement, values).fetchone()[0])
         return number
 
     def _insert(self, table: str, rows: list[tuple[Any, ...]]) -> None:
         if rows:
             marks = ", ".join("?" * len(rows[0]))
-            self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+            self._connection.executemany(f"INSERT INTO all_{table} VALUES ({marks})", rows)
 
     # ------------------------------------------------------------------ things
 
@@ -156,17 +214,19 @@ class RowWriter:
         self._insert("operation", rows)
         for number, _, verb, subject, *_ in rows:
             if verb == UNDO:
-                self._connection.execute("INSERT INTO undone VALUES (?, ?)", (instant(subject), number))
+                self._connection.execute("INSERT INTO all_undone VALUES (?, ?)", (instant(subject), number))
             elif verb in FORGETTING and subject:
                 self._forget(subject, FORGETTING[verb], number)
 
     def _forget(self, id: str, word: str, operation: int) -> None:
-        """Note that an entity was forgotten; what only a branch knows has no row here."""
-        self._connection.execute(
-            "INSERT OR REPLACE INTO forgotten SELECT number, ?, ? FROM entity WHERE id = ?",
-            (word, operation, id),
-        )
-        if self._words is not None:
+        """Note that an entity was forgotten, if this line knows it."""
+        for (entity,) in self._reader.execute("SELECT number FROM entity WHERE id = ?", (id,)).fetchall():
+            self._connection.execute(
+                "DELETE FROM all_forgotten WHERE entity = ? AND operation / ? = ?",
+                (entity, SPAN, self.line.number),
+            )
+            self._insert("forgotten", [(entity, operation, word)])
+        if self._words is not None and self.line is TRUNK:
             self._words.drop(self._connection, id)
 
     def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
@@ -187,9 +247,14 @@ class RowWriter:
         self._first_version = rows[0][0] if rows else None
 
     def _close(self, table: str, closed: Iterable[Sequence[int]]) -> None:
+        rows = [(self.line.row(table, place), self._tx, self._operation(by)) for place, by in closed]
         self._connection.executemany(
-            f"UPDATE {table} SET tx_to = ?, closed_by = ? WHERE number = ?",
-            [(self._tx, self._operation(by), number) for number, by in closed],
+            f"UPDATE all_{table} SET tx_to = ?2, closed_by = ?3 WHERE number = ?1",
+            [row for row in rows if self.line.is_own(row[0])],
+        )
+        self._connection.executemany(
+            f"INSERT INTO {'closed' if table == 'period' else 'link_closed'} VALUES (?, ?, ?, ?)",
+            [(self.line.number, *row) for row in rows if not self.line.is_own(row[0])],
         )
 
     def _open_periods(self, periods: Iterable[Sequence[Any]]) -> None:
@@ -212,16 +277,17 @@ class RowWriter:
             is_first = version not in seen and not self._is_recorded(version)
             seen.add(version)
             if is_first and verbs[by - self.first_operation] in DESCRIBING:
-                self._insert("changed", [(entity, start, stop, by, 0)])
+                self._insert("changed", [(self._next("changed"), entity, start, stop, by, 0)])
 
     def _is_recorded(self, version: int) -> bool:
-        found = self._connection.execute("SELECT operation FROM version WHERE number = ?", (version,))
+        found = self._reader.execute("SELECT operation FROM version WHERE number = ?", (version,))
         return found.fetchone()[0] is not None
 
     def _set_operation(self, table: str, rows: Iterable[tuple[int, int]]) -> None:
         """Note which operation recorded a version or claim first."""
         self._connection.executemany(
-            f"UPDATE {table} SET operation = ? WHERE number = ? AND operation IS NULL", rows
+            f"UPDATE all_{table} SET operation = ? WHERE number = ? AND operation IS NULL",
+            [row for row in rows if self.line.is_own(row[1])],
         )
 
     def _period(self, start: str, stop: str | None) -> tuple[Instant, Instant]:
@@ -244,23 +310,23 @@ class RowWriter:
             self._insert("occurrence", rows)
         for id, ordinal, by in head.get("told", ()):
             self._connection.execute(
-                "UPDATE version SET operation = ? WHERE number = ?",
+                "UPDATE all_version SET operation = ? WHERE number = ?",
                 (self._operation(by), self._version(self._entity(id), ordinal)),
             )
         for id, ordinal, body, start, stop, by in head.get("said", ()):
             entity = self._entity(id)
             version = self._version(entity, ordinal) if body is None else self._unstored(entity, body, by)
-            self._insert("told", [(entity, *self._period(start, stop), version)])
+            self._insert("told", [(self._next("told"), entity, *self._period(start, stop), version)])
         for table, name, certain in (("changed", "turns", (1,)), ("removed", "gaps", ())):
             rows = [
-                (self._entity(id), *self._period(start, stop), self._operation(by), *certain)
-                for id, start, stop, by in head.get(name, ())
+                (number, self._entity(id), *self._period(start, stop), self._operation(by), *certain)
+                for number, (id, start, stop, by) in self._numbered(table, head.get(name, ()))
             ]
             self._insert(table, rows)
 
     def _occurred(self, event: int) -> tuple[Instant, Instant, int]:
         """The earliest and the latest occurrence of an event so far, and how many there are."""
-        found = self._connection.execute(_LAST_OCCURRENCE, (event,)).fetchone()
+        found = self._reader.execute(_LAST_OCCURRENCE, (event,)).fetchone()
         return found or (OPEN, -OPEN, 0)
 
     def _unstored(self, entity: int, body: int, by: int) -> int:
@@ -317,22 +383,34 @@ class RowWriter:
         """Add what no period of a link shows: who recorded it first, what came and went, and what a supersession took."""
         for id, ordinal, by in head.get("link_told", ()):
             self._connection.execute(
-                "UPDATE claim SET operation = ? WHERE number = ?",
+                "UPDATE all_claim SET operation = ? WHERE number = ?",
                 (self._operation(by), self._claim(self._link(id), ordinal)),
             )
         rows = [
-            (self._link(id), *self._period(start, stop), self._operation(by))
-            for id, start, stop, by in head.get("linked", ())
+            (number, self._link(id), *self._period(start, stop), self._operation(by))
+            for number, (id, start, stop, by) in self._numbered("linked", head.get("linked", ()))
         ]
         self._insert("linked", rows)
-        for id, pieces in head.get("took", {}).items():
+        for id, pieces in sorted(head.get("took", {}).items()):  # in their order in the chain
             link = self._link(id)
-            [(target,)] = self._connection.execute("SELECT target FROM link WHERE number = ?", (link,))
-            self._connection.execute("DELETE FROM taken WHERE link = ?", (link,))
+            [(target,)] = self._reader.execute("SELECT target FROM link WHERE number = ?", (link,)).fetchall()
+            self._replace_taken(link)
             self._insert(
                 "taken",
                 [
-                    (link, self._version(target, ordinal), *self._period(start, stop))
-                    for ordinal, start, stop in pieces
+                    (number, link, self._version(target, ordinal), *self._period(start, stop), self._tx, OPEN)
+                    for number, (ordinal, start, stop) in self._numbered("taken", pieces)
                 ],
             )
+
+    def _replace_taken(self, link: int) -> None:
+        """Note that what a supersession took earlier does not count any more."""
+        for (number,) in self._reader.execute("SELECT number FROM taken WHERE link = ?", (link,)).fetchall():
+            if self.line.is_own(number):
+                self._connection.execute(
+                    "UPDATE all_taken SET tx_to = ? WHERE number = ?", (self._tx, number)
+                )
+            else:
+                self._connection.execute(
+                    "INSERT INTO taken_closed VALUES (?, ?, ?)", (self.line.number, number, self._tx)
+                )

@@ -19,9 +19,11 @@ def upgrade_schema(database: Database, words: WordRows) -> None:
     with database.transaction() as connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA:  # another process did it
             return
-        for table in TABLES:
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
-                connection.execute(f"DROP TABLE {table}")
+        for name in (*TABLES, *(table.removeprefix("all_") for table in TABLES), "next_number"):
+            for (kind,) in connection.execute(
+                "SELECT type FROM sqlite_master WHERE name = ?", (name,)
+            ).fetchall():
+                connection.execute(f"DROP {kind} {name}")
         there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         for statement in schema_statements():
             made = _MADE.search(statement)

@@ -38,6 +38,11 @@ class Touched(NamedTuple):
             mine.update(its)
 
 
+def nothing_touched() -> Touched:
+    """Return what a transaction changed that has changed nothing yet."""
+    return Touched(set(), set(), set(), set())
+
+
 class Reached(NamedTuple):
     """States which fall reaches an entity over a period, the latest one. `is_whole`: no entity on its ways stopped it."""
 

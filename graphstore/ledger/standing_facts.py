@@ -54,11 +54,11 @@ _RECORDED = (
 _FORGOTTEN = f"SELECT f.entity, f.word, f.operation {_EACH} forgotten f WHERE f.entity = s.value"
 _REMOVED = (
     "SELECT r.entity, r.valid_from, r.valid_to, r.operation "
-    f"{_EACH} removed r WHERE r.entity = s.value ORDER BY r.rowid"
+    f"{_EACH} removed r WHERE r.entity = s.value ORDER BY r.number"
 )
 _CHANGED_OVER = (
-    "SELECT c.rowid, c.valid_from, c.valid_to, c.operation, c.is_certain FROM changed c "
-    "WHERE c.entity = ?1 AND c.valid_from < ?3 AND c.valid_to > ?2 AND c.rowid < ?4 ORDER BY c.rowid DESC LIMIT ?5"
+    "SELECT c.number, c.valid_from, c.valid_to, c.operation, c.is_certain FROM changed c "
+    "WHERE c.entity = ?1 AND c.valid_from < ?3 AND c.valid_to > ?2 AND c.number < ?4 ORDER BY c.number DESC LIMIT ?5"
 )
 _BELIEVED_SINCE = (
     "SELECT s.value, EXISTS (SELECT 1 FROM period WHERE entity = s.value AND opened_by < ?2), "

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from graphstore.core.journal.line import FORGETTING, UNDO
 from graphstore.ledger.changed_parts import ChangedParts
-from graphstore.ledger.spreading import Known, Spreading, Touched
+from graphstore.ledger.lines import TRUNK, Line
+from graphstore.ledger.spreading import Known, Spreading, Touched, nothing_touched
 from graphstore.ledger.standing_facts import Facts, Lookup
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
@@ -28,52 +29,64 @@ _REPLACING = ("supersedes", "corrects")
 _MOST_KEPT = 200_000  # entities of which something is known after a transaction
 
 
+class _Noted(NamedTuple):
+    """Collects what a transaction changed on one line, whose operations are numbered from `first` on."""
+
+    line: Line
+    first: int
+    touched: Touched
+    heads: list[Head]
+
+
 class StandingWriter:
     """Collects what the lines of a transaction changed, and writes the standings when it is whole."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self._touched = Touched(set(), set(), set(), set())
-        self._first_operation: int | None = None
-        self._heads: list[Head] = []
-        self._facts: Facts | None = None
+        self._noted: dict[int, _Noted] = {}  # by the number of the line of rows
+        self._facts: Facts | None = None  # of the trunk, as the transaction before left them
         self._known: Known = {}
 
-    def note(self, head: Head, first_operation: int) -> None:
-        """Note a line whose rows were written, and whose operations are numbered from there."""
-        if head.get("branch") is None:
-            self._touched.add(_Noting(self.connection, head).touched())
-            self._heads.append(head)
-            if self._first_operation is None:
-                self._first_operation = first_operation
+    def note(self, head: Head, first_operation: int, line: Line) -> None:
+        """Note a head whose rows were written on a line of rows, and whose operations are numbered from there."""
+        noted = self._noted.setdefault(line.number, _Noted(line, first_operation, nothing_touched(), []))
+        named = _with_numbers(head, line)
+        noted.touched.add(_Noting(line.reader(self.connection), named, line).touched())
+        noted.heads.append(named)
 
     def write(self, tx: Instant) -> None:
         """Write the standings that the transaction noted since the last time changed."""
-        touched, self._touched = self._touched, Touched(set(), set(), set(), set())
-        heads, self._heads = self._heads, []
-        first, self._first_operation = self._first_operation or 0, None
-        if any(_takes_back(head) for head in heads):
-            self._facts = None
-        if not touched.fallen and not touched.itself:
-            return
-        facts = self._facts_after(touched)
-        changed = ChangedParts(facts, heads, first, touched.fallen)
-        if touched.fallen:
-            self._write_rows("absence", facts.absence, changed.absences(touched.fallen), tx)
-        if shaky := Spreading(facts, touched, first, changed, self._known).result():
-            self._write_rows("shaky", facts.shaky, shaky, tx)
+        noted, self._noted = self._noted, {}
+        for line, first, touched, heads in noted.values():
+            if line is TRUNK and any(_takes_back(head) for head in heads):
+                self._facts = None
+            if not touched.fallen and not touched.itself:
+                continue
+            facts, known = (
+                self._facts_after(touched) if line is TRUNK else (Facts(line.reader(self.connection)), {})
+            )
+            changed = ChangedParts(facts, heads, first, touched.fallen)
+            if touched.fallen:
+                self._write_rows(line, "absence", facts.absence, changed.absences(touched.fallen), tx)
+            if shaky := Spreading(facts, touched, first, changed, known).result():
+                self._write_rows(line, "shaky", facts.shaky, shaky, tx)
 
-    def _facts_after(self, touched: Touched) -> Facts:
+    def _facts_after(self, touched: Touched) -> tuple[Facts, Known]:
         """Return what is known after a transaction: what earlier ones read and found, but for what this one changed."""
         if self._facts is None or len(self._known) + self._facts.size() > _MOST_KEPT:
             self._facts = Facts(self.connection)
             self._known.clear()
         else:
             self._facts.forget(touched.fallen | touched.itself | touched.ends, touched.links)
-        return self._facts
+        return self._facts, self._known
 
     def _write_rows(
-        self, table: str, there: Lookup, wanted: Mapping[int, Iterable[tuple[Any, ...]]], tx: Instant
+        self,
+        line: Line,
+        table: str,
+        there: Lookup,
+        wanted: Mapping[int, Iterable[tuple[Any, ...]]],
+        tx: Instant,
     ) -> None:
         """Close the open rows of entities that are not wanted any more, and open those that are new."""
         there.load(wanted)
@@ -83,18 +96,34 @@ class StandingWriter:
                 there[entity] = list(rows)
                 closed += [(tx, entity, start) for start, *_ in set(stored).difference(rows)]
                 opened += [
-                    (entity, start, tx, stop, OPEN, *more)
+                    (entity, start, tx, line.number, stop, OPEN, *more)
                     for start, stop, *more in set(rows).difference(stored)
                 ]
+        if line is not TRUNK:
+            closed = [row for row in sorted(closed) if not self._close_inherited(line, table, row)]
         if closed:  # the row has its whole key, else SQLite keeps a copy of its page for each row
             self.connection.executemany(
-                f"UPDATE {table} SET tx_to = ?1 WHERE entity = ?2 AND valid_from = ?3 AND tx_from = "
-                f"(SELECT max(tx_from) FROM {table} WHERE entity = ?2 AND valid_from = ?3)",
+                f"UPDATE all_{table} SET tx_to = ?1 WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number} AND tx_from = "
+                f"(SELECT max(tx_from) FROM all_{table} WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number})",
                 sorted(closed),
             )
         if opened:
             marks = ", ".join("?" * len(opened[0]))
-            self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", sorted(opened))
+            self.connection.executemany(f"INSERT INTO all_{table} VALUES ({marks})", sorted(opened))
+
+    def _close_inherited(self, line: Line, table: str, row: tuple[Instant, int, Instant]) -> bool:
+        """Close an open row with which a branch began. Returns False where the row is the branch's own."""
+        tx, entity, start = row
+        reader = line.reader(self.connection)
+        [(since, by)] = reader.execute(
+            f"SELECT tx_from, line FROM {table} WHERE entity = ? AND valid_from = ? AND tx_to = {OPEN}",
+            (entity, start),
+        ).fetchall()
+        if by != line.number:
+            self.connection.execute(
+                f"INSERT INTO {table}_closed VALUES (?, ?, ?, ?, ?)", (line.number, entity, start, since, tx)
+            )
+        return bool(by != line.number)
 
 
 def _takes_back(head: Head) -> bool:
@@ -107,9 +136,9 @@ def _takes_back(head: Head) -> bool:
 class _Noting:
     """Finds what one line changed."""
 
-    def __init__(self, connection: sqlite3.Connection, head: Head) -> None:
-        self._connection, self._head = connection, head
-        self._found = Touched(set(), set(), set(), set())
+    def __init__(self, connection: sqlite3.Connection, head: Head, line: Line) -> None:
+        self._connection, self._head, self._line = connection, head, line
+        self._found = nothing_touched()
 
     def touched(self) -> Touched:
         """The entities that may stand otherwise by this line."""
@@ -185,7 +214,18 @@ class _Noting:
     def _note_undone(self, tx: Instant) -> None:
         """Note what the transaction changed that is taken back."""
         for (raw,) in self._connection.execute("SELECT head FROM chain WHERE tx = ?", (tx,)).fetchall():
-            head = orjson.loads(raw)
-            if head.get("branch") is None:
-                self._found.add(_Noting(self._connection, head).touched())
-                self._found.fallen.update(self._numbers(thing[0] for thing in head.get("entities", ())))
+            head = _with_numbers(orjson.loads(raw), self._line)
+            self._found.add(_Noting(self._connection, head, self._line).touched())
+            self._found.fallen.update(self._numbers(thing[0] for thing in head.get("entities", ())))
+
+
+def _with_numbers(head: Head, line: Line) -> Head:
+    """Return a head that names the rows that it closed by their numbers, and not by their places on the line."""
+    if line is TRUNK:
+        return head
+    numbers = {
+        name: [(line.row(table, place), by) for place, by in head[name]]
+        for name, table in (("closed", "period"), ("link_closed", "link_period"))
+        if name in head
+    }
+    return {**head, **numbers}

@@ -39,7 +39,7 @@ SELECT v.number, e.is_event, e.kind, e.key, b.data, EXISTS (SELECT 1 FROM forgot
 FROM version v
 CROSS JOIN entity e ON e.number = v.entity
 LEFT JOIN body b ON b.number = v.body
-WHERE v.number >= ?
+WHERE v.number >= ? AND v.number < (SELECT version FROM next_number)
 ORDER BY v.number
 LIMIT ?
 """
@@ -78,11 +78,11 @@ class WordRows:
         if not self._may_be_full:
             return
         self._may_be_full = False
-        begun, last = connection.execute(
-            "SELECT (SELECT version FROM fresh ORDER BY version LIMIT 1), (SELECT max(number) FROM version)"
+        begun, stop = connection.execute(
+            "SELECT (SELECT version FROM fresh ORDER BY version LIMIT 1), (SELECT version FROM next_number)"
         ).fetchone()
-        while begun is not None and begun + SEALED <= last + 1:
-            end = begun + (MERGED if begun % MERGED == 0 and begun + MERGED <= last + 1 else SEALED)
+        while begun is not None and begun + SEALED <= stop:
+            end = begun + (MERGED if begun % MERGED == 0 and begun + MERGED <= stop else SEALED)
             texts = connection.execute(
                 "SELECT version, terms FROM fresh WHERE version < ? ORDER BY version", (end,)
             ).fetchall()

@@ -376,7 +376,7 @@ def refusing(store: graphstore.GraphStore, *denied: tuple[int, str]) -> Iterator
         writer.set_authorizer(None)
 
 
-NOT_TAKEN_BACK = ((sqlite3.SQLITE_INSERT, "period"), (sqlite3.SQLITE_SAVEPOINT, "ROLLBACK"))
+NOT_TAKEN_BACK = ((sqlite3.SQLITE_INSERT, "all_period"), (sqlite3.SQLITE_SAVEPOINT, "ROLLBACK"))
 
 
 @pytest.mark.parametrize("denied", [NOT_TAKEN_BACK, (*NOT_TAKEN_BACK, (SQLITE_TRANSACTION, "ROLLBACK"))])

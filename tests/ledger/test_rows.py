@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import graphstore
-from graphstore import GraphStore
+from graphstore import Branch, GraphStore
 from graphstore.ledger.database import Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.row_writing import TABLES
 from tests.support.ledger_rows import change, rows
 
-PASSING = {"told", "linked", "removed", "segment", "posting"}
+PASSING = {"all_told", "all_linked", "all_removed", "segment", "posting", "taken_closed"}
 """Tables of what came and went in one transaction and matters later all the same: `test_standings.py` makes such rows. Segments take many versions:
 `test_word_rows.py` makes them."""
 
@@ -50,7 +50,16 @@ def fill(store: GraphStore) -> None:
     store.retract("rumour", reason="it was never so")
     store.confirm("later", reason="still so")
     store.undo(store.changes()[-1].tx, reason="it is not")
+    fill_branch(store.branch("draft"))
     store.erase("secret", reason="private")
+
+
+def fill_branch(branch: Branch) -> None:
+    """Record something for each table of what a branch closed of the trunk's rows."""
+    branch.confirm("later", reason="still so here")
+    branch.revise("plan", {"says": "once more"})
+    branch.unlink(branch.as_of().links_from("later")[0].id)
+    branch.retract("later", reason="not here")
 
 
 def contents(path: Path) -> dict[str, list[tuple[object, ...]]]:
@@ -91,6 +100,23 @@ def test_a_row_that_was_changed_lost_or_added_is_found(closed, table):
             ledger.rebuild_rows()
             assert not list(ledger.faults()), word
     assert before == contents(closed)[table]
+
+
+def test_a_ledger_of_schema_3_is_upgraded(closed):
+    """Its tables had the names that views have now, and the rows of the trunk alone."""
+    before = contents(closed)
+    for (view,) in rows(
+        closed, "SELECT name FROM sqlite_master WHERE type = 'view' AND sql LIKE '%FROM all_%'"
+    ):
+        change(closed, f"DROP VIEW {view}")
+    for table in TABLES:
+        if table.startswith("all_"):
+            change(closed, f"ALTER TABLE {table} RENAME TO {table.removeprefix('all_')}")
+    change(closed, "PRAGMA user_version=3")
+
+    with graphstore.open(closed) as store:
+        assert before == contents(closed)
+        assert store.verify().problems == ()
 
 
 def columns(path: Path, table: str) -> list[str]:

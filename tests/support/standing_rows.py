@@ -6,6 +6,7 @@ from typing import Any
 
 from graphstore import GraphStore
 from graphstore.core.index.foundations import Resting
+from graphstore.ledger.lines import line_named
 from graphstore.values.period import OPEN, instant
 from tests.support.ledger_rows import connected
 
@@ -28,9 +29,9 @@ WHERE e.tx_from <= :t
 """
 
 
-def compare(store: GraphStore) -> tuple[int, list[tuple[Any, ...]]]:
-    """Return how many standings were compared, and those that differ: (id, valid, tx, expected, found)."""
-    core = store._trunk._core
+def compare(store: GraphStore, branch: str | None = None) -> tuple[int, list[tuple[Any, ...]]]:
+    """Return how many standings were compared, and those that differ: (id, valid, tx, expected, found). `branch`: None compares the trunk."""
+    core = (store if branch is None else store.on(branch))._core
     index = core.index
     edges = {
         edge
@@ -43,9 +44,10 @@ def compare(store: GraphStore) -> tuple[int, list[tuple[Any, ...]]]:
     step = max(1, len(coordinates) * len(index.names) // MOST)
     count, differing = 0, []
     with connected(store.path) as connection:
+        line = line_named(connection, branch)
         for valid, tx in coordinates[::step]:
             resting = Resting(index, valid, tx, core.raw)
-            found = dict(connection.execute(STANDINGS, {"v": valid, "t": tx}))
+            found = dict(line.reader(connection).execute(STANDINGS, {"v": valid, "t": tx}))
             for entity, id in enumerate(index.names):
                 if index.born[entity] <= tx:
                     expected = index.standing(entity, valid, tx)

@@ -406,7 +406,7 @@ class IndexOfRows(Index):
 
     def _count(self) -> int:
         if self._known < 0:
-            [(last,)] = self._point.database.rows("SELECT coalesce(max(number), -1) FROM entity")
+            [(last,)] = self._point.database.rows("SELECT entity - 1 FROM next_number")
             self._known = last + 1
         return self._known
 

@@ -23,10 +23,9 @@ from graphstore.values.period import OPEN, Instant, Period, instant, recorded
 from graphstore.values.vocabulary import UPHOLDING
 
 _COUNTS = """
-SELECT (SELECT max(number) + 1 FROM entity), (SELECT max(number) + 1 FROM version), (SELECT max(number) + 1 FROM period),
-       (SELECT max(number) + 1 FROM link), (SELECT max(number) + 1 FROM claim), (SELECT max(number) + 1 FROM link_period),
-       (SELECT max(number) + 1 FROM operation), (SELECT max(number) + 1 FROM occurrence),
+SELECT n.entity, n.version, n.period, n.link, n.claim, n.link_period, n.operation, n.occurrence,
        (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), (SELECT count(*) FROM defined), EXISTS (SELECT 1 FROM undone)
+FROM next_number n
 """
 _LENGTH = """
 CASE WHEN body IS NULL THEN 0 ELSE coalesce((SELECT coalesce(length(b.data), 0) FROM body b WHERE b.number = body), 1) END
@@ -49,13 +48,13 @@ WHERE instr(b.data, CAST('"fingerprint":"' AS BLOB)) > 0 AND {_PRINT} >= ? AND {
 AND v.body = b.number AND e.number = v.entity AND e.is_event = 1 ORDER BY v.entity
 """
 _FORGOTTEN = "SELECT operation FROM forgotten WHERE entity = ?"
-_TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE link = ? ORDER BY rowid"
-_REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.rowid"
+_TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE link = ? ORDER BY number"
+_REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.number"
 _TOLD = """
 SELECT o.tx, t.valid_from, t.valid_to, t.version FROM told t JOIN version v ON v.number = t.version JOIN operation o ON o.number = v.operation
-WHERE t.entity = ? ORDER BY t.rowid
+WHERE t.entity = ? ORDER BY t.number
 """
-_LINKED = "SELECT o.tx, n.valid_from, n.valid_to, n.operation FROM linked n JOIN operation o ON o.number = n.operation WHERE n.link = ? ORDER BY n.rowid"
+_LINKED = "SELECT o.tx, n.valid_from, n.valid_to, n.operation FROM linked n JOIN operation o ON o.number = n.operation WHERE n.link = ? ORDER BY n.number"
 _CONFIRMED = "SELECT number FROM operation WHERE subject = ? AND verb = 'confirm' ORDER BY number"
 _UNDONE = "SELECT operation FROM undone WHERE tx = ? ORDER BY operation"
 _SETTING = "SELECT value FROM setting WHERE name = ? ORDER BY number DESC LIMIT 1"

@@ -1,0 +1,282 @@
+"""Reads the rows of one line, the trunk or a branch, by the statements of the trunk.
+
+The tables `all_…` have the rows of all lines. A branch sees those that its ancestors had when it began, but for what it closed of them, and its own rows. Each name of a
+view in a statement is made the name of a common table expression with the branch's rows.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from graphstore.values.period import OPEN, Instant
+
+SPAN = 1 << 40  # numbers of one line
+NUMBERED = {
+    "operation": "tx, verb, subject, author, body",
+    "entity": "id, is_event, kind, key, scope, tx_from",
+    "version": "entity, ordinal, body, operation",
+    "period": "entity, version, valid_from, valid_to, tx_from",
+    "link": "id, kind, source, target",
+    "claim": "link, ordinal, strength, is_inferred, created_by, body, operation",
+    "link_period": "link, claim, valid_from, valid_to, tx_from",
+    "taken": "link, version, valid_from, valid_to",
+    "occurrence": "event, occurred_at, tx, operation, first, last, ordinal",
+    "removed": "entity, valid_from, valid_to, operation",
+    "changed": "entity, valid_from, valid_to, operation, is_certain",
+    "told": "entity, valid_from, valid_to, version",
+    "linked": "link, valid_from, valid_to, operation",
+    "defined": "tx, kind",
+    "setting": "tx, name, value",
+}
+"""The tables whose rows are numbered in each line, and their columns that are the same on every line."""
+_KEYED = {
+    "absence": "entity, valid_from, tx_from, valid_to, standing, line",
+    "shaky": "entity, valid_from, tx_from, valid_to, line",
+}
+_NAMED = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
+_BEGINNING = re.compile(r"\A(?:--[^\n]*\n|\s)*(WITH(?:\s+RECURSIVE)?\s)?")
+_LINES = "SELECT number, name, parent, fork, marks FROM line"
+_BY_FORK = {  # how many rows of a table there were at an instant: what is 1 above the last of them
+    "operation": "operation WHERE tx <= :fork",
+    "entity": "entity WHERE tx_from <= :fork",
+    "version": "version WHERE operation < :operation",
+    "period": "period WHERE tx_from <= :fork",
+    "claim": "claim WHERE operation < :operation",
+    "link_period": "link_period WHERE tx_from <= :fork",
+    "taken": "taken_ever WHERE tx_from <= :fork",
+    "occurrence": "occurrence WHERE tx <= :fork",
+    "removed": "removed WHERE operation < :operation",
+    "changed": "changed WHERE operation < :operation",
+    "told": "told WHERE version < :version",
+    "linked": "linked WHERE operation < :operation",
+    "defined": "defined WHERE tx <= :fork",
+    "setting": "setting WHERE tx <= :fork",
+}
+
+
+class Ancestor(NamedTuple):
+    """Gives the rows that a branch has of another line: of each table those with numbers in a range, as they were at an instant."""
+
+    number: int
+    upto: Instant
+    ranges: Mapping[str, tuple[int, int]]  # the first number, and the one after the last
+
+
+class Line:
+    """The rows of the trunk, or of one branch."""
+
+    def __init__(
+        self,
+        number: int = 0,
+        parent: Line | None = None,
+        fork: Instant = OPEN,
+        marks: Mapping[str, int] | None = None,
+    ) -> None:
+        self.number, self.parent = number, parent
+        self.marks = marks or dict.fromkeys(NUMBERED, 0)
+        self.ancestors: list[Ancestor] = [] if parent is None else parent.until(fork, self.marks)
+        self._statements: dict[str, str] = {}
+
+    def until(self, fork: Instant, marks: Mapping[str, int]) -> list[Ancestor]:
+        """Return what a branch has that begins from this line at an instant with so many rows: of this line, then of the ancestors."""
+        low = self.number * SPAN
+        own = {
+            table: (low + self.marks[table], low + max(mark, self.marks[table]))
+            for table, mark in marks.items()
+        }
+        return [Ancestor(self.number, fork, own)] + [
+            Ancestor(
+                other.number,
+                min(other.upto, fork),
+                {
+                    table: (first, max(first, min(stop, other.number * SPAN + marks[table])))
+                    for table, (first, stop) in other.ranges.items()
+                },
+            )
+            for other in self.ancestors
+        ]
+
+    def row(self, table: str, place: int) -> int:
+        """Return the number of a row that the heads of this line name by its place."""
+        line: Line = self
+        while line.parent is not None and place < line.marks[table]:
+            line = line.parent
+        return line.number * SPAN + place
+
+    def is_own(self, number: int) -> bool:
+        """Return True if a row was written on this line."""
+        return number // SPAN == self.number
+
+    def reader(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """Return a connection whose statements read the rows of this line."""
+        return (
+            connection
+            if self.parent is None
+            else cast("sqlite3.Connection", LineConnection(connection, self))
+        )
+
+    def statement(self, text: str) -> str:
+        """Return a statement of the trunk that reads the rows of this line."""
+        if self.parent is None:
+            return text
+        found = self._statements.get(text)
+        if found is None:
+            found = self._statements[text] = self._rewritten(text)
+        return found
+
+    def _rewritten(self, text: str) -> str:
+        begun = _BEGINNING.match(text)
+        assert begun is not None
+        named = dict.fromkeys(
+            name for name in _NAMED.findall(text[begun.end() - len(begun[1] or "") :]) if name in self._views
+        )
+        if not named:
+            return text
+        views = ", ".join(f"{name} AS NOT MATERIALIZED ({self._views[name]})" for name in named)
+        rest = text[begun.end() :]
+        return f"{begun[1]}{views}, {rest}" if begun[1] else f"WITH {views} {rest}"
+
+    # ------------------------------------------------------------------ the views of a branch
+
+    @cached_property
+    def _views(self) -> dict[str, str]:
+        found = {
+            table: f"SELECT number, {columns} FROM main.all_{table} a WHERE {self._visible(table)}"
+            for table, columns in NUMBERED.items()
+        }
+        for table, closed in (("period", "closed"), ("link_period", "link_closed")):
+            ended = self._closed(closed, "period = a.number", "a.number", table)
+            columns = f"number, {NUMBERED[table]}, {ended('tx', 'tx_to', str(OPEN))} AS tx_to, opened_by, {ended('operation', 'closed_by', 'NULL')} AS closed_by"
+            found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {self._visible(table)}"
+        ended = self._closed("taken_closed", "taken = a.number", "a.number", "taken")
+        found["taken_ever"] = f"SELECT number, tx_from FROM main.all_taken a WHERE {self._visible('taken')}"
+        found["taken"] += f" AND {ended('tx', 'tx_to', str(OPEN))} = {OPEN}"
+        found["undone"] = (
+            f"SELECT tx, operation FROM main.all_undone a WHERE {self._visible('operation', 'operation')}"
+        )
+        visible = self._visible("operation", "operation")
+        later = self._visible("operation", "operation", "b")
+        found["forgotten"] = (
+            f"SELECT entity, operation, word FROM main.all_forgotten a WHERE ({visible}) AND NOT EXISTS "
+            f"(SELECT 1 FROM main.all_forgotten b WHERE b.entity = a.entity AND b.operation > a.operation AND ({later}))"
+        )
+        for table, columns in _KEYED.items():
+            same = "entity = a.entity AND c.valid_from = a.valid_from AND c.tx_from = a.tx_from"
+            ended = self._closed(f"{table}_closed", same, "a.line", None)
+            visible = " OR ".join(
+                [f"+a.line = {self.number}"]
+                + [f"+a.line = {other.number} AND +a.tx_from <= {other.upto}" for other in self.ancestors]
+            )
+            found[table] = (
+                f"SELECT {columns}, {ended('tx', 'tx_to', str(OPEN))} AS tx_to FROM main.all_{table} a WHERE {visible}"
+            )
+        found["next_number"] = "SELECT " + ", ".join(
+            f"({self.next_number(table)}) AS {table}" for table in NUMBERED
+        )
+        found["next_number"] += " FROM main.property WHERE name = 'rewritten'"
+        return found
+
+    def next_number(self, table: str) -> str:
+        """Return the query of the number that the next row of a table gets."""
+        low = self.number * SPAN
+        return f"SELECT coalesce(max(number) + 1, {low + self.marks[table]}) FROM main.all_{table} WHERE number >= {low} AND number < {low + SPAN}"
+
+    def _visible(self, table: str, column: str = "number", alias: str = "a") -> str:
+        low, column = self.number * SPAN, f"+{alias}.{column}"
+        parts = [f"{column} BETWEEN {low} AND {low + SPAN - 1}"]
+        for other in self.ancestors:
+            first, stop = other.ranges[table]
+            if first < stop:
+                parts.append(f"{column} BETWEEN {first} AND {stop - 1}")
+        return "(" + " OR ".join(parts) + ")"
+
+    def _closed(self, closed: str, same: str, by: str, table: str | None) -> Any:
+        """Return a function that makes the expression of when, or by what, a row was closed on this line."""
+        scale = SPAN if table else 1
+        noted = [f"c.line = {self.number}"] + [
+            f"c.line = {other.number} AND c.tx <= {other.upto}" for other in self.ancestors if other.number
+        ]
+
+        def expression(column: str, own: str, otherwise: str) -> str:
+            cases = [f"WHEN {by} >= {self.number * scale} THEN a.{own}"]
+            cases += [
+                f"WHEN {by} >= {other.number * scale} AND a.tx_to <= {other.upto} THEN a.{own}"
+                for other in self.ancestors
+            ]
+            beside = ", ".join(
+                f"(SELECT c.{column} FROM main.{closed} c WHERE {one} AND c.{same})" for one in noted
+            )
+            return f"CASE {' '.join(cases)} ELSE coalesce({beside}, {otherwise}) END"
+
+        return expression
+
+
+TRUNK = Line()
+
+
+class LineConnection:
+    """A connection whose statements read the rows of one line."""
+
+    def __init__(self, connection: sqlite3.Connection, line: Line) -> None:
+        self._connection, self._line = connection, line
+
+    def execute(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
+        """Run a statement."""
+        return self._connection.execute(self._line.statement(statement), values)
+
+
+def line_named(connection: sqlite3.Connection, name: str | None) -> Line:
+    """Return the branch of a name that was made last; None: the trunk."""
+    return TRUNK if name is None else _line(connection, "name = ? ORDER BY number DESC LIMIT 1", name)
+
+
+def _line(connection: sqlite3.Connection, condition: str, value: str | int) -> Line:
+    number, _, parent, fork, marks = connection.execute(f"{_LINES} WHERE {condition}", (value,)).fetchone()
+    above = _line(connection, "number = ?", parent) if parent else TRUNK
+    return Line(number, above, fork, orjson.loads(marks))
+
+
+def all_branches(connection: sqlite3.Connection) -> list[Line]:
+    """Return all branches, deleted ones too."""
+    found = {0: TRUNK}
+    for number, _, parent, fork, marks in connection.execute(f"{_LINES} ORDER BY number").fetchall():
+        found[number] = Line(number, found[parent], fork, orjson.loads(marks))
+    return list(found.values())[1:]
+
+
+def add_branch(connection: sqlite3.Connection, name: str, fork: Instant, parent: str | None) -> None:
+    """Note a branch that begins with what its parent (None: the trunk) knew at an instant."""
+    above = line_named(connection, parent)
+    marks = orjson.dumps(_marks(connection, above, fork), option=orjson.OPT_SORT_KEYS).decode()
+    connection.execute(
+        "INSERT INTO line SELECT coalesce(max(number), 0) + 1, ?, ?, ?, ? FROM line",
+        (name, above.number, fork, marks),
+    )
+
+
+def _marks(connection: sqlite3.Connection, line: Line, fork: Instant) -> dict[str, int]:
+    """Return how many rows of each table a line had at an instant."""
+    reader = line.reader(connection)
+    names = ", ".join(NUMBERED)
+    [counts] = reader.execute(f"SELECT {names} FROM next_number").fetchall()
+    marks: dict[str, int] = dict(zip(NUMBERED, counts, strict=True))
+    if reader.execute("SELECT EXISTS (SELECT 1 FROM operation WHERE tx > ?)", (fork,)).fetchone()[0]:
+        values: dict[str, int] = {"fork": fork}
+        for table, rows in _BY_FORK.items():
+            if line is TRUNK and table == "taken":
+                rows = f"all_taken WHERE tx_from <= :fork AND number < {SPAN}"
+            values[table] = _after(reader, f"SELECT max(number) FROM {rows}", values)
+        values["link"] = _after(reader, "SELECT max(link) FROM link_period WHERE tx_from <= :fork", values)
+        marks = {table: values[table] for table in NUMBERED}
+    return {table: number % SPAN for table, number in marks.items()}
+
+
+def _after(reader: sqlite3.Connection, statement: str, values: Mapping[str, int]) -> int:
+    last = reader.execute(statement, values).fetchone()[0]
+    return 0 if last is None else int(last) + 1
