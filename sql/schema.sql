@@ -231,6 +231,7 @@ CREATE TABLE line (
   fork   INTEGER NOT NULL,         -- it began with what its parent knew at that instant
   marks  TEXT NOT NULL             -- a JSON object: of each table the n of its own first row
 ) STRICT;
+CREATE INDEX line_name ON line (name, number);
 
 -- What a branch closed of the rows that it began with. Those rows stay as they are.
 CREATE TABLE closed (line INTEGER NOT NULL, period INTEGER NOT NULL, tx INTEGER NOT NULL, operation INTEGER NOT NULL, PRIMARY KEY (line, period)) STRICT, WITHOUT ROWID;

@@ -59,7 +59,7 @@ _CLAIM = "SELECT number FROM claim WHERE link = ? AND ordinal = ? ORDER BY numbe
 
 _OPERATION = "SELECT tx, verb, subject, author, body FROM operation WHERE number = ?"
 _BELIEVED = "SELECT p.number FROM entity e CROSS JOIN period p ON p.entity = e.number WHERE e.id = ? AND p.closed_by IS NULL ORDER BY p.number"
-_FORGOTTEN_SINCE = "SELECT tx, number FROM operation WHERE tx > ? AND verb IN (SELECT value FROM json_each(?)) AND subject <> '' ORDER BY number"
+_FORGOTTEN_SINCE = "SELECT tx, number FROM operation WHERE tx > ? AND verb IN (SELECT value FROM json_each(?)) AND subject <> '' ORDER BY tx, number"
 Note = tuple[Head, int, Line]
 
 

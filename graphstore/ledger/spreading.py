@@ -7,17 +7,19 @@ kept for the next one (`Known`), which then asks no foundation of a foundation.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.standing_facts import NOW, Facts, Fall, Ground
-from graphstore.values.period import OPEN, Instant, Period, coalesce, overlap, without_all
+from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, overlap, without_all
 from graphstore.values.vocabulary import RESTS
 
 _ADDING = frozenset({"revise", "amend", "retract", "correct"})
 """Verbs that never make a dependant less shaky: what they close falls by a later operation, and for at least the same kinds of link."""
 _NOTHING: list[Period] = []
+Part = TypeVar("Part", bound=tuple[Any, ...])
 
 
 class Touched(NamedTuple):
@@ -186,10 +188,13 @@ class Spreading:
         before = self._facts.upright_before.get(entity)
         if before is None or entity in self._touched.itself or entity in self._touched.ends:
             return False
+        known = set(before)
         return not any(
-            without_all((start, stop), [one[:2] for one in before if one[2] <= looked])
-            for start, stop, looked in self._facts.upright(entity)
-            if looked < self._first
+            without_all(
+                part[:2], [one[:2] for one in _overlapping(before, part[0], part[1]) if one[2] <= part[2]]
+            )
+            for part in self._facts.upright(entity)
+            if part[2] < self._first and part not in known
         )
 
     def _not_looked_at(self, entity: int, reached: list[Reached]) -> list[Reached]:
@@ -197,7 +202,7 @@ class Spreading:
         return [
             one._replace(start=both[0], stop=both[1])
             for one in reached
-            for start, stop, looked in self._facts.upright(entity)
+            for start, stop, looked in _overlapping(self._facts.upright(entity), one.start, one.stop)
             if looked < one.fall.operation and (both := overlap(one[:2], (start, stop)))
         ]
 
@@ -219,9 +224,7 @@ class Spreading:
             return {*reached} if self._facts.shaky[base] else found
         for other in lose:
             found.update(
-                one
-                for one in reached
-                if one[2:4] == other[2:4] and one.start < other.stop and other.start < one.stop
+                one for one in _overlapping(reached, other.start, other.stop) if one[2:4] == other[2:4]
             )
         return found
 
@@ -428,14 +431,33 @@ def _add(found: dict[int, list[Period]], entity: int, parts: list[Period]) -> No
 
 def _latest(reached: list[Reached]) -> list[Reached]:
     """Return which fall is the latest over each part of time, in order."""
+    found: list[Reached] = []
+    together: list[Reached] = []  # each overlaps one before it
+    upto = BEGINNING
+    for one in sorted(reached):
+        if one.start >= upto:
+            found += _latest_of_few(together)
+            together = []
+        together.append(one)
+        upto = max(upto, one.stop)
+    return found + _latest_of_few(together)
+
+
+def _latest_of_few(reached: list[Reached]) -> list[Reached]:
     if len(reached) < 2:
         return reached
     found: list[Reached] = []
     taken: list[Period] = []
     for one in sorted(reached, key=lambda one: -one.fall.operation):
         found += [one._replace(start=start, stop=stop) for start, stop in without_all(one[:2], taken)]
-        taken.append(one[:2])
+        taken = coalesce([*taken, one[:2]])
     return sorted(found)
+
+
+def _overlapping(parts: list[Part], start: Instant, stop: Instant) -> list[Part]:
+    """Return those of parts, which are in order and do not overlap each other, that overlap a period."""
+    first = bisect_right(parts, start, key=lambda part: part[1])
+    return parts[first : bisect_left(parts, stop, key=lambda part: part[0])]
 
 
 def _fewest(periods: list[Period]) -> list[Period]:
@@ -453,4 +475,7 @@ def _without(periods: list[Period], holes: list[Period]) -> list[Period]:
     """Return the parts of periods outside all holes."""
     if periods == holes:
         return _NOTHING
-    return [part for period in periods for part in without_all(period, holes)]
+    holes = _fewest(holes)
+    return [
+        part for period in periods for part in without_all(period, _overlapping(holes, period[0], period[1]))
+    ]

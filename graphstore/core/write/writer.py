@@ -955,10 +955,14 @@ class Writer(Reader):
             trunk._written = max(trunk._written, tx)
             deciding.kept.count += 1
             return
+        core = self._core
         with self._writer:
-            if journal.failed and journal.cut_back() and self._core.unread is None:
+            if journal.failed and journal.cut_back():
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
-                    self._rebuild_index()
+                    if core.unread is None:
+                        self._rebuild_index()
+                    else:
+                        core.vocabulary.reset(core.kinds.kinds)
         if journal.durable >= ticket:  # what may be there still is never shown here
             self._waiting.served(ticket)
         journal.check(ticket, moment(tx))
