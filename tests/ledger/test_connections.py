@@ -199,11 +199,6 @@ with graphstore.open(sys.argv[1]) as store, store.transaction():
 """
 
 
-def test_stores_without_a_file_count_nothing():
-    with graphstore.open(":memory:") as store:
-        assert store._writing() is None
-
-
 @pytest.mark.rest
 def test_a_transaction_that_holds_the_lock_for_more_than_a_second_is_named_in_the_log(path, caplog):
     with graphstore.open(path) as store, caplog.at_level(logging.INFO, "graphstore"):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from graphstore.core.read.rows import NOT_READ, Row, description
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import Point
+from graphstore.read.points import NotInRows, Point
 from graphstore.values.inputs import optional_text
 from graphstore.values.keys import slot_name
 from graphstore.values.period import Instant
@@ -46,6 +46,8 @@ def scan(
     """The nodes, or the events, that stand here, as light rows in the order they were first known; all filters must hold."""
     for name, value in (("kind", kind), ("scope", scope), ("tag", tag)):
         optional_text(name, value)
+    if tag is not None:
+        raise NotInRows  # which things have a tag is in their contents alone; the index lists them
     return list(scanned(point, kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
 
 

@@ -344,6 +344,7 @@ class Projection:
                 "engine": self._version(),
                 "schema": SCHEMA,
                 **self._reached._asdict(),
+                "end": [*self._reached.end],
                 "mark": self._done._asdict(),
                 "transactions": self._history.transactions(self._reached),
                 "tables": sorted(self._tables),

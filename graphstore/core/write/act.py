@@ -31,10 +31,15 @@ def new_id(index: Index) -> str:
 class Act:
     """The context of one verb: the store's core and the transaction."""
 
-    __slots__ = ("core", "index", "work")
+    __slots__ = ("core", "work")
 
     def __init__(self, core: Core, work: Transaction) -> None:
-        self.core, self.index, self.work = core, core.index, work
+        self.core, self.work = core, work
+
+    @property
+    def index(self) -> Index:
+        """What the transaction reads from: another index once it has left the rows."""
+        return self.work.index
 
     def sight(self) -> Sight:
         """The store as the verb leaves it."""
@@ -185,8 +190,8 @@ class Act:
         sight: list[Sight] = []
 
         def make(row: int) -> Link:
-            if not sight:
-                sight.append(self.sight())
+            if not sight or sight[0].index is not self.index:  # the transaction has left the rows meanwhile
+                sight[:] = [self.sight()]
             return sight[0].link(row)
 
         names, links = self.index.l_name, self.index.k_link

@@ -618,7 +618,7 @@ class Writer(Reader):
     def _give_up(self, work: Transaction | None, error: BaseException) -> None:
         """Take back what a transaction has changed in the index."""
         core = self._core
-        if work and work.on_rows:
+        if work and work.on_rows and (not isinstance(error, Exception) or self._answers_by_rows(work)):
             core.vocabulary.reset(core.kinds.kinds)
             return
         if work:
@@ -631,6 +631,16 @@ class Writer(Reader):
                     core.vocabulary.reset(core.index.kinds)
         else:
             self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
+
+    def _answers_by_rows(self, work: Transaction) -> bool:
+        """Make the answers that the caller still holds. Returns False where the rows do not decide them: the transaction has the whole index then."""
+        try:
+            with contextlib.suppress(EngineError), self._on_rows(work):
+                work.complete()
+        except Undecided:
+            self._core.read_index()
+            return False
+        return True
 
     def _take_turn(self, ledger: Ledger | None = None) -> None:
         """Become the process that may write, until the journal's `leave_turn`.

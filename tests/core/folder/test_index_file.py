@@ -51,6 +51,7 @@ def told(store: GraphStore, clock: Clock, count: int) -> None:
 def path(tmp_path: Path) -> Path:
     path, clock = tmp_path / "memory.gs", Clock("2026-01-01")
     with graphstore.open(path, clock=clock) as store:
+        store._core.read_index()
         told(store, clock, 30)
     return path
 
