@@ -18,7 +18,7 @@ from graphstore.core.tables.readback import Readback
 from graphstore.ledger.ledger import Ledger
 from tests.ledger.test_questions import FORGETTING, THINGS, BranchingHistory
 
-pytestmark = [pytest.mark.in_process("looks into the graph tables"), pytest.mark.driver]
+pytestmark = pytest.mark.in_process("looks into the graph tables")
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 12))]
 
