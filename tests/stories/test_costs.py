@@ -125,14 +125,14 @@ def hub(size: int) -> GraphStore:
 
 
 def deep_hub(size: int) -> GraphStore:
-    """One that was described so often, on which as many rest."""
+    """One that was described many times, on which so many rest."""
     store = graphstore.open(":memory:", clock=(clock := Clock()))
     leaves = [f"leaf-{n}" for n in range(size)]
     store.bulk_load(
         versions=[{"node_id": id, "content": {}, "valid_from": SINCE} for id in (*leaves, "hub")],
         links=[{"source": id, "kind": "derived_from", "target": "hub", "valid_from": SINCE} for id in leaves],
     )
-    for n in range(size):
+    for n in range(size // 6):
         clock.move(seconds=1)
         store.revise("hub", {"n": n})
     clock.move(seconds=1)
