@@ -50,6 +50,8 @@ class WholeStore(Writer):
         given = macros.with_coordinate(cypher, params, self._axis)
         self._current()
         if core.unread is not None and core.unread.hides_contents():
+            with core.lock:
+                core.graphs.forget()  # some systems remove no file that is open here
             core.read_index()  # which removes or hides them
         return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
 
