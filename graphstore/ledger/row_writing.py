@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
-from graphstore.ledger.line_rows import SPAN, TRUNK, Line, add_branch, all_branches, line_named
+from graphstore.ledger.branch_rows import SPAN, TRUNK, Line, add_branch, all_branches, line_named
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import OPEN, Instant, instant, iso, recorded

@@ -1,8 +1,10 @@
 """Follows falls from what was invalidated to its dependants, and finds what is shaky.
 
-The latest fall is followed first, so that most entities are visited once. Of a shaky entity it is enough to know the latest fall that reaches it: no earlier
-one reaches what rests on it, and was rechecked since the latest. The exceptions are the entities at which some falls stop. So what a transaction found is
-kept for the next one (`Known`), which then asks no foundation of a foundation.
+The latest fall is followed first, so that most entities are visited once.
+
+`Known` keeps for the next transaction which fall reached each shaky entity last. That fall decides what rests on the entity: a dependant that the latest
+fall does not reach was rechecked since, so no earlier fall reaches it either. The exception is an entity at which some falls stop (`_HiddenFallError`): then
+all is worked out from nothing. So a transaction reads the direct foundations of what it touched, and not the foundations of those.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def nothing_touched() -> Touched:
 
 
 class Reached(NamedTuple):
-    """States which fall reaches an entity over a period, the latest one. `is_whole`: no entity on its ways stopped it."""
+    """States which fall reaches an entity over a period, the latest one. `is_whole`: no entity on any path stopped it."""
 
     start: Instant
     stop: Instant
@@ -56,11 +58,11 @@ class Reached(NamedTuple):
 
 
 Known = dict[int, list[Reached]]
-"""What is known of entities: which falls reach them now, in order. Of a shaky entity that is missing, nothing is known."""
+"""Maps entities to the falls that reach them now, by time. A shaky entity that is missing has to be worked out."""
 
 
 class _HiddenFallError(Exception):
-    """A fall stops at an entity that an earlier one may reach by a way of which only the latest is known."""
+    """Raised where a fall stops at an entity, and an earlier one may pass by the same path, of which only the latest is known."""
 
 
 class Spreading:

@@ -645,7 +645,7 @@ class Facts:
     def falls_before(
         self, entity: int, periods: list[Period], grounds: Collection[Ground]
     ) -> list[FallenPart]:
-        """What became of an entity that the transaction did not change, as of `falls`, and what was found of it before: parts of other periods too."""
+        """Return what `falls` returns of an entity that the transaction did not change. What was found before is kept, so parts of other periods may be included."""
         kept = self._kept_falls.get(entity)
         links = {ground.link for ground in grounds}
         if kept is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphstore import GraphStore
 from graphstore.core.index.foundations import Resting
-from graphstore.ledger.line_rows import line_named
+from graphstore.ledger.branch_rows import line_named
 from graphstore.values.period import OPEN, instant
 from tests.support.ledger_rows import connected
 

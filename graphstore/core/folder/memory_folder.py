@@ -1,4 +1,4 @@
-"""A store in memory: its ledger lies in a private temporary folder, which nobody is told of and which goes with the store."""
+"""Keep the ledger of a store in memory in a private temporary folder. No caller sees its path. It is removed with the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _most = _FEW
 
 
 class MemoryFolder(LedgerFolder):
-    """The place of a store in memory. Its folder is removed when the store is closed or collected, and when the process ends."""
+    """Holds the ledger of a store in memory. Its folder is removed when the store is closed or collected, and when the process ends."""
 
     shared = False
 
@@ -44,7 +44,7 @@ class MemoryFolder(LedgerFolder):
             file.write(empty_ledger())
 
     def open_journal(self, durability: str) -> Seam:
-        """Open the ledger, which no commit waits for a disk to have."""
+        """Open the ledger. No commit waits for the disk."""
         database = Database(self.file, durability="none", timeout=self.timeout)
         self._opened.append(database)
         return Ledger(database)
@@ -66,10 +66,10 @@ class MemoryFolder(LedgerFolder):
         self._remove()
 
     def keep_accesses(self, counts: dict[str, int]) -> None:
-        """Forget them: the store is being closed."""
+        """Keep nothing: the store is being closed."""
 
     def _remove_copies(self) -> None:
-        """There are none."""
+        """Remove nothing: such a store has no copies."""
 
 
 def _removed(folder: str, pid: int, opened: list[Database]) -> None:

@@ -1,4 +1,4 @@
-"""Light rows of all that stands at a coordinate, from the rows of a ledger."""
+"""Read light rows of all that stands at a coordinate from the rows of a ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphstore.values.period import Instant
 
 
 class Scanned(NamedTuple):
-    """A node or event that holds, and its content where that is read."""
+    """Describes a node or event that holds, with its content where that is read."""
 
     entity: int
     id: str
@@ -43,7 +43,10 @@ def scan(
     events: bool = False,
     content: bool = False,
 ) -> list[Row]:
-    """The nodes, or the events, that stand here, as light rows in the order they were first known; all filters must hold."""
+    """Return the nodes, or the events, that stand here, in the order in which they were first known. All filters must hold.
+
+    Raises InvalidError for a filter of another type, and NotInRows where the index has to answer.
+    """
     for name, value in (("kind", kind), ("scope", scope), ("tag", tag)):
         optional_text(name, value)
     if tag is not None:
@@ -61,7 +64,7 @@ def scanned(
     events: bool = False,
     content: bool = False,
 ) -> Iterator[Row]:
-    """As `scan`, one after another."""
+    """Yield what `scan` returns, one row after another."""
     slot, reads = None if key is None else slot_name(key), content or tag is not None
     for row in point.rows(SCAN, events=bool(events), kind=kind, key=slot, scope=scope, reads=reads):
         found = NOT_READ

@@ -20,7 +20,7 @@ from graphstore.core.folder import vector_file as disk
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
-from graphstore.core.search.said import Said, Texts, TextsOfIndex, TextsOfRows
+from graphstore.core.search.texts_to_embed import Said, Texts, TextsOfIndex, TextsOfRows
 from graphstore.errors import DamageError, GraphStoreError, InvalidError
 from graphstore.read.points import Point
 from graphstore.values.period import OPEN

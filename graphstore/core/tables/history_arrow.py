@@ -1,4 +1,4 @@
-"""The tables of the whole history as Arrow has them, of the rows of a source."""
+"""Make Arrow tables of the rows of a history."""
 
 from __future__ import annotations
 

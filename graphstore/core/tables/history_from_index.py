@@ -1,4 +1,4 @@
-"""The whole history read from the index: of a store in memory or in PostgreSQL, and of a branch."""
+"""Read the whole history from the index: of a store in PostgreSQL, and of a branch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from graphstore.values.period import OPEN, Instant
 
 
 class IndexHistory:
-    """What an index has committed. What an open transaction has closed is open still."""
+    """Reads what an index has committed. A row that an open transaction has closed counts as open."""
 
     def __init__(self, index: Index, journal: Seam) -> None:
         self._index, self._journal = index, journal

@@ -1,4 +1,4 @@
-"""The whole history read from the rows of the ledger, by statements: the index is not loaded for it."""
+"""Read the whole history from the rows of the ledger, without the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of the whole history take from a store: the same whatever the store is read by."""
+"""Define the rows from which the graph tables of the whole history are made, and the interface that reads them from an index or from a ledger."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from graphstore.values.period import Instant
 
 
 class Reached(NamedTuple):
-    """How far a history goes, or tables have followed it. `end` and `digest`: of the last line of the journal. `forgetting`: what is another value as soon as
-    something was forgotten."""
+    """States how far a history goes, or how far tables have followed it.
+
+    `end` and `digest`: of the last line of the journal. `forgetting`: a text that changes as soon as something is evicted or erased.
+    """
 
     mark: Mark
     end: Sequence[int]
@@ -22,7 +24,7 @@ class Reached(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """A node or event by its number."""
+    """Names a node or event by its number."""
 
     number: int
     id: str
@@ -130,7 +132,7 @@ class Link(NamedTuple):
 
 
 class ClosedVersion(NamedTuple):
-    """A row of Version that was closed, and by which operation."""
+    """States when a row of Version was closed, and by which operation."""
 
     number: int
     tx_to: Instant
@@ -138,7 +140,7 @@ class ClosedVersion(NamedTuple):
 
 
 class ChangedEvent(NamedTuple):
-    """How far an event is believed."""
+    """States until when an event is believed."""
 
     number: int
     id: str
@@ -147,7 +149,7 @@ class ChangedEvent(NamedTuple):
 
 
 class ClosedLink(NamedTuple):
-    """A row of a table of links that was closed."""
+    """States when a row of a table of links was closed, and by which operation."""
 
     number: int
     kind: str
@@ -160,8 +162,10 @@ class ClosedLink(NamedTuple):
 
 
 class HistorySource(Protocol):
-    """Everything a store has committed, by numbers: [first, stop) of each sort. `data` is JSON; of what was forgotten, or never given, empty or None.
-    `body` and `checksum` are the source's own."""
+    """Reads what a store has committed, by the numbers of its rows, [first, stop).
+
+    `data` of a row is JSON; where it was evicted, erased or never given, it is empty or None. Only the source reads `body` and `checksum`.
+    """
 
     def reading(self) -> AbstractContextManager[None]:
         """Return a block that reads one state of the store."""

@@ -1,4 +1,4 @@
-"""What the versions of a store say, for the vectors of it: from the index, or from the rows of a ledger."""
+"""Read the texts that an embedder turns into vectors: those of each version, from the index or from the rows of a ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphstore.values.sameness import statement
 
 
 class Said(NamedTuple):
-    """A version that says something, and of what it is."""
+    """Holds the text of a version, and which node or event it describes."""
 
     version: int
     entity: int
@@ -28,7 +28,7 @@ class Said(NamedTuple):
 
 
 class Texts(Protocol):
-    """What the versions of a store say.
+    """Gives the texts of the versions of a store.
 
     `state`: versions have other numbers under another one. `gone`: how many things are forgotten. `versions`: how many there are. `pending`: whether a
     transaction is open, whose versions are none of these.
@@ -40,14 +40,14 @@ class Texts(Protocol):
     pending: bool
 
     def forgotten(self) -> Container[int]:
-        """The entities that are forgotten."""
+        """Return the entities that were evicted or erased."""
 
     def said(self, versions: range, kind: str | None) -> Iterator[Said]:
-        """Those of some versions that say something; `kind`: of the nodes of a kind alone."""
+        """Yield those of some versions that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
 
 
 class TextsOfIndex:
-    """What the versions say that an index has."""
+    """Gives the texts of the versions that an index has."""
 
     def __init__(self, core: Source) -> None:
         self._core = core
@@ -56,11 +56,11 @@ class TextsOfIndex:
         self.pending = core.index.pending
 
     def forgotten(self) -> Container[int]:
-        """The entities that are forgotten."""
+        """Return the entities that were evicted or erased."""
         return self._core.index.gone
 
     def said(self, versions: range, kind: str | None) -> Iterator[Said]:
-        """Those of some versions that say something; `kind`: of the nodes of a kind alone."""
+        """Yield those of some versions that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
         index, raw = self._core.index, self._core.raw
         v_ent, is_event = index.v_ent, index.is_event
         some = [
@@ -78,7 +78,7 @@ class TextsOfIndex:
 
 
 class _Described(NamedTuple):
-    """A version with its content."""
+    """A row of `said.sql`: a version with its content."""
 
     number: int
     entity: int
@@ -94,7 +94,7 @@ SAID = Statement("said", _Described)
 
 
 class TextsOfRows:
-    """What the versions say that a ledger has."""
+    """Gives the texts of the versions that a ledger has."""
 
     def __init__(self, point: Point, pending: bool) -> None:
         [ends] = point.rows(ENDS)
@@ -104,11 +104,11 @@ class TextsOfRows:
         self.gone, self.versions, self.pending = len(self._forgotten), ends.versions, pending
 
     def forgotten(self) -> Container[int]:
-        """The entities that are forgotten."""
+        """Return the entities that were evicted or erased."""
         return self._forgotten
 
     def said(self, versions: range, kind: str | None) -> Iterator[Said]:
-        """Those of some versions that say something; `kind`: of the nodes of a kind alone."""
+        """Yield those of some versions that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
         content = self._point.content
         for row in self._point.rows(SAID, first=versions.start, stop=versions.stop, kind=kind):
             body = content(row.data, row.checksum, f"{row.id!r}")
@@ -117,7 +117,7 @@ class TextsOfRows:
 
 
 def _text(body: Mapping[str, Any], is_event: bool) -> str:
-    """What a body says: the description of an event, the statement of a version. A message that was not authorized says nothing: no embedder gets it."""
+    """Return the text of a body: the description of an event, the statement of a version. That of a message that was not authorized is empty: no embedder gets it."""
     if is_event:
         return "" if body.get("authorized") is False else body.get("description") or ""
     return statement(body.get("content") or {}, body.get("text"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphstore import GraphStoreError
-from graphstore.ledger.line_rows import SPAN, Line, line_named
+from graphstore.ledger.branch_rows import SPAN, Line, line_named
 from tests.ledger.test_questions import FORGETTING, VERBS, Leaning
 from tests.support import standing_rows
 from tests.support.ledger_rows import connected
