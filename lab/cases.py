@@ -94,8 +94,6 @@ def journal_case(folder: Path) -> Case:
         path = folder / "case.gs"
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(whole, path)
-        if chance.random() < 0.3:
-            (path / "index.bin").unlink()
         file = chance.choice([whole / "ledger.db", *names])
         victim = path / file.relative_to(whole)
         if not victim.exists():

@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NoReturn
@@ -800,14 +800,6 @@ class Ledger:
 
     # ------------------------------------------------------------------ reading anew
 
-    def seals(self, upto: Position) -> list[Any]:
-        """Nothing but the digest is needed: SQLite keeps the rows."""
-        return []
-
-    def is_as_sealed(self, upto: Position, digest: str, seals: Sequence[Any]) -> bool:
-        """Whether the chain has a row at this position, with this digest."""
-        return self.holds(upto, digest)
-
     def ends_at(self, end: Any, digest: str) -> bool:
         """Whether the row of the chain at a position has that digest."""
         return isinstance(end, list) and self.holds(Position(*end), digest)
@@ -819,7 +811,7 @@ class Ledger:
         rows = self.database.rows("SELECT digest FROM chain WHERE number = ?", (position.offset,))
         return bool(rows) and rows[0][0] == digest
 
-    def start_at(self, position: Position, digest: str, seals: Sequence[Any] = ()) -> None:
+    def start_at(self, position: Position, digest: str) -> None:
         """Continue from a position; what is before it is known."""
         self._state = self._kept = (position, digest, None, self._number)
 

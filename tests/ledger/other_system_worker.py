@@ -57,7 +57,7 @@ def story(path: str) -> None:
         assert 301 <= store.query_tables("MATCH (n:Node) RETURN count(*) AS n").single()["n"]
     with graphstore.open(path) as store:
         assert [] == store.notices
-        assert (Path(path) / "index.bin").exists() and (Path(path) / "graph.kuzu").exists()
+        assert (Path(path) / "graph.kuzu").exists()
         assert {"text": "tokens"} == store.as_of().node("new").content
         store.query_tables("MATCH (n:Node) RETURN count(*)")
         store.export(f"{path}.dump")

@@ -33,12 +33,12 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(path: Path) -> Path:
-    """A copied folder, with the saved index."""
+    """A copied folder."""
     return Path(shutil.copytree(path, path.with_name("copy.gs")))
 
 
 def flip_in_chain(path: Path, number: int) -> None:
-    """Change one byte of a head, without what the saved index shows of it."""
+    """Change one byte of a head, without what the rows show of it."""
     [(head,)] = rows(path, f"SELECT hex(head) FROM chain WHERE number = {number}")
     raw = bytearray(bytes.fromhex(head))
     raw[raw.index(b'"tx":"') + 8] ^= 0x01
@@ -95,7 +95,6 @@ def test_a_copy_whose_chain_has_a_flipped_byte_is_refused_by_its_row(copy):
 
 def test_a_copy_whose_file_is_damaged_beside_the_chain_is_refused(copy):
     """The index of the chain by tx is no part of what its digests cover: only SQLite can check it."""
-    assert (copy / "index.bin").exists()
     [(tx,)] = rows(copy, "SELECT tx FROM chain WHERE number = 9")
     flip_in_file(copy, tx.to_bytes(8, "big"))
 
@@ -177,20 +176,17 @@ class TestWAL:
         holds_all(copy, 22)
         holds_all(path, 22)
 
-    @pytest.mark.parametrize("with_index", [True, False])
-    def test_a_ledger_copied_without_its_wal_lacks_that_and_is_sound(self, path, with_index):
+    def test_a_ledger_copied_without_its_wal_lacks_that_and_is_sound(self, path):
         killed(path, "fact-20")
         copy = path.with_name("copy.gs")
         copy.mkdir()
-        for name in ("ledger.db", "index.bin") if with_index else ("ledger.db",):
-            shutil.copyfile(path / name, copy / name)
+        shutil.copyfile(path / "ledger.db", copy / "ledger.db")
 
         holds_all(copy)
 
     @pytest.mark.parametrize("as_copy", [True, False], ids=["in a copy", "in its folder"])
-    @pytest.mark.parametrize("with_index", [True, False])
     @pytest.mark.parametrize("of", ["an earlier day", "another store"])
-    def test_the_wal_of_another_day_or_store_changes_no_answer_unseen(self, path, of, with_index, as_copy):
+    def test_the_wal_of_another_day_or_store_changes_no_answer_unseen(self, path, of, as_copy):
         """SQLite takes any WAL beside a file for that file's own."""
         if of == "an earlier day":
             killed(path, "fact-20", "fact-21")
@@ -209,8 +205,6 @@ class TestWAL:
             file.unlink()
         if as_copy:
             path = Path(shutil.copytree(path, path.with_name("copy.gs")))
-        if not with_index:
-            (path / "index.bin").unlink()
         shutil.copyfile(path.parent / "wal", path / "ledger.db-wal")
 
         try:

@@ -310,7 +310,6 @@ class Merging(Forking):
         tx = self.trunk.stats()["last_tx"]
         before = answers()
         self.trunk.close()
-        (self.path / "index.bin").unlink(missing_ok=True)
         self.trunk = self.store = super().open()
         assert before == answers()
 

@@ -333,13 +333,10 @@ def test_threads_write_to_the_trunk_and_to_branches(disk_store):
 # ---------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("without", [(), ("index.bin",)])
-def test_a_store_opened_again_has_its_branches(rule, clock, without):
+def test_a_store_opened_again_has_its_branches(rule, clock):
     path, told = rule.path, rule.branches()
     versions = rule.on("try").versions("release")
     rule.close()
-    for name in without:
-        (path / name).unlink()
 
     with graphstore.open(path, clock=clock) as again:
         assert told == again.branches()
@@ -443,7 +440,6 @@ def test_what_only_a_branch_knows_is_erased_from_the_trunk(rule, clock, deleted)
     rule.erase("only00", reason="asked for")
     assert [] == forgotten(rule, "SECRET")
     rule.close()
-    (path / "index.bin").unlink(missing_ok=True)
 
     with graphstore.open(path, clock=clock) as again:
         if not deleted:
@@ -867,7 +863,6 @@ def test_a_merge_is_in_the_journal_like_all_else(rule, clock):
     path, told, versions = rule.path, rule.branches(), rule.versions("release")
     assert told[0].merged_at == rule.stats()["last_tx"]
     rule.close()
-    (path / "index.bin").unlink()
 
     with graphstore.open(path, clock=clock) as again:
         assert told == again.branches()

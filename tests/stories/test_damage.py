@@ -127,7 +127,6 @@ def test_the_copies_are_there_to_be_damaged(whole):
     names = [str(file.relative_to(whole)) for file in copies(whole)]
 
     assert any("kuzu" in name for name in names), names
-    assert any("index" in name for name in names), names
 
 
 def harm_by_deleting(file: Path) -> None:
@@ -166,11 +165,10 @@ HARMS = [
 ]
 
 
-@pytest.mark.parametrize("which", ["kuzu", "index"])
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_damaged_copy_is_made_anew(broken, which, harm):
+def test_a_damaged_copy_is_made_anew(broken, harm):
     for file in copies(broken):
-        if which in str(file.relative_to(broken)):
+        if "kuzu" in str(file.relative_to(broken)):
             harm(file)
     before = recorded(broken)
 
@@ -181,29 +179,14 @@ def test_a_damaged_copy_is_made_anew(broken, which, harm):
         assert "fact-new" == store.node("fact-new").id
 
 
-@pytest.mark.parametrize("which", ["kuzu", "index"])
-def test_making_a_copy_anew_is_told(broken, which):
+def test_making_a_copy_anew_is_told(broken):
     for file in copies(broken):
-        if which in str(file.relative_to(broken)):
+        if "kuzu" in str(file.relative_to(broken)):
             harm_by_noise(file)
 
     with graphstore.open(broken) as store:
         store.query_tables("MATCH (n:Node) RETURN count(*) AS n")
-        store._core.read_index()
-        assert any(which in notice or "rebuilt" in notice for notice in store.notices), store.notices
-
-
-def test_every_byte_of_the_saved_index_may_be_wrong(broken):
-    """The saved index is a copy of the truth: whatever is in it, the answers are those of the ledger."""
-    (saved,) = [file for file in copies(broken) if "index" in file.name]
-    good = saved.read_bytes()
-    with graphstore.open(broken, read_only=True) as store:
-        want = [store.versions(name) for name in (*NAMES, "plan-1", "plan-2")]
-    for at in range(0, len(good), max(1, len(good) // 150)):
-        saved.write_bytes(good)
-        flip(saved, at, 0x10)
-        with graphstore.open(broken, read_only=True) as store:
-            assert want == [store.versions(name) for name in (*NAMES, "plan-1", "plan-2")], at
+        assert any("kuzu" in notice or "rebuilt" in notice for notice in store.notices), store.notices
 
 
 def test_copies_from_an_older_day_of_the_store_are_brought_up_to_date(broken, tmp_path):
@@ -224,17 +207,13 @@ def test_copies_from_an_older_day_of_the_store_are_brought_up_to_date(broken, tm
         assert store.verify().ok
 
 
-@pytest.mark.parametrize("known_by", ["index.bin", "graph.json"])
 @pytest.mark.parametrize("lines", [1, 2, 4])
-def test_a_ledger_shorter_than_a_copy_knows_is_refused(broken, lines, known_by):
+def test_a_ledger_shorter_than_its_graph_tables_know_is_refused(broken, lines):
     """The ledger was cut, or an old backup of it was put back: what was acknowledged is missing, and nothing opens as if it had never been."""
     cut(broken, lines)
-    for file in copies(broken):
-        if file.name in ("index.bin", "graph.json") and file.name != known_by:
-            file.unlink()
     before = files(broken)
 
-    missing = rf"ledger.db: {lines} transactions? missing: {known_by} .* restore a dump or a backup .* remove index.bin and graph.json"
+    missing = rf"ledger.db: {lines} transactions? missing: graph.json .* restore a dump or a backup .* remove graph.json"
     for read_only in (False, True):
         with pytest.raises(DamageError, match=missing):
             graphstore.open(broken, read_only=read_only)
@@ -242,7 +221,7 @@ def test_a_ledger_shorter_than_a_copy_knows_is_refused(broken, lines, known_by):
     assert re.search(missing, problem.message)
     assert before == files(broken)
 
-    (broken / known_by).unlink()  # the way out that the message names
+    (broken / "graph.json").unlink()  # the way out that the message names
     with graphstore.open(broken) as store:
         assert set(NAMES[:-lines]) == {node.id for node in store.nodes(kind="fact")}
         assert store.verify().ok
@@ -250,7 +229,6 @@ def test_a_ledger_shorter_than_a_copy_knows_is_refused(broken, lines, known_by):
 
 def test_the_note_of_an_earlier_version_tells_that_something_is_missing(broken):
     cut(broken, 2)
-    (broken / "index.bin").unlink()
     note = orjson.loads((broken / "graph.json").read_bytes())
     del note["transactions"]
     (broken / "graph.json").write_bytes(orjson.dumps(note))
@@ -433,8 +411,8 @@ def test_a_damaged_chain_is_refused_and_nothing_is_overwritten(broken, line, har
 
 
 @pytest.mark.parametrize(("line", "harm"), HARMS_OF_THE_CHAIN.values(), ids=HARMS_OF_THE_CHAIN.keys())
-def test_a_damaged_chain_before_a_saved_index_is_found_by_verify(broken, line, harm):
-    """Who opens a store with a saved index reads only what was appended since: what is before is checked by `verify`."""
+def test_a_damaged_chain_is_found_by_verify(broken, line, harm):
+    """Opening a store reads no chain: that is checked by `verify`."""
     change(broken, *harm)
     before = files(broken)
 

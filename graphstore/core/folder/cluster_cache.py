@@ -45,7 +45,7 @@ class ClusterPlace(Folder):
             self.cluster.close()
             raise
         self._kept = where.cache is not None
-        self.named, self.read_only, self.saves = where.shown, read_only, self._kept
+        self.named, self.read_only = where.shown, read_only
 
     def open_journal(self, durability: str) -> Journal:
         """The copy, which follows the server. Raises InvalidError for any durability but that of each commit."""

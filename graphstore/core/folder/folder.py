@@ -5,8 +5,7 @@ memory.gs/
   lock                       the writer's pid, held by the operating system while it lives
   server.json, token …       where it is served, and what a client shows to be let in
   accesses.json              how often things were looked up since that was last written to the journal
-  index.bin, words.bin       a saved copy of the resident index   } disposable
-  graph.kuzu, graph.json     the graph tables and how far they are }
+  graph.kuzu, graph.json     the graph tables and how far they are } disposable
   vectors-….bin              what texts mean, a file for each model }
 """
 
@@ -21,13 +20,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
-from graphstore.core.folder import branch_index, forgetting, index_file, rewrite, vector_file
+from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
 from graphstore.core.folder.server_file import LOCK, holder, own_bytes
-from graphstore.core.index import shaky_spans
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.branch_records import BranchRecords
@@ -58,10 +56,9 @@ from graphstore.values.models import Problem
 from graphstore.values.period import Instant, iso, moment
 
 _JOURNAL, _NOTE = "journal", "graph.json"
-INDEX, _WORDS = "index.bin", "words.bin"
+_SAVED = ("index.bin", "words.bin")  # copies of the index that earlier versions left
 _ACCESSES = "accesses.json"
 COPY = "copy-of"  # a file with the address of the store that a folder is a copy of
-_SAVE_AFTER = 256  # after so many lines the copy is saved again
 _LOOKS = 3  # so often the lock is tried, which others may touch, and a journal that seems broken is read
 _TRIES = 100  # attempts of a reader, 10 ms apart, while the writer replaces files
 _open_here: set[str] = set()
@@ -73,7 +70,6 @@ class Folder:
     tables_elsewhere = False  # whether another process has the graph tables of the folder open
     shared = False  # whether other processes write to the store while this one has it open
     lags = False  # whether a reader may be behind what was committed: on a standby of PostgreSQL
-    saves_in_turn = False  # whether copies are saved where other processes may remove contents from them
     many_servers = False  # whether several servers may have the store open at once
     timeout = 30.0  # seconds that a writer waits for the others
 
@@ -83,16 +79,11 @@ class Folder:
         self.named = str(path)  # as it was opened
         self.read_only = read_only
         self.follows = read_only  # whether the files are another process's
-        self.saves = not read_only  # whether a copy of the index is saved beside the journal
         self.journal = path / _JOURNAL
         self.tables = path if not read_only and own_folder(path) else None
         self._fresh, self._old = path / f"{_JOURNAL}.new", path / f"{_JOURNAL}.old"
         self._lock: int | None = None
         self._real = ""
-        self._saved_at = -1
-        self._words: tuple[memoryview, str] | None = (
-            None  # the file, and the digest of the index it belongs to
-        )
 
     def hold(self) -> None:
         """Become the only writer. Raises LockedError naming who is."""
@@ -148,9 +139,6 @@ class Folder:
     def rebuild_rows(self, journal: Seam) -> None:
         """Make what is derived from the journal anew, where anything is."""
 
-    def hurry(self, journal: Seam) -> None:
-        """Do not wait for other writers for long from here on: the store is being closed."""
-
     def release(self) -> None:
         """Let another writer in."""
         if self._lock is not None:
@@ -169,24 +157,11 @@ class Folder:
         return False
 
     def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
-        """The index of the journal: from the saved copy if that is valid, and the lines after it. Sets a torn tail aside."""
-        saved = self._saved(notify)
-        reach = known_reach(self.path, saved)
-        try:
-            index = self._from_saved(saved, journal, notify)
-            if index is not None:
-                self._saved_at = 0
-                count = self._follow(index, journal)
-        except (FileNotFoundError, DamageError):  # the writer may be replacing the files
-            if not self.follows:
-                raise
-            journal.reopen()
-            index = None
-        if index is None:
-            index, count = self.replay(journal)
+        """Read the index from the journal. Sets a torn tail aside."""
+        reach = known_reach(self.path)
+        index, _ = self.replay(journal)
         if lost := shortage(self.journal, reach, index.transactions, index.last_tx):
             raise DamageError(lost)
-        self._saved_at = -1 if self._saved_at < 0 or count >= _SAVE_AFTER else index.transactions - count
         if journal.torn is not None and not self.follows:
             journal.make_ready()
             if journal.torn.size:
@@ -324,11 +299,10 @@ class Folder:
     def _remove_copies(self) -> None:
         """Remove files with contents, or with places that will move."""
         remove_cut(self.path.glob("graph.kuzu*"))
-        files = [self.path / name for name in (INDEX, _WORDS)]
+        files = [self.path / name for name in _SAVED]
         for name in (*self.path.glob(f"{_NOTE}*"), *files, *(file.with_suffix(".new") for file in files)):
             patiently(partial(name.unlink, missing_ok=True))
         sync_folder(self.path)
-        self._saved_at = -1
 
     def _remove_torn(self, names: list[bytes]) -> None:
         for file in self.journal.glob("*.bin"):
@@ -377,29 +351,6 @@ class Folder:
                     break
         return count
 
-    def _saved(self, notify: Callable[[str], None]) -> index_file.Copy | None:
-        """The saved copy of the index, if it is whole."""
-        name = self.path / INDEX
-        found = index_file.read(name) if name.exists() else None
-        if found is None and name.exists():
-            notify(f"{name} was damaged: the index was read from the journal instead.")
-        return found
-
-    def _from_saved(
-        self, found: index_file.Copy | None, journal: Seam, notify: Callable[[str], None]
-    ) -> Index | None:
-        if found is None:
-            return None
-        name = self.path / INDEX
-        if not journal.is_as_sealed(found.position, found.digest, found.seals):
-            notify(f"{name} does not belong to this journal: the index was read from the journal instead.")
-            return None
-        index = found.index()
-        words = index_file.mapped(self.path / _WORDS)
-        self._words = words and (words[0], found.digest)
-        journal.start_at(found.position, found.digest, found.seals)
-        return index
-
     def keep_accesses(self, counts: dict[str, int]) -> None:
         """Keep what was counted and is not in the journal until the next opening for writing. Raises OSError."""
         replace_whole(self.path / _ACCESSES, orjson.dumps(counts))
@@ -415,41 +366,9 @@ class Folder:
             return {name: count for name, count in kept.items() if type(count) is int and count > 0}
         return {}
 
-    def words(self) -> tuple[dict[str, Any], dict[str, memoryview]] | None:
-        """The words saved with the index that was loaded, once; None when there are none, or they are not whole."""
-        words, self._words = self._words, None
-        return words and index_file.words(*words)
-
-    def save(
-        self,
-        index: Index,
-        journal: Seam,
-        words: Callable[[], tuple[dict[str, Any], dict[str, Any]] | None],
-        *,
-        anew: bool = False,
-    ) -> None:
-        """Save the copy of the index and the words of its versions, if that saves the next open some work; `anew`: it does."""
-        if not self.saves or not index.transactions or index.left:
-            return
-        if not anew and self._saved_at >= 0 and index.transactions - self._saved_at < _SAVE_AFTER:
-            return
-        try:
-            journal.settle()  # the copy never knows more than what is on the disk
-        except EngineError:
-            return
-        seals = journal.seals(journal.end)
-        spans = shaky_spans.NOTHING
-        with contextlib.suppress(EngineError, DamageError):  # without them some first reads only take longer
-            spans = shaky_spans.saved(index, journal.raw)
-        index_file.write(self.path / INDEX, index, journal.end, journal.digest, seals, spans)
-        self._saved_at = index.transactions
-        with contextlib.suppress(EngineError, DamageError):  # without them the next search only takes longer
-            if (there := words()) is not None:
-                index_file.write_words(self.path / _WORDS, *there, journal.digest)
-
 
 class Reach(NamedTuple):
-    """What one of the copies in a folder knows of the journal that it was made from; `transactions` is None where that was not noted."""
+    """Says what the graph tables of a folder know of the journal that they were made from; `transactions` is None where that was not noted."""
 
     file: Path
     changed: int
@@ -457,24 +376,9 @@ class Reach(NamedTuple):
     last_tx: Instant
 
 
-def known_reach(place: Path, saved: index_file.Copy | None) -> list[Reach]:
-    """How far the journal of a store reached when its index was saved and when its tables were closed well."""
-    known = []
-    if saved is not None:
-        known.append(Reach(place / INDEX, saved.changed, saved.transactions, saved.last_tx))
-    if note := _note_reach(place / _NOTE):
-        known.append(note)
-    return known
-
-
-def last_known_tx(place: Path) -> Instant:
-    """The last transaction that a copy of a store knows, by what can be read of it at once; 0 where there is none."""
-    note = _note_reach(place / _NOTE)
-    saved = index_file.last_tx(place / INDEX)
-    return saved if note is None else max(saved, note.last_tx)
-
-
-def _note_reach(file: Path) -> Reach | None:
+def known_reach(place: Path) -> Reach | None:
+    """Return how far the journal of a store reached when its tables were closed well; None where that was not noted."""
+    file = place / _NOTE
     try:
         note, changed = orjson.loads(own_bytes(file)), file.stat().st_mtime_ns
     except (OSError, orjson.JSONDecodeError):
@@ -485,25 +389,30 @@ def _note_reach(file: Path) -> Reach | None:
     return Reach(file, changed, count if type(count) is int else None, note["last_tx"])
 
 
-def shortage(truth: Path, known: list[Reach], there: int, reached: Instant) -> str | None:
-    """What to tell when a ledger or journal, at `truth`, that has so many transactions, the last of them at `reached`, has lost some that a copy knows; None when it has them all."""
-    for file, changed, transactions, last_tx in known:
-        left = transactions - there if transactions is not None else int(last_tx > reached)
-        if left <= 0:
-            continue
-        try:
-            if file.stat().st_mtime_ns != changed:
-                continue  # the writer has replaced it meanwhile, and with it the journal
-        except OSError:
-            continue
-        count = f"{left}" if transactions is not None else "at least 1"
-        return (
-            f"{truth}: {count} {'transaction' if left == 1 else 'transactions'} missing: {file.name} was made when it reached to "
-            f"{iso(last_tx)}, and now it ends at {iso(reached) if there else 'its beginning'} with {there}. Nothing was changed. "
-            f"Bring back {truth.name}, or restore a dump or a backup into a new folder. To go on without what is missing, for good, "
-            f"remove {INDEX} and {_NOTE} first."
-        )
-    return None
+def shortage(truth: Path, known: Reach | None, there: int, reached: Instant) -> str | None:
+    """Return what to tell when a ledger or journal, at `truth`, has lost transactions that a copy knows; None when it has them all.
+
+    Args:
+        there: how many transactions it has.
+        reached: the last of them.
+    """
+    if known is None:
+        return None
+    file, changed, transactions, last_tx = known
+    left = transactions - there if transactions is not None else int(last_tx > reached)
+    try:
+        if (
+            left <= 0 or file.stat().st_mtime_ns != changed
+        ):  # the writer has replaced it meanwhile, and with it the journal
+            return None
+    except OSError:
+        return None
+    count = f"{left}" if transactions is not None else "at least 1"
+    return (
+        f"{truth}: {count} {'transaction' if left == 1 else 'transactions'} missing: {file.name} was made when it reached to "
+        f"{iso(last_tx)}, and now it ends at {iso(reached) if there else 'its beginning'} with {there}. Nothing was changed. "
+        f"Bring back {truth.name}, or restore a dump or a backup into a new folder. To go on without what is missing, for good, remove {_NOTE} first."
+    )
 
 
 def here(path: str | os.PathLike[str]) -> None:
@@ -607,7 +516,7 @@ def differing(index: Index, fresh: Index) -> list[Problem]:
     """The differences of an index and a rebuilt one."""
     return [
         Problem(
-            file=INDEX,
+            file="index",
             line=None,
             message=f"the index in memory differs from the journal in {name!r}. Reopen the store.",
         )

@@ -5,8 +5,7 @@ memory.gs/
   lock                       the turn of writers
   server.json, token …       where it is served, and what a client shows to be let in
   accesses.json              how often things were looked up since that was last written to the ledger
-  index.bin, words.bin       a saved copy of the resident index    } disposable
-  graph.kuzu, graph.json     the graph tables and how far they are  }
+  graph.kuzu, graph.json     the graph tables and how far they are (disposable)
   graph.lock                 held by the process whose tables those are; the tables of others are in memory
   vectors-….bin              what texts mean, a file for each model
 """
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
-from graphstore.core.folder.folder import Folder, last_known_tx
+from graphstore.core.folder.folder import Folder, known_reach
 from graphstore.core.folder.shaky_rows import ShakyRows
 from graphstore.core.folder.upgrading import upgrade_folder
 from graphstore.core.index.index import Index
@@ -50,7 +49,6 @@ class LedgerFolder(Folder):
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         super().__init__(path, read_only=read_only)
-        self.saves_in_turn = not read_only
         self.file = path / NAME
         self.journal = self.file  # named in problems
         self._is_new_here = False  # whether the ledger is a copy that was not opened before
@@ -107,11 +105,6 @@ class LedgerFolder(Folder):
         """Whether another process may be replacing what is read: a commit is whole, so none is."""
         return False
 
-    def hurry(self, journal: Seam) -> None:
-        """Wait for other writers for a second at most from here on: only copies are saved now."""
-        assert isinstance(journal, Ledger)
-        journal.database.timeout = min(journal.database.timeout, 1.0)
-
     def release(self) -> None:
         """Let another process have the graph tables of the folder."""
         if self._graph_lock is not None:
@@ -126,7 +119,8 @@ class LedgerFolder(Folder):
         for notice in self._waiting:
             notify(notice)
         super().prepare(journal, notify)
-        may_wait = not journal.hides_contents() and last_known_tx(self.path) <= journal.last_tx()
+        known = known_reach(self.path)
+        may_wait = not journal.hides_contents() and (known is None or known.last_tx <= journal.last_tx())
         if not self.read_only:
             self._is_new_here = journal.check_copy()
             if may_wait:

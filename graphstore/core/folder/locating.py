@@ -7,10 +7,8 @@ import os
 import time
 from pathlib import Path
 
-from graphstore.core.folder import index_file
 from graphstore.core.folder.folder import (
     COPY,
-    INDEX,
     Folder,
     here,
     known_reach,
@@ -132,7 +130,7 @@ def verify(path: str | os.PathLike[str]) -> Verification:
 
 
 def _verified(place: Folder) -> Verification:
-    reach = known_reach(place.path, index_file.read(place.path / INDEX))
+    reach = known_reach(place.path)
     index, problems = read_anew(place)
     if index is not None and (lost := shortage(place.journal, reach, index.transactions, index.last_tx)):
         problems.append(Problem(file=str(place.journal), line=None, message=lost))

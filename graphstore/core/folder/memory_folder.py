@@ -35,7 +35,6 @@ class MemoryFolder(LedgerFolder):
         super().__init__(Path(folder))
         self.shown = self.tables = None
         self.named = MEMORY
-        self.saves = self.saves_in_turn = False
         _open.add(self)
 
     def hold(self) -> None:

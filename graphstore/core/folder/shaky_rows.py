@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphstore.core.index.shaky_spans import ASK_JUDGE, NO, NOTHING, YES, Saved
+from graphstore.core.index.shaky_spans import ASK_JUDGE, NO, YES
 from graphstore.ledger.ledger import Ledger
 from graphstore.values.period import Instant
 
@@ -13,7 +13,7 @@ SELECT (SELECT value FROM property WHERE name = 'rewritten'),
 
 
 class ShakyRows:
-    """Answers in place of the spans that `Shaken` keeps in memory. The rows are of the trunk. Nothing is made, dropped or saved here."""
+    """Answers in place of the spans that `Shaken` keeps in memory. The rows are of the trunk. Nothing is made or dropped here."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -46,7 +46,3 @@ class ShakyRows:
 
     def fill(self, since: object) -> None:
         """There is nothing to be made of what was written."""
-
-    def complete(self) -> Saved:
-        """Nothing is saved beside the rows."""
-        return NOTHING

@@ -9,10 +9,11 @@ import time
 from functools import partial
 from pathlib import Path
 
-from graphstore.core.folder import index_file
-from graphstore.core.folder.folder import INDEX, Folder, known_reach, shortage
+import orjson
+
+from graphstore.core.folder.folder import Folder, Reach, known_reach, shortage
 from graphstore.core.folder.server_file import LOCK, own_bytes
-from graphstore.core.journal.files import pwrite_all
+from graphstore.core.journal.files import open_plain, pwrite_all
 from graphstore.errors import EngineError, LockedError
 from graphstore.ledger import upgrade
 from graphstore.ledger.database import NAME
@@ -50,7 +51,7 @@ class OldFolder(Folder):
                 return [
                     f"{path}: an interrupted upgrade from release 0.1 was finished. {_kept(path / upgrade.OLD)}"
                 ]
-            reach = known_reach(path, index_file.read(path / INDEX))
+            reach = _saved_reach(path / "index.bin") or known_reach(path)
             done = upgrade.build(path, partial(shortage, path / "journal", reach))
             self._remove_copies()
             moved = upgrade.swap(path)
@@ -60,6 +61,18 @@ class OldFolder(Folder):
                 "again: that finishes the upgrade."
             ) from error
         return _told(path, done, moved)
+
+
+def _saved_reach(file: Path) -> Reach | None:
+    """Return how far the journal reached when release 0.1 saved its index: a line, the length of a header in 8 bytes, and the header as JSON."""
+    try:
+        with open(open_plain(file, os.O_RDONLY), "rb") as saved:
+            if not saved.readline(100).startswith(b"graphstore index "):
+                return None
+            header = orjson.loads(saved.read(int.from_bytes(saved.read(8), "little")))
+        return Reach(file, file.stat().st_mtime_ns, int(header["transactions"]), int(header["last_tx"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def upgrade_folder(path: Path, timeout: float) -> list[str]:

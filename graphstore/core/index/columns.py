@@ -21,7 +21,6 @@ from graphstore.core.index.hulls import Blocks, Parts, Runs
 from graphstore.core.index.latest_versions import LatestVersions, Said
 from graphstore.core.index.members import Members
 from graphstore.core.index.operations_by_id import Mentions
-from graphstore.core.index.saved_parts import owned
 from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.line import DESCRIBING, RETRACTING, UNDO
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant
@@ -210,13 +209,6 @@ class Columns:
         self.prints: dict[str, list[int]] = {}  # in the order the events were recorded
         self.printed: list[tuple[int, str]] = []
         self.looked = 0  # how many entities were searched for one
-
-    def own(self) -> None:
-        """Make the columns that lie in the file of a saved index arrays, which can grow."""
-        if isinstance(self.born, memoryview):
-            for name, column in list(vars(self).items()):
-                if isinstance(column, memoryview):
-                    setattr(self, name, owned(column))
 
     def lengths(self) -> Mark:
         """How long each group of columns is, including an open transaction."""

@@ -61,7 +61,6 @@ class Index(Followed):
 
     def begin(self) -> Mark:
         """Begin pending changes, until `keep` or `undo`."""
-        self.own()
         self._committed = mark = self.lengths()
         self._turn += 1
         return mark

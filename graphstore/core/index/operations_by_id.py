@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from threading import Lock
-
-from graphstore.core.index.saved_parts import Subjects
 
 
 class Mentions:
@@ -47,17 +44,6 @@ class Mentions:
         self, subjects: Sequence[str], count: int, numbers: tuple[Mapping[str, int], Mapping[str, int]]
     ) -> None:
         before_of = self._before
-        if isinstance(subjects, Subjects):  # of those that lie in a file no name is read
-            for table, number in islice(subjects.numbers(len(before_of)), max(0, count - len(before_of))):
-                if table == len(self._last):
-                    self._others.setdefault(subjects[len(before_of)], []).append(len(before_of))
-                    before_of.append(-1)
-                    continue
-                last = self._last[table]
-                if number >= len(last):
-                    last.extend([-1] * (number + 1 - len(last)))
-                before_of.append(last[number])
-                last[number] = len(before_of) - 1
         for op in range(len(before_of), count):
             subject, before = subjects[op], -1
             for last, known in zip(self._last, numbers, strict=True):

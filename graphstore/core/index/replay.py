@@ -93,7 +93,6 @@ def _apply(index: Followed, head: Head, places: Places, lies: tuple[int, int]) -
             index.note_branches(head["branches"], tx)
         index.add_branch_line(head["branch"], tx, lies, whole=not head.get("more"))
         return
-    index.own()
     if "branches" in head and index.branch is None:
         index.note_branches(head["branches"], tx)
     first_op, first_ver, first_row, ids = len(index.o_tx), len(index.v_ent), len(index.r_ent), index.ids

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from graphstore.core.index.columns import Columns, Mark
 from graphstore.core.index.members import Members
 from graphstore.core.index.operations_by_id import Mentions
-from graphstore.core.index.saved_parts import Part, owned
 from graphstore.core.journal.line import FORGETTING, UNDO
 from graphstore.values.period import OPEN, Instant, instant
 
@@ -60,10 +59,6 @@ def twin(index: C) -> C:
 
 
 def _copied(value: Any) -> Any:
-    if isinstance(value, memoryview):
-        return owned(value)
-    if isinstance(value, Part):
-        return value.twin()
     if isinstance(value, dict):
         deep = isinstance(next(iter(value.values()), None), list)
         return {key: part[:] for key, part in value.items()} if deep else value.copy()

@@ -3,23 +3,21 @@
 Of each thing that was asked for, and of what it rests on, the spans are kept in which a fall reaches it that nobody has looked at since. They are made
 from the links and rows believed now, by the rules of `Resting`, which stays the judge where the spans leave a doubt. A write drops those of what it
 touches and of what falls of that reach, at the next read. They hold at every tx from the last change on that they were made from; where nothing that was
-ever recorded can have shaken a thing, at every tx. They are saved with the index: then those that are missing are made.
+ever recorded can have shaken a thing, at every tx.
 
 Spans are made, and dropped, while the store's lock is held; to look at them needs none.
 """
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.foundations import Fall, Raw, Resting
-from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.line import DESCRIBING, UNDO
 from graphstore.values.period import OPEN, Instant, Period
@@ -43,8 +41,6 @@ ENOUGH = 64
 """At one read at most so many spans are made of what a thing rests on; it is asked of the judge then, and later reads go on from there."""
 SAVED = 100_000
 """Of at most so many things that nobody asked for spans are made when an index is saved, and after a load."""
-FORMAT = 1
-"""Of saved spans; it rises with each change of what shakes what, or of what is kept."""
 YES, NO, ASK_JUDGE, NOT_KEPT = 1, 0, -1, -2
 BEFORE = -(1 << 62)  # before every instant
 AFTER = OPEN
@@ -66,28 +62,17 @@ _OPEN_ALL = Spans(0, [BEFORE], [(BEFORE, AFTER, -1, AFTER, _SEVERAL, True)])
 _NEVER = Spans(BEFORE, [], [])
 
 
-class Saved(NamedTuple):
-    """Spans as they lie in the file of a saved index: where those of each thing begin, the numbers of all, and the hubs."""
-
-    starts: Sequence[int]
-    numbers: Sequence[int]
-    hubs: Sequence[int]
-
-
-NOTHING = Saved(array("I", [0]), array("q"), array("i"))
-
-
 class Shaken:
     """The spans of an index as it was committed last. `touched`: what changed since without a row of its own."""
 
-    def __init__(self, index: Index, raw: Raw | None, saved: Saved = NOTHING) -> None:
+    def __init__(self, index: Index, raw: Raw | None) -> None:
         self.touched: set[int] = set()
         self.raw = raw
-        self._index, self._saved = index, saved
-        self._kept: dict[int, Spans | None] = {}  # None: those in the file are not right any more
+        self._index = index
+        self._kept: dict[int, Spans | None] = {}  # None: those that were kept are not right any more
         self._own: dict[int, Own] = {}
         self._few: set[int] = set()  # what is no hub as long as no link is added
-        self._hubs = set(saved.hubs)  # whose changes are looked up by what rests on them,
+        self._hubs: set[int] = set()  # whose changes are looked up by what rests on them,
         self._moved: dict[int, int] = {}  # and in which round they changed last
         self._round = 0
         self._mark = index.mark()
@@ -152,35 +137,9 @@ class Shaken:
                     self._make(ent)
                     left -= 1
 
-    def complete(self) -> Saved:
-        """All that is kept, as it is saved; and first some of what is not."""
-        index = self._index
-        self.follow()
-        self._fill(range(len(index.names)))
-        starts, numbers = array("I", [0]), array("q")
-        for ent in range(len(index.names)):
-            if ent in index.rests and ent in index.tainted:
-                numbers.extend(self._coded(ent))
-            starts.append(len(numbers))
-        return Saved(starts, numbers, array("i", self._hubs))
-
-    def _coded(self, ent: int) -> Iterable[int]:
-        """What is kept of a thing as numbers."""
-        if not self._is_kept(ent):
-            return ()
-        since, _, spans, _, hubs = self._kept[ent] or _NEVER
-        ends = chain.from_iterable((*span[:4], span[4] << 1 | span[5]) for span in spans)
-        return (since, len(hubs), *hubs, *ends) if hubs or spans else (since,)
-
     def _of(self, ent: int) -> Spans | None:
         """What is kept of a thing. No lock is held: what was dropped meanwhile stays so."""
-        kept = self._kept
-        if ent in kept:
-            return kept[ent]
-        starts, numbers, _ = self._saved
-        if ent + 1 >= len(starts) or starts[ent] == starts[ent + 1]:
-            return None
-        return kept.setdefault(ent, _decoded(*numbers[starts[ent] : starts[ent + 1]]))
+        return self._kept.get(ent)
 
     def _is_stale(self, found: Spans) -> bool:
         """Whether a hub below has changed since."""
@@ -208,7 +167,7 @@ class Shaken:
         touched, self.touched = self.touched, set()
         if len(index.kinds) != self._kinds or UNDO in map(index.o_verb.__getitem__, range(mark.ops, now.ops)):
             self._forget_all()
-        elif self._kept or self._own or self._saved.numbers:
+        elif self._kept or self._own:
             touched.update(index.r_ent[mark.rows : now.rows])
             touched.update(index.r_ent[row] for row in index.closings[mark.closings : now.closings])
             links = set(index.k_link[mark.link_rows : now.link_rows])
@@ -221,7 +180,7 @@ class Shaken:
                 elif subject in index.link_ids:
                     links.add(index.link_ids[subject])
             touched.update(self._ends(links))
-            if len(touched) > len(self._kept) + len(self._saved.starts):
+            if len(touched) > len(self._kept):
                 self._forget_all()
             else:
                 self._drop(touched)
@@ -243,7 +202,6 @@ class Shaken:
                 yield index.l_tgt[link]
 
     def _forget_all(self) -> None:
-        self._saved = NOTHING
         self._kept, self._own, self._hubs, self._moved = {}, {}, set(), {}
 
     def _drop(self, touched: set[int]) -> None:
@@ -517,16 +475,6 @@ class Shaken:
         return index.confirmed_last(ent, index.last_tx), index.o_tx[every[-1]]
 
 
-def _decoded(since: Instant, hubs: int = 0, *flat: int) -> Spans:
-    if not flat:
-        return Spans(since, [], [])
-    parts = zip(*[iter(flat[hubs:])] * 5, strict=True)
-    spans = [
-        (start, stop, least, most, root >> 1, bool(root & 1)) for start, stop, least, most, root in parts
-    ]
-    return Spans(since, [span[0] for span in spans], spans, 0, frozenset(flat[:hubs]))
-
-
 def _over(found: list[Span], upright: list[tuple[Instant, Instant, int]]) -> list[Span]:
     """The last falls that reach a thing over each span in which it stands, of those that nobody has looked at since."""
     found.sort()
@@ -604,14 +552,3 @@ def follow(index: Index, raw: Raw) -> None:
 def fill(index: Index, raw: Raw, since: Mark) -> None:
     """Keep the spans of what was written since, so that no read makes them. The store's lock is held, and no transaction is open."""
     _kept_by(index, raw).fill(since)
-
-
-def saved(index: Index, raw: Raw) -> Saved:
-    """The spans of an index without an open transaction, to be saved with it. The store's lock is held."""
-    with no_collecting():
-        return _kept_by(index, raw).complete()
-
-
-def load(index: Index, spans: Saved) -> None:
-    """Take the spans that were saved with an index."""
-    index._shaken = Shaken(index, None, spans)

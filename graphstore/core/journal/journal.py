@@ -18,12 +18,11 @@ import contextlib
 import errno
 import os
 import threading
-import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, Any, NoReturn
 from zlib import crc32
 
 import orjson
@@ -73,16 +72,7 @@ _BLOCKS = 8_192  # so many blocks of the journal are kept in memory, 64 MiB
 _LONG = 32 << 10  # the blocks of a body of more bytes are not
 _CHUNK = 1 << 22
 _AROUND = 1 << 12  # bytes read around a body, in which most lines end
-_LATELY = 50_000_000  # nanoseconds: two writes so close may leave a file the same time
 MORE = b'"more":true'  # in the head of every line of a transaction but the last
-
-
-class Seal(NamedTuple):
-    """What the first bytes of a segment are: how many, when the file was written (nanoseconds; 0: that tells nothing), and the checksums of their blocks."""
-
-    size: int
-    written: int
-    checksums: Sequence[int]
 
 
 class Journal:
@@ -400,45 +390,9 @@ class Journal:
             os.close(fd)
         sync_folder(self.path)
 
-    def seals(self, upto: Position) -> list[Seal]:
-        """What the bytes before `upto` were when they were written or verified, segment by segment."""
-        found = []
-        for segment in range(upto.segment + 1):
-            size, written = self._written(segment, upto)
-            if time.time_ns() - written < _LATELY:  # what is written at once may leave this time as it is
-                written = 0
-            found.append(Seal(size, written, self._checksums.every(segment, size)))
-        return found
-
-    def _written(self, segment: int, upto: Position) -> tuple[int, int]:
-        """How many bytes a segment has before `upto`, and when it was written; 0 where there are more."""
-        file = os.fstat(self._file(segment).fileno())
-        size = upto.offset if segment == upto.segment else file.st_size
-        return size, file.st_mtime_ns if size == file.st_size else 0
-
-    def is_as_sealed(self, upto: Position, digest: str, seals: Sequence[Seal]) -> bool:
-        """Whether the bytes before `upto` are still those of the seals. They are read where a file was written to since."""
-        if not self.holds(upto):
-            return False
-        for segment in range(upto.segment + 1):
-            size, written = self._written(segment, upto)
-            seal = seals[segment]
-            if written and seal[:2] == (size, written):
-                continue
-            fd, at = self._file(segment).fileno(), 0
-            found = array("q")
-            while at < size and (data := read_at(fd, at, min(_CHUNK, size - at))):
-                found.extend(checksums_of(data))
-                at += len(data)
-            if (size, found) != (seal.size, array("q", seal.checksums)):
-                return False
-        return True
-
-    def start_at(self, position: Position, digest: str, seals: Sequence[Seal] = ()) -> None:
+    def start_at(self, position: Position, digest: str) -> None:
         """Continue from a position; the bytes before it are known to be right."""
         self._checksums = BlockChecksums()
-        for segment, seal in enumerate(seals):
-            self._checksums.load(segment, seal.size, seal.checksums)
         self._moved(position, digest, None)
 
     def _moved(self, end: Position, digest: str, last: tuple[int, int, int] | None) -> None:

@@ -6,7 +6,7 @@ decide → `append` → `start_sync` → `leave_turn` → `sync` waits until it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -87,17 +87,11 @@ class Seam(Protocol):
     def make_ready(self) -> None:
         """Set a torn tail aside."""
 
-    def start_at(self, position: Position, digest: str, seals: Sequence[Any] = ()) -> None:
+    def start_at(self, position: Position, digest: str) -> None:
         """Continue from a position; what is before it is known."""
 
     def unchanged(self) -> bool:
         """Whether what was read last is still there."""
-
-    def seals(self, upto: Position) -> Sequence[Any]:
-        """What `is_as_sealed` compares later."""
-
-    def is_as_sealed(self, upto: Position, digest: str, seals: Sequence[Any]) -> bool:
-        """Whether what is before a position is what it was when `seals` were made."""
 
     def ends_at(self, end: Any, digest: str) -> bool:
         """Whether the line that ends at a position has that digest."""

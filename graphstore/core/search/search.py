@@ -42,8 +42,6 @@ K1, B = 0.9, 0.4
 """BM25: the saturation of repeated words, and the normalization by length."""
 REMEMBERED = 4
 """The number of coordinates whose standing things are cached."""
-FEW = 1_000
-"""So many versions are read anew sooner than a file of their words is."""
 _BATCH = 4_096
 _AT_ONCE = 1 << 21  # terms sorted at once
 _AT_ONCE_SHARE = 4  # or this share of those that are sorted already
@@ -279,19 +277,16 @@ class Ranker(ABC):
 class Search(Ranker):
     """The words of every version of one store. Each read follows the index first; one thread at a time, but for what callers are asked.
 
-    `saved`: gives the header and the columns of the words that were saved with the index, None when they are not whole. `before`: gives a branch the
-    words of the first versions of the trunk, as `until` does.
+    `before`: gives a branch the words of the first versions of the trunk, as `until` does.
     """
 
     def __init__(
         self,
-        saved: Callable[[], tuple[dict[str, Any], dict[str, memoryview]] | None] | None = None,
         before: Callable[[tuple[str, ...], int], WordColumns] | None = None,
     ) -> None:
         super().__init__()
-        self._saved, self._before = saved, before
+        self._before = before
         self.analyzer = Analyzer()
-        self.unsaved = False  # whether many words were read, and lie in no file
         self._begin()
 
     def _begin(self) -> None:
@@ -401,13 +396,7 @@ class Search(Ranker):
                 raise RuntimeError("something is being forgotten. Read again")
 
     def _first(self, index: Index) -> WordColumns:
-        """The words that are there before any is read: as they were saved, or of the trunk before the fork."""
-        saved, self._saved = self._saved() if self._saved is not None else None, None
-        if saved is not None and saved[0]["identity"] == self.analyzer.identity:
-            header, blocks = saved
-            self._dropped = set(header["gone"])
-            return WordColumns.loaded(blocks)
-        self.unsaved = index.mark().versions >= FEW
+        """Return the words that are there before any is read: those of the trunk before the fork."""
         if self._before is not None and index.forked is not None:
             return self._before(self.analyzer.languages, index.forked.versions)
         return WordColumns.none()
@@ -441,17 +430,6 @@ class Search(Ranker):
             return (
                 columns if len(columns.lengths) <= versions else columns.where(np.ones(versions, dtype=bool))
             )
-
-    def saving(self, core: Source) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """The header and the columns of the words of all versions, as they are saved with the index; None: not worth it."""
-        with self._lock:
-            if core.index.mark().versions < FEW:
-                return None
-            self._follow(core)
-            if self._fresh.lengths:
-                self._merge()
-            header = {"identity": self.analyzer.identity, "gone": sorted(self._dropped)}
-            return header, self._columns.blocks()
 
     def drop(self, index: Index) -> None:
         """Drop every word of what was forgotten."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _SCANNED = 1 << 16  # terms said since, that are merged with a share of those before
 _SHARE = 8
 _AFTER = b"\xff"  # after all of UTF-8
-COLUMNS = ("names", "starts", "offsets", "versions", "times", "lengths")
 
 
 class Posting(NamedTuple):
@@ -73,18 +72,6 @@ class WordColumns:
 
         nothing = np.zeros(0, dtype=np.uint32)
         return cls.of([], nothing, nothing, nothing, nothing)
-
-    def blocks(self) -> dict[str, Any]:
-        """The columns, as they are saved."""
-        return {name: getattr(self, name) for name in COLUMNS}
-
-    @classmethod
-    def loaded(cls, blocks: dict[str, memoryview]) -> WordColumns:
-        """Of columns as they were saved."""
-        import numpy as np
-
-        starts, offsets, versions, times, lengths = (np.asarray(blocks[name]) for name in COLUMNS[1:])
-        return cls(starts, blocks["names"], offsets, versions, times, lengths)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

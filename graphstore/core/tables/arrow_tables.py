@@ -172,7 +172,7 @@ def picked(column: Column, places: Any) -> Any:
 
 
 def numbers(values: Any) -> pa.Array:
-    """A column of whole numbers; an array is taken as it is, and so is a column of a saved index or of numpy."""
+    """A column of whole numbers; an array is taken as it is, and so is a column of numpy."""
     if isinstance(values, (array, memoryview)) or hasattr(values, "dtype"):
         kind = pa.int64() if values.itemsize == 8 else pa.int32()
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.int64())

@@ -186,9 +186,7 @@ class Writer(Reader):
                 ledger=journal if isinstance(journal, Ledger) else None,
             )  # fmt: skip
             vectors = Vectors(place.shown, None if place.read_only else self._tell_once)
-            self._core = Core.with_late_index(
-                self._load_index, journal, vocabulary, graphs, search=Search(place.words), vectors=vectors
-            )
+            self._core = Core.with_late_index(self._load_index, journal, vocabulary, graphs, vectors=vectors)
             self._core.leave_rows = self._leave_rows
             if may_wait:
                 self._last_committed_tx()
@@ -217,24 +215,21 @@ class Writer(Reader):
         return self._place.read_only
 
     def close(self) -> None:
-        """Save the index, close the graph tables cleanly if they were used, and release the folder."""
-        with self._writer, self._last_turn() as followed, self._core.lock, self._core.epoch.replaced():
+        """Close the graph tables cleanly if they were used, and release the folder."""
+        with self._writer, self._core.lock, self._core.epoch.replaced():
             core = self._core
             if core.closed and not core.stuck:
                 return
             self._refuse_open("close()")
             for line in self._lines if not core.stuck else ():
                 line._write_accesses()
-            whole = followed and not (core.stuck or core.opened_journal.broken)
+            whole = not (core.stuck or core.opened_journal.broken)
             core.closed, core.stuck = "the store is closed. Open it again with graphstore.open(…).", False
             try:
                 if not whole:  # the tables may know what is not on the disk
                     core.graphs.follow()
                 for line in reversed(self._lines):
                     line._let_go(core.closed)
-                if whole and core.unread is None:
-                    words = partial(core.search.saving, core)
-                    self._place.save(core.index, core.journal, words, anew=core.search.unsaved)
             finally:
                 try:
                     core.opened_journal.close()
@@ -263,34 +258,6 @@ class Writer(Reader):
         if kinds is not None:
             core.vocabulary.extend(kinds)
         return last
-
-    @contextlib.contextmanager
-    def _last_turn(self) -> Iterator[bool]:
-        """Keep other processes from writing while copies of what is known here are saved: they would have contents that were erased meanwhile.
-
-        Yields False where that fails: then nothing may be saved.
-        """
-        core = self._core
-        if (
-            core.closed
-            or not self._place.saves_in_turn
-            or core.unread is not None
-            or any(line._open is not None for line in self._begun)
-        ):
-            yield True
-            return
-        try:
-            self._place.hurry(core.journal)
-            self._take_turn()
-        except GraphStoreError:  # another process writes for long, or the folder is elsewhere
-            with contextlib.suppress(GraphStoreError, OSError):
-                self._catch_up()
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            core.journal.leave_turn()
 
     def _tell_once(self, notice: str) -> None:
         if notice not in self.notices[-8:]:

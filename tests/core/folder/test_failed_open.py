@@ -76,17 +76,13 @@ def more(now: list[str], before: list[str]) -> list[str]:
 
 @pytest.fixture
 def made(tmp_path) -> Path:
-    """A store with a saved index and a line after it."""
+    """A store of two transactions."""
     path = tmp_path / "memory.gs"
     with graphstore.open(path) as store, store.transaction():
         for number in range(300):
             store.add_node("fact", {"n": number}, id=f"n{number}")
     with graphstore.open(path) as store:
-        store._core.read_index()
-    saved = (path / "index.bin").read_bytes()
-    with graphstore.open(path) as store:
         store.add_node("fact", {"n": 300}, id="n300")
-    (path / "index.bin").write_bytes(saved)
     return path
 
 
@@ -124,19 +120,16 @@ def test_an_opening_that_fails_at_any_step_lets_go_and_may_be_tried_again(
     assert refused > 3
 
 
-@pytest.mark.parametrize("harm", ["index", "line", "header", "tables"])
+@pytest.mark.parametrize("harm", ["line", "header", "tables"])
 def test_an_opening_of_harmed_files_lets_go(made, harm):
     with graphstore.open(made) as store:
         store.query_tables("MATCH (n:Node) RETURN count(*)")
     ledger = made / "ledger.db"  # no connection of this process is open
     whole, before = ledger.read_bytes(), descriptors()
-    if harm == "index":
-        (made / "index.bin").write_bytes(b"graphstore index 11\n" + bytes(100))
-    elif harm == "tables":
+    if harm == "tables":
         (made / "graph.kuzu").unlink()
         (made / "graph.kuzu").mkdir()
     else:
-        (made / "index.bin").unlink()
         ledger.write_bytes(whole.replace(b'"tx":"2', b'"tx":"3') if harm == "line" else b"x" + whole[1:])
 
     if harm in ("line", "header"):

@@ -133,7 +133,7 @@ def test_what_was_said_is_in_no_file(path, tmp_path, clock, how):
         told(store, clock)
         linked_outside(store, OPEN_WORDS if how == "evict" else SECRET)
         store.query_tables("MATCH (n:Node) RETURN count(*)")
-    with graphstore.open(path, clock=clock) as store:  # tables and saved index of before, a WAL of now
+    with graphstore.open(path, clock=clock) as store:  # tables of before, a WAL of now
         store.add_node("fact", {"n": 1}, id="fact-1")
         store.query_tables("MATCH (n:Node) RETURN count(*)")
         store.query("MATCH (n:Node) RETURN count(*)")
@@ -323,7 +323,6 @@ def test_what_is_said_of_a_link_after_the_forgetting_stays(path, clock):
         with store.transaction(reason="tidied"):
             store.link("fact-a", "enables", "fact-x")
         assert store.verify().ok
-    (path / "index.bin").unlink()
 
     with graphstore.open(path, clock=clock) as store:
         assert ["from an import", None] == [link.reason for link in store.links_from("fact-a")]
@@ -671,7 +670,6 @@ def test_whatever_is_forgotten_nothing_else_changes(tmp_path_factory, history, f
         assert views == reads(store, gone, tangled, txs)
     with graphstore.open(path, clock=clock) as store:
         assert views == reads(store, gone, tangled, txs)
-    (path / "index.bin").unlink(missing_ok=True)
     with graphstore.open(path, clock=clock) as store:
         assert views == reads(store, gone, tangled, txs)
         store.export(path.with_name("dump"))

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.in_process("prepares the files beneath it")
 PRECIOUS = b"what took years to write\n" * 400
 LEDGER = ("ledger.db", "ledger.db-wal", "ledger.db-shm")
 NAMES = (
-    "lock", *LEDGER, "ledger.db.part", "graph.lock", "accesses.json", "index.bin", "index.new", "graph.kuzu", "graph.kuzu.wal", "graph.kuzu.shadow", "graph.json",
+    "lock", *LEDGER, "ledger.db.part", "graph.lock", "accesses.json", "graph.kuzu", "graph.kuzu.wal", "graph.kuzu.shadow", "graph.json",
     "graph.json.new", "VECTORS", "VECTORS.new", "server.json", "server.json.new", "token", "token-read", "token-metrics", "upgrading", "upgraded", "journal-0.1",
     "journal.new", "journal.old",
 )  # fmt: skip
@@ -43,9 +43,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.query_tables("MATCH (n:Node) RETURN count(*)")
     access_tokens.kept(path)
     server_file.announce(path, "http://127.0.0.1:1")
-    assert {"index.bin", "graph.kuzu", "graph.json", "token", "server.json"} <= {
-        each.name for each in path.iterdir()
-    }
+    assert {"graph.kuzu", "graph.json", "token", "server.json"} <= {each.name for each in path.iterdir()}
     assert vector_file.files(path)
     return path
 
@@ -183,14 +181,12 @@ def trial(template: Path, tmp_path: Path, name: str, kind: Callable[[Path, Path]
             assert store.verify().ok
 
 
-@pytest.mark.parametrize(
-    "name", ["lock", *LEDGER, "graph.kuzu", "graph.json.new", "index.new", "VECTORS", "journal-0.1"]
-)
+@pytest.mark.parametrize("name", ["lock", *LEDGER, "graph.kuzu", "graph.json.new", "VECTORS", "journal-0.1"])
 def test_behind_a_link_nothing_is_touched(template, tmp_path, name):
     trial(template, tmp_path, name, to_a_file)
 
 
-@pytest.mark.parametrize("name", ["lock", *LEDGER, "graph.json", "index.bin", "VECTORS"])
+@pytest.mark.parametrize("name", ["lock", *LEDGER, "graph.json", "VECTORS"])
 def test_nothing_waits_for_a_pipe(template, tmp_path, name):
     trial(template, tmp_path, name, a_pipe)
 

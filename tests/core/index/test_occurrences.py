@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -305,16 +304,13 @@ def test_a_large_transaction_of_repeats(disk_store):
         assert (at(0), at(0) + timedelta(seconds=999), 1_200) == seen(opened.event(id))
 
 
-@pytest.mark.parametrize("lose_index", [False, True])
-def test_after_opening_again_a_repeat_is_still_one(disk_store, clock, lose_index):
+def test_after_opening_again_a_repeat_is_still_one(disk_store, clock):
     disk_store.add_node("fact", {}, id="a-fact")
     id = disk_store.record_event(*ERROR, occurred_at=at(5)).event.id
     disk_store.record_event(*ERROR, occurred_at=at(3))
     disk_store.record_event("alert", "x", fingerprint="given")
     disk_store._core.read_index()
     disk_store.close()
-    if lose_index:
-        (Path(disk_store.path) / "index.bin").unlink()
     with graphstore.open(disk_store.path, clock=clock) as opened:
         again = opened.record_event(*SAME, occurred_at=at(7))
 

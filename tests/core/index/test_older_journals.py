@@ -27,7 +27,6 @@ def without_changes(path: Path) -> None:
         again, prev, _ = encode(head, bodies)
         written.append(again)
     file.write_bytes(b"".join(written))
-    (path / "index.bin").unlink(missing_ok=True)
 
 
 def test_it_is_read_from_the_contents(tmp_path: Path, clock: Clock) -> None:
@@ -45,7 +44,7 @@ def test_it_is_read_from_the_contents(tmp_path: Path, clock: Clock) -> None:
         told = {node.id: node.standing for node in store.nodes()}
     without_changes(path)
 
-    for _ in range(2):  # from the ledger that is made of it, then from the saved index
+    for _ in range(2):
         with graphstore.open(path, clock=clock) as store:
             assert told == {node.id: node.standing for node in store.nodes()}
             assert ["on-changed"] == [found.node.id for found in store.shaky()]

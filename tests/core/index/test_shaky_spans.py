@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -202,43 +201,6 @@ def test_all_that_is_shaky_is_what_the_judge_says_of_each(seed: int) -> None:
                     assert judged == found == in_columns(Resting(index, valid, tx, core.raw)).shaken()
                     shaky += len(found)
     assert shaky
-
-
-@pytest.mark.parametrize(("hub", "saved"), [(256, 100_000), (3, 100_000), (256, 3)])
-@pytest.mark.parametrize(
-    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(3, 8))]
-)
-def test_what_was_saved_is_what_the_judge_says(
-    seed: int, hub: int, saved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("graphstore.core.index.shaky_spans.HUB", hub)
-    monkeypatch.setattr("graphstore.core.index.shaky_spans.SAVED", saved)
-    clock, found = Clock("2026-02-01"), Counter[str]()
-    chance = random.Random(seed)
-    story: Story | None = None
-    for _ in range(6):
-        with graphstore.open(tmp_path / "memory.gs", clock=clock, durability="interval") as store:
-            if story is None:
-                story = Story(store, clock, seed)
-            story.store = store
-            for _ in range(chance.randrange(25)):
-                found += compared(store, chance)
-                for _ in range(chance.randrange(4)):
-                    story.turn()
-    assert found["shaky"] and found["stands"]
-
-
-def test_a_process_that_opens_a_saved_store_makes_no_spans(tmp_path: Path) -> None:
-    clock = Clock("2026-02-01")
-    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
-        story = Story(store, clock, 1)
-        for _ in range(120):
-            story.turn(forgets=False)
-    with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
-        index = store._core.index
-        within = [ent for ent in index.rests if ent in index.tainted]
-        assert within
-        assert all(index._shaken.says(ent, index.last_tx, index.last_tx) != NOT_KEPT for ent in within)
 
 
 def test_a_load_leaves_no_spans_to_be_made(clock: Clock) -> None:

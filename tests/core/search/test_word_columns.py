@@ -1,4 +1,4 @@
-"""Words in columns, held against a dictionary; and the file they are saved in."""
+"""Words in columns, held against a dictionary."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphstore
-from graphstore.core.search.search import FEW
 from graphstore.core.search.word_columns import FreshWords, WordColumns, together
-from tests.core.search.test_search import agree, found, held, ids
+from tests.core.search.test_search import agree, ids
 
+FEW = 100
 pytestmark = pytest.mark.in_process("asks the parts of the store that search")
 
 TERMS = ("a", "ab", "abc", "b", "é", "東京", "err-404", "err-4041")
@@ -45,7 +45,6 @@ def test_columns_hold_what_a_dictionary_does(parts, gone):
         (columns, whole),
         (columns.where(np.array(keeps, dtype=bool)), left),
         (columns.where(np.ones(len(whole) // 2, dtype=bool)), whole[: len(whole) // 2]),
-        (WordColumns.loaded({name: memoryview(part) for name, part in columns.blocks().items()}), whole),
     ):
         every = {term for text in plain for term in text}
         assert sorted(map(str.encode, every)) == there.all_names()
@@ -68,7 +67,7 @@ def test_forms_of_a_word_count_as_the_one_said_most_often():
     )
 
 
-# ---------------------------------------------------------------- the file
+# ---------------------------------------------------------------- of a store
 
 
 @pytest.fixture
@@ -85,62 +84,6 @@ def path(tmp_path, clock):
     return path
 
 
-def test_saved_words_are_not_read_again(path, clock):
-    with graphstore.open(path, clock=clock) as store:
-        store.add_node("fact", {"says": "token"}, id="later")
-        assert ({"secret"}, {"later"}) == (ids(store, "unicorn"), ids(store, "token"))
-        search = store._core.search
-        assert not search.unsaved
-        assert (FEW + 1, 1) == (len(search._columns.lengths), len(search._fresh.lengths))
-        agree(store)
-
-
-@pytest.mark.parametrize("harm", ["a byte", "the end", "all", "another index"])
-def test_words_that_are_not_whole_are_read_again_and_saved(path, clock, harm):
-    file = path / "words.bin"
-    whole = file.read_bytes()
-    if harm == "a byte":
-        file.write_bytes(whole[:-50] + bytes([whole[-50] ^ 1]) + whole[-49:])
-    elif harm == "the end":
-        file.write_bytes(whole[:-10])
-    elif harm == "all":
-        file.unlink()
-    else:
-        (path / "index.bin").unlink()
-    with graphstore.open(path, clock=clock) as store:
-        assert {"secret"} == ids(store, "unicorn")
-        assert store._core.search.unsaved
-        assert [] == store.notices
-    assert whole == file.read_bytes()
-
-
-def test_words_of_another_analyser_are_read_again(path, clock):
-    with graphstore.open(path, clock=clock) as store:
-        store.set_languages(["german"])
-    with graphstore.open(path, clock=clock) as store:
-        assert {"secret"} == ids(store, "unicorn")
-        assert store._core.search.unsaved
-
-
-def test_erased_words_are_in_no_file(path, clock):
-    assert b"unicorn" in (path / "words.bin").read_bytes()
-    with graphstore.open(path, clock=clock) as store:
-        branch = store.branch("idea")
-        assert {"secret"} == ids(store, "unicorn") == ids(branch, "unicorn")
-
-        store.erase("secret", reason="asked to")
-
-        assert "unicorn" not in held(store)
-        assert set() == ids(store, "unicorn") == ids(branch, "unicorn")
-        assert FEW == len(found(branch, "login", 2 * FEW))
-        assert [] == [file for file in path.rglob("*") if file.is_file() and b"unicorn" in file.read_bytes()]
-    assert (path / "words.bin").exists()
-    assert [] == [file for file in path.rglob("*") if file.is_file() and b"unicorn" in file.read_bytes()]
-    with graphstore.open(path, clock=clock) as store:
-        assert (set(), FEW) == (ids(store, "unicorn"), len(ids(store, "login")))
-        assert not store._core.search.unsaved
-
-
 def test_branch_begins_with_the_words_of_the_trunk(path, clock):
     with graphstore.open(path, clock=clock) as store:
         branch = store.branch("idea")
@@ -149,19 +92,4 @@ def test_branch_begins_with_the_words_of_the_trunk(path, clock):
 
         assert (set(), {"there"}) == (ids(branch, "pegasus"), ids(branch, "dragon"))
         assert ({"here"}, set()) == (ids(store, "pegasus"), ids(store, "dragon"))
-        assert FEW + 1 == len(branch._core.search._columns.lengths)
         agree(branch)
-
-
-def test_follower_goes_on_from_the_saved_words(path, clock):
-    with graphstore.open(path, clock=clock) as store, graphstore.open(path, read_only=True) as follower:
-        store.add_node("fact", {"says": "pegasus"}, id="here")
-        follower.refresh()
-        assert ({"secret"}, {"here"}) == (ids(follower, "unicorn"), ids(follower, "pegasus"))
-        assert not follower._core.search.unsaved
-
-        store.erase("secret", reason="asked to")
-        follower.refresh()
-
-        assert (set(), {"here"}) == (ids(follower, "unicorn"), ids(follower, "pegasus"))
-        assert "unicorn" not in held(follower)
