@@ -79,7 +79,7 @@ class Forking(Histories):
         self.made += 1
         name = f"branch {self.made}"
         self.trunk.branch(name)
-        trunk.handed = max(trunk.handed, trunk.now)
+        trunk.handed = max(trunk.handed, trunk.last)  # a branch begins with what is known, not at the clock
         trunk.last = trunk.next_tx()
         self.lines.append(Line(name, trunk.fork(), list(self.lines[0].link_ids)))
         self.go_to(self.lines[-1])
