@@ -3,12 +3,13 @@
 -- Parameters: :id, the text; :tx, in microseconds since 1970-01-01 UTC: only what was known by then.
 -- Columns: id.
 WITH
-few (number) AS (SELECT number FROM entity WHERE number < (SELECT entity FROM next_number) AND (SELECT entity FROM next_number) <= 200),
+count (entities) AS (SELECT entity & 1099511627775 FROM next_number),  -- of the number its place on a branch
+few (number) AS (SELECT number FROM entity WHERE number < (SELECT entity FROM next_number) AND (SELECT entities FROM count) <= 200),
 before (number) AS (
-  SELECT number FROM entity WHERE id < :id AND (SELECT entity FROM next_number) > 200 ORDER BY id DESC LIMIT 100
+  SELECT number FROM entity WHERE id < :id AND (SELECT entities FROM count) > 200 ORDER BY id DESC LIMIT 100
 ),
 after (number) AS (
-  SELECT number FROM entity WHERE id >= :id AND (SELECT entity FROM next_number) > 200 ORDER BY id LIMIT 100
+  SELECT number FROM entity WHERE id >= :id AND (SELECT entities FROM count) > 200 ORDER BY id LIMIT 100
 ),
 beside (place, number) AS (
   SELECT 0, number FROM few UNION ALL SELECT 1, number FROM before UNION ALL SELECT 1, number FROM after

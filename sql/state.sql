@@ -5,7 +5,7 @@
 -- erased; forgotten_by, the last operation that did so (NULL: there is none).
 SELECT
   (SELECT o.tx FROM operation o WHERE o.tx <= :tx ORDER BY o.tx DESC LIMIT 1) AS last,
-  coalesce((SELECT e.number + 1 FROM entity e WHERE e.number < (SELECT entity FROM next_number) AND e.tx_from <= :tx ORDER BY e.number DESC LIMIT 1), 0) AS known,
+  coalesce((SELECT (e.number & 1099511627775) + 1 FROM entity e WHERE e.number < (SELECT entity FROM next_number) AND e.tx_from <= :tx ORDER BY e.number DESC LIMIT 1), 0) AS known,
   (SELECT y.value FROM property y WHERE y.name = 'rewritten') AS rewritten,
   (SELECT count(*) FROM forgotten) AS forgotten,
   (SELECT max(f.operation) FROM forgotten f) AS forgotten_by;

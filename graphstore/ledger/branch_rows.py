@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -42,6 +42,23 @@ _KEYED = {
 _NAMED = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 _BEGINNING = re.compile(r"\A(?:--[^\n]*\n|\s)*(WITH(?:\s+RECURSIVE)?\s)?")
 _LINES = "SELECT number, name, parent, fork, marks FROM line"
+_WITH_ANCESTORS = """
+WITH RECURSIVE above (number, name, parent, fork, marks) AS (
+  {found} UNION ALL SELECT l.number, l.name, l.parent, l.fork, l.marks FROM above CROSS JOIN line l ON l.number = above.parent
+)
+SELECT number, name, parent, fork, marks FROM above ORDER BY number
+"""
+NAMED_LAST = _WITH_ANCESTORS.format(
+    found=f"SELECT * FROM ({_LINES} WHERE name = ? ORDER BY number DESC LIMIT 1)"
+)
+"""Finds the branch of a name that was made last, and those that it began from, in the order in which they were made."""
+
+MADE_THEN = _WITH_ANCESTORS.format(
+    found=f"""SELECT * FROM ({_LINES} WHERE name = :name ORDER BY number LIMIT 1 OFFSET (
+    SELECT count(*) - 1 FROM operation WHERE subject = :name AND verb = 'branch' AND tx <= :made
+  ))"""
+)
+"""Finds the branch of a name that was made at an instant, likewise."""
 _BY_FORK = {  # how many rows of a table there were at an instant: what is 1 above the last of them
     "operation": "operation WHERE tx <= :fork",
     "entity": "entity WHERE tx_from <= :fork",
@@ -78,7 +95,7 @@ class Line:
         fork: Instant = OPEN,
         marks: Mapping[str, int] | None = None,
     ) -> None:
-        self.number, self.parent = number, parent
+        self.number, self.parent, self.fork = number, parent, fork
         self.marks = marks or dict.fromkeys(NUMBERED, 0)
         self.ancestors: list[Ancestor] = [] if parent is None else parent.until(fork, self.marks)
         self._statements: dict[str, str] = {}
@@ -108,6 +125,11 @@ class Line:
         while line.parent is not None and place < line.marks[table]:
             line = line.parent
         return line.number * SPAN + place
+
+    @property
+    def forked(self) -> Instant:
+        """The instant up to which all that this line has is the trunk's."""
+        return self.fork if self.parent is None or self.parent is TRUNK else self.parent.forked
 
     def is_own(self, number: int) -> bool:
         """Return True if a row was written on this line."""
@@ -233,19 +255,18 @@ class LineConnection:
 
 def line_named(connection: sqlite3.Connection, name: str | None) -> Line:
     """Return the branch of a name that was made last; None: the trunk."""
-    return TRUNK if name is None else _line(connection, "name = ? ORDER BY number DESC LIMIT 1", name)
-
-
-def _line(connection: sqlite3.Connection, condition: str, value: str | int) -> Line:
-    number, _, parent, fork, marks = connection.execute(f"{_LINES} WHERE {condition}", (value,)).fetchone()
-    above = _line(connection, "number = ?", parent) if parent else TRUNK
-    return Line(number, above, fork, orjson.loads(marks))
+    return TRUNK if name is None else lines_of(connection.execute(NAMED_LAST, (name,)).fetchall())[-1]
 
 
 def all_branches(connection: sqlite3.Connection) -> list[Line]:
     """Return all branches, deleted ones too."""
+    return lines_of(connection.execute(f"{_LINES} ORDER BY number").fetchall())
+
+
+def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[Line]:
+    """Return the branches of rows of the table `line`, each after the one that it began from."""
     found = {0: TRUNK}
-    for number, _, parent, fork, marks in connection.execute(f"{_LINES} ORDER BY number").fetchall():
+    for number, _, parent, fork, marks in rows:
         found[number] = Line(number, found[parent], fork, orjson.loads(marks))
     return list(found.values())[1:]
 

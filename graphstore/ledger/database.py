@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from graphstore.core.journal.files import check_plain, open_plain, patiently, sync_folder, way_out
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
@@ -28,6 +28,7 @@ from graphstore.ledger.mounts import refuse_network
 from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.sql_files import read
 from graphstore.ledger.write_lock import WriteLock
+from graphstore.values.period import OPEN, Instant
 
 SCHEMA = 4  # of release 0.1 the journal had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
@@ -45,6 +46,8 @@ _LOOKS = 20  # so often a file is read beside its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
 _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
 _FILE = "SELECT value FROM property WHERE name IN ('device', 'inode') ORDER BY name"
+
+Values = Sequence[Any] | Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -83,11 +86,11 @@ class Snapshot:
         self._database = database
         self._connection: Connection | None = None  # None: nothing is to be ended
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Database:
         database = self._database
         self._reader = reader = database.reader()
         if reader.in_snapshot or database.writes_here:
-            return
+            return database
         database.changed_version()
         reader.lock.acquire()
         try:
@@ -100,6 +103,7 @@ class Snapshot:
                 raise database.refusal(error) from error
             raise
         self._connection, reader.in_snapshot = reader.connection, True
+        return database
 
     def __exit__(self, *_: object) -> None:
         connection, reader = self._connection, self._reader
@@ -116,8 +120,25 @@ class Snapshot:
             reader.lock.release()
 
 
+class Readable(Protocol):
+    """Fetches rows of one line of a ledger: of the trunk, or of a branch.
+
+    `branch` is its name, None: of the trunk. What was done by `forked` was done on the trunk.
+    """
+
+    file: Path
+    branch: str | None
+    forked: Instant
+
+    def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Fetch all rows of a statement."""
+
+
 class Database:
     """The file `ledger.db` of one store, open in this process."""
+
+    branch: str | None = None
+    forked: Instant = OPEN
 
     def __init__(
         self, file: Path, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0
@@ -380,7 +401,7 @@ class Database:
             self._readers.add(found)
         return found
 
-    def rows(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Fetch all rows of a statement. A thread that holds the turn reads its own uncommitted rows too.
 
         Raises DamageError for a damaged file, EngineError for what the system refuses.

@@ -26,7 +26,7 @@ from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger import sql_files
 from graphstore.ledger.checking import differences, write_rows
-from graphstore.ledger.database import Database
+from graphstore.ledger.database import Database, Readable, Snapshot
 from graphstore.ledger.row_writing import RowWriter, clear
 from graphstore.ledger.schema_upgrade import upgrade_schema
 from graphstore.ledger.standings import StandingWriter
@@ -45,6 +45,7 @@ SELECT number, head FROM chain WHERE instr(head, CAST('"requires":["' AS BLOB)) 
 _LAST_AND_KINDS = f"""
 SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), (SELECT count(*) FROM defined), EXISTS ({_REQUIRING})
 """
+_KINDS = "SELECT kind FROM defined ORDER BY number"
 _ENDS = """
 SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), coalesce((SELECT max(number) FROM chain), 0),
        (SELECT tx FROM operation ORDER BY tx DESC LIMIT 1)
@@ -166,16 +167,12 @@ class Ledger:
         Raises EngineError when another release has upgraded the ledger, or written what this one does not understand.
         """
         self.database.changed_version()
-        [(last, count, is_required)] = self.database.rows(_LAST_AND_KINDS)
-        for number, head in self.database.rows(_REQUIRING) if is_required else ():
-            refuse_unknown(orjson.loads(head), f"{self.path} line {number}")
-        if count == self._kinds_known:
-            return last, None
-        rows = self.database.rows(
-            "SELECT kind FROM defined WHERE number >= ? ORDER BY number", [self._kinds_known]
-        )
-        self._kinds_known = count
-        return last, [kind for (text,) in rows if "promoted" not in (kind := orjson.loads(text))]
+        last, self._kinds_known, kinds = last_tx_and_kinds(self.database, self._kinds_known)
+        return last, kinds
+
+    def snapshot(self) -> Snapshot:
+        """A block in which this thread reads one state of the ledger, by the database that it gives; see `Database.snapshot`."""
+        return Snapshot(self.database)
 
     def hides_contents(self) -> bool:
         """Return True if contents of forgotten things may not have been removed yet."""
@@ -934,6 +931,20 @@ class Ledger:
         self.database.close()
         if self._syncer is not None and self._broken:
             raise EngineError(self._broken, outcome="unknown")
+
+
+def last_tx_and_kinds(database: Readable, known: int) -> tuple[Instant, int, list[dict[str, Any]] | None]:
+    """Return the last tx of all lines, how many kinds of link a line has defined, and those beyond `known` of them, None where there are no more.
+
+    Raises EngineError when another release has written what this one does not understand.
+    """
+    [(last, count, is_required)] = database.rows(_LAST_AND_KINDS)
+    for number, head in database.rows(_REQUIRING) if is_required else ():
+        refuse_unknown(orjson.loads(head), f"{database.file} line {number}")
+    if count == known:
+        return last, count, None
+    rows = database.rows(_KINDS)[known:]
+    return last, count, [kind for (text,) in rows if "promoted" not in (kind := orjson.loads(text))]
 
 
 def _places(first: int, count: int, lengths: dict[int, int | None]) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import starmap
 from typing import Any, Generic, TypeVar
 
-from graphstore.ledger.database import Database
+from graphstore.ledger.database import Readable
 from graphstore.ledger.sql_files import read
 
 Row = TypeVar("Row")
@@ -25,6 +25,6 @@ class Statement(Generic[Row]):
         """The text of its file."""
         return read(self.name)
 
-    def rows(self, database: Database, values: Mapping[str, Any]) -> list[Row]:
+    def rows(self, database: Readable, values: Mapping[str, Any]) -> list[Row]:
         """Fetch all rows. `values`: those of the parameters, by name."""
         return list(starmap(self.model, database.rows(self.text, values)))

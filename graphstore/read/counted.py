@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import Point
+from graphstore.read.points import NotInRows, Point
 from graphstore.values.period import Instant, moment
 
 
@@ -46,7 +46,9 @@ def counts(point: Point) -> Counts:
 
 
 def stats(point: Point) -> dict[str, Any]:
-    """Return counts and sizes of what was committed by now, whatever the coordinate."""
+    """Return counts and sizes of what was committed by now, whatever the coordinate. Raises NotInRows on a branch."""
+    if point.database.branch is not None:
+        raise NotInRows
     found = counts(point)
     return {
         "nodes": found.things - found.events,

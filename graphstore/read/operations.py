@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from graphstore.core.journal.line import FORGETTING
 from graphstore.ledger.statements import Statement
 from graphstore.read.ids import is_link, resolve
 from graphstore.read.points import Point
@@ -59,6 +60,7 @@ def done(point: Point, operation: int) -> tuple[Operation, str | None]:
 
 def _change_of(point: Point, row: Operation) -> Change:
     body = point.content(row.data, row.checksum, f"the reason of {row.verb} {row.subject!r}")
+    is_of_trunk = row.tx <= point.database.forked or row.verb in FORGETTING
     return Change.made(
         {
             "tx": moment(row.tx),
@@ -66,6 +68,6 @@ def _change_of(point: Point, row: Operation) -> Change:
             "subject": row.subject,
             "author": row.author,
             "reason": body.get("reason"),
-            "branch": None,
+            "branch": None if is_of_trunk else point.database.branch,
         }
     )

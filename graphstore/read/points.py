@@ -10,7 +10,7 @@ from zlib import crc32
 import orjson
 
 from graphstore.errors import DamageError
-from graphstore.ledger.database import Database
+from graphstore.ledger.database import Readable
 from graphstore.ledger.statements import Statement
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
@@ -39,7 +39,7 @@ class Point:
     """The coordinate (valid, tx) of one ledger, with the kinds of link that its store knows (None: the built-in ones)."""
 
     def __init__(
-        self, database: Database, valid: Instant, tx: Instant, vocabulary: Vocabulary | None = None
+        self, database: Readable, valid: Instant, tx: Instant, vocabulary: Vocabulary | None = None
     ) -> None:
         self.database = database
         self.vocabulary = Vocabulary() if vocabulary is None else vocabulary

@@ -36,6 +36,8 @@ from graphstore.core.write.trust import TRUST
 from graphstore.core.write.undoing import Undoing, undo_since
 from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.ledger.branch_ledger import BranchLedger, branch_made
+from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
 from graphstore.store import bulk, sweeping
 from graphstore.store.judging import Judge
@@ -661,10 +663,10 @@ class Store(WholeStore):
         trunk = self._trunk
         with trunk._core.lock:
             trunk._usable()
-            record = trunk._found(name)
-            there: Branch | None = trunk._in_use.get((record.name, record.made))
+            made = trunk._made_as(name)
+            there: Branch | None = trunk._in_use.get(made)
             if there is None:
-                there = trunk._in_use[record.name, record.made] = Branch(trunk, record)
+                there = trunk._in_use[made] = Branch(trunk, *made)
                 self._lines.append(there)
             return there
 
@@ -818,6 +820,17 @@ class GraphStore(Store):
     def _held(self) -> list[Branch]:
         """The branches whose index is loaded."""
         return [line for line in self._lines if isinstance(line, Branch) and line.is_loaded]
+
+    def _made_as(self, name: str) -> tuple[str, Instant]:
+        """The name of a branch, and when it was made. Raises NotFoundError when there is none."""
+        ledger = self._core.unread
+        if isinstance(ledger, Ledger) and isinstance(name, str):
+            made = branch_made(ledger, name)
+            if made is not None:
+                return name, made
+        self._catch_up()
+        record = self._found(name)
+        return record.name, record.made
 
     def _living_record(self, name: str) -> BranchRecord | None:
         record = self._core.index.branch_records.find(name)
@@ -1006,14 +1019,13 @@ def _refused(verb: str, why: str) -> Callable[..., NoReturn]:
 class Branch(Store):
     """A branch of a store, with all its reads and verbs. What is recorded here is visible only here. `GraphStore.branch` and `on` return it.
 
-    Its index is built on first use. `close` releases it; closing the store closes the branch.
+    Its rows answer until something needs its index. `close` releases that; closing the store closes the branch.
     """
 
-    def __init__(self, trunk: GraphStore, record: BranchRecord) -> None:
+    def __init__(self, trunk: GraphStore, name: str, made: Instant) -> None:
         # not that of a store: all but the index is the trunk's
-        self.name = record.name
-        self._named = f"branch {record.name!r}"
-        self._made = record.made
+        self.name, self._made = name, made
+        self._named = f"branch {name!r}"
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
         self._begun = trunk._begun
@@ -1026,33 +1038,40 @@ class Branch(Store):
         if name != "_core":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._trunk._core.lock:
-            if not self.is_loaded:
-                self._core = self._load()
+            if "_core" not in vars(self):
+                self._core = self._make_core()
             return self._core
 
-    def _load(self) -> Core:
+    def _make_core(self) -> Core:
         trunk = self._trunk._core
         trunk.refuse_closed()
         if self._closed:
             raise InvalidError(self._closed)
-        index = self._index()
-        vocabulary = Vocabulary(index.kinds)
+        journal, vocabulary = trunk.opened_journal, Vocabulary()
+        rows = BranchLedger(journal, self.name, self._made) if isinstance(journal, Ledger) else None
+        if rows is not None and rows.is_deleted():
+            raise InvalidError(self._over())
         graphs = Graphs(
-            None, lambda: self._core.index, trunk.journal, vocabulary,
+            None, lambda: self._core.index, journal, vocabulary,
             driver=trunk.graphs.driver, notify=self.notices.append,
         )  # fmt: skip
         if trunk.graphs.workers is not None:
             graphs.serve(trunk.graphs.workers)
-        return Core(
-            index,
-            trunk.journal,
-            vocabulary,
-            graphs,
-            lock=trunk.lock,
-            epoch=trunk.epoch,
-            search=self._search(),
-            vectors=trunk.vectors,
-        )
+
+        def load() -> Index:
+            index = self._index()
+            vocabulary.reset(index.kinds)
+            return index
+
+        core = Core.with_late_index(
+            load, journal, vocabulary, graphs,
+            rows=rows, lock=trunk.lock, epoch=trunk.epoch, search=self._search(), vectors=trunk.vectors,
+        )  # fmt: skip
+        if rows is None:
+            core.read_index()
+        else:
+            vocabulary.extend(rows.last_tx_and_new_kinds()[1] or ())
+        return core
 
     def _search(self) -> Search:
         trunk = self._trunk._core
@@ -1085,13 +1104,17 @@ class Branch(Store):
     @property
     def is_loaded(self) -> bool:
         """Whether its index is loaded."""
-        return "_core" in vars(self)
+        return "_core" in vars(self) and self._core.unread is None
 
     # ------------------------------------------------------------------ one writer, one line of instants
 
-    @property
-    def _last_tx(self) -> Instant:
-        return self._trunk._last_tx
+    def _last_committed_tx(self) -> Instant:
+        last = super()._last_committed_tx()  # and the kinds of link of the branch
+        # no later than the index of the trunk knows, of which that of the branch is made when something needs it
+        return last if self._trunk._core.unread is not None else self._trunk._last_tx
+
+    def _catch_up(self) -> None:
+        self._trunk._catch_up()
 
     def _after_commit(self) -> None:
         core, trunk = self._core, self._trunk._core.index
@@ -1112,6 +1135,9 @@ class Branch(Store):
                 core.memo.clear()
                 core.graphs.follow()
                 core.vocabulary.reset(core.index.kinds)
+        elif anew and "_core" in vars(self):
+            self._core.memo.clear()
+            self._core.graphs.follow()
 
     def _rebuild_index(self) -> None:
         self._trunk._rebuild_index()
@@ -1120,7 +1146,7 @@ class Branch(Store):
         self._trunk._keep_small()
 
     def _write_accesses(self) -> None:
-        if self.is_loaded:
+        if "_core" in vars(self):
             super()._write_accesses()
 
     def _keep_accesses(self) -> None:
@@ -1128,6 +1154,11 @@ class Branch(Store):
 
     def _usable(self) -> None:
         self._trunk._usable()
+        rows = self._core.unread
+        if isinstance(rows, BranchLedger) and not self._core.closed and rows.is_deleted():
+            with self._core.lock:
+                self._let_go(self._over())
+                self._leave()
         super()._usable()
 
     # ------------------------------------------------------------------ the whole
@@ -1152,12 +1183,12 @@ class Branch(Store):
 
     def _leave(self) -> None:
         """Be in use no more."""
-        self._trunk._in_use.pop((self.name, self._made), None)
-        self._lines.remove(self)
+        if self._trunk._in_use.pop((self.name, self._made), None) is not None:
+            self._lines.remove(self)
 
     def _let_go(self, why: str) -> None:
         self._closed = why
-        if self.is_loaded:
+        if "_core" in vars(self):
             super()._let_go(why)
 
     def __repr__(self) -> str:

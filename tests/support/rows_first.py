@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from graphstore.core.read.sight import Core
+from graphstore.core.read.sight import Core, LedgerRows
 from graphstore.ledger.ledger import Ledger
 
 
@@ -12,9 +12,9 @@ class AnswersByRows(Core):
     """What the readers and the writer of a store share, where rows answer all that they can: not what is not committed yet."""
 
     @property
-    def answering(self) -> Ledger | None:
+    def answering(self) -> LedgerRows | None:
         """The ledger, unless this thread has written something that is not committed."""
         journal = self.opened_journal
         if not isinstance(journal, Ledger) or journal.database._turn == threading.get_ident():
             return None
-        return journal
+        return self.rows

@@ -405,12 +405,14 @@ class IndexOfRows(Index):
             self.o_subject[number], self.o_author[number] = row.subject, row.author
 
     def _count(self) -> int:
+        if self._point.database.branch is not None:  # numbers are no places there
+            raise NotInRows
         if self._known < 0:
             [(last,)] = self._point.database.rows("SELECT entity - 1 FROM next_number")
             self._known = last + 1
         return self._known
 
     def _every(self, at: int | None) -> Iterator[Any]:
-        if at is None:
+        if at is None or self._point.database.branch is not None:
             raise NotInRows
         return (row[at] for row in self._point.rows(NAMES))

@@ -24,11 +24,10 @@ def rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
                 return read(self, *args, **named)
             args = tuple(map(_again, args))
             named = {name: _again(value) for name, value in named.items()}
-            database = ledger.database
             try:
                 # before the snapshot: this follows other writers where another thread has just loaded the index
                 valid, tx = self._coordinate()
-                with database.snapshot():
+                with ledger.snapshot() as database:
                     return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
             except (NotInRows, DamageError):  # of damage the index tells the line
                 return read(self, *args, **named)

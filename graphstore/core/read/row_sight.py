@@ -201,6 +201,8 @@ class RowSight(Sight):
     def follow_lookups(self) -> Accesses:
         """The counts of lookups, as far as they are written."""
         point = self.point
+        if point.database.branch is not None:
+            raise NotInRows
         [ends] = point.rows(ENDS)
 
         def written(first: int) -> Iterator[Counts]:

@@ -30,6 +30,7 @@ from graphstore.core.search.row_search import RowSearch
 from graphstore.core.search.search import Found, Search
 from graphstore.core.search.source import Source
 from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import settings
 from graphstore.read.points import Point
@@ -52,6 +53,9 @@ _NOTHING: Json = {}
 _MEMOS = 32
 _READ = 10  # so many versions are searched for tags once, for each thing that would be looked at
 _BRIEFLY = 0.002  # seconds to wait for a lock without which an answer takes longer
+
+
+LedgerRows = Ledger | BranchLedger
 
 
 @dataclass
@@ -94,6 +98,7 @@ class Core(Source):
     graphs: Graphs
     _load: Callable[[], Index] = field(default=Index, kw_only=True)  # makes the index when it is first needed
     _opened: Seam | None = field(default=None, kw_only=True)
+    rows: LedgerRows | None = field(default=None, kw_only=True)  # that answer while the index is not loaded
     lock: threading.RLock = field(default_factory=threading.RLock)
     epoch: Epoch = field(default_factory=Epoch)
     closed: str | None = None  # why reads are refused
@@ -118,6 +123,8 @@ class Core(Source):
     @classmethod
     def with_late_index(cls, load: Callable[[], Index], journal: Seam, *more: Any, **named: Any) -> Core:
         """Return a core that calls `load` for its index when something first reads `index` or `journal`."""
+        if isinstance(journal, Ledger):
+            named.setdefault("rows", journal)
         core = cls(Index(), journal, *more, _load=load, _opened=journal, **named)
         del core.index, core.journal
         return core
@@ -128,17 +135,16 @@ class Core(Source):
         return self.journal if self._opened is None else self._opened
 
     @property
-    def unread(self) -> Ledger | None:
+    def unread(self) -> LedgerRows | None:
         """The ledger while nothing has needed the index; None once that is loaded."""
-        journal = self._opened
-        return None if "index" in self.__dict__ or not isinstance(journal, Ledger) else journal
+        return None if "index" in self.__dict__ else self.rows
 
     @property
-    def answering(self) -> Ledger | None:
+    def answering(self) -> LedgerRows | None:
         """The ledger whose rows answer a read; None where the index does. Each read asks this, so it calls nothing."""
-        if "index" in self.__dict__ or not isinstance(self._opened, Ledger):
+        if "index" in self.__dict__:
             return None
-        return None if self.working is not None and self.is_worker else self._opened
+        return None if self.working is not None and self.is_worker else self.rows
 
     @property
     def is_worker(self) -> bool:

@@ -22,6 +22,7 @@ from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.search.texts_to_embed import Said, Texts, TextsOfIndex, TextsOfRows
 from graphstore.errors import DamageError, GraphStoreError, InvalidError
+from graphstore.ledger.ledger import Ledger
 from graphstore.read.points import Point
 from graphstore.values.period import OPEN
 
@@ -249,9 +250,9 @@ class Meanings:
         if point is not None:
             with self._lock:
                 yield TextsOfRows(point, pending=core.working is not None)
-        elif ledger is not None:
-            with ledger.database.snapshot(), self._lock:
-                yield TextsOfRows(Point(ledger.database, OPEN, OPEN), pending=core.working is not None)
+        elif isinstance(ledger, Ledger):
+            with ledger.snapshot() as database, self._lock:
+                yield TextsOfRows(Point(database, OPEN, OPEN), pending=core.working is not None)
         else:
             with core.lock, self._lock:
                 yield TextsOfIndex(core)

@@ -204,8 +204,9 @@ class Reader(Painted):
         if ledger is not None:
             with suppress(NotInRows, DamageError):  # of damage the index tells the line
                 valid, tx = self._coordinate()
-                with ledger.database.snapshot():
-                    return look(row_sight(core, ledger, Point(ledger.database, valid, tx, core.vocabulary)))
+                with ledger.snapshot() as database:
+                    point = Point(database, valid, tx, core.vocabulary)
+                    return look(row_sight(core, core.opened_journal, point))
         return self._looked(look)
 
     def _count_access(self, ids: Iterable[str]) -> None:

@@ -247,6 +247,8 @@ class RowSearch(Ranker):
 
     def _follow(self, point: Point) -> _Kept:
         """Read what was written since. A thread that reads an earlier state than another one keeps nothing of its own."""
+        if point.database.branch is not None:  # the tables have the words of the trunk alone
+            raise NotInRows
         libraries.load("numpy")
         [ends] = point.rows(ENDS)
         kept = self._kept

@@ -11,7 +11,7 @@ from graphstore.core.index.index_of_rows import FORGOTTEN
 from graphstore.core.search.row_search import ENDS
 from graphstore.core.search.source import Source
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import Point
+from graphstore.read.points import NotInRows, Point
 from graphstore.values.sameness import statement
 
 
@@ -97,6 +97,8 @@ class TextsOfRows:
     """Gives the texts of the versions that a ledger has."""
 
     def __init__(self, point: Point, pending: bool) -> None:
+        if point.database.branch is not None:  # versions are counted on the trunk alone
+            raise NotInRows
         [ends] = point.rows(ENDS)
         self._point = point
         self.state: Hashable = ("rows", ends.rewritten)

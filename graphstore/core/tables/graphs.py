@@ -75,8 +75,8 @@ class _Asked(NamedTuple):
         if self.ledger is None:
             yield valid, tx, None
             return
-        with self.ledger.database.snapshot():
-            yield valid, tx, Point(self.ledger.database, valid, tx, self.core.vocabulary)
+        with self.ledger.snapshot() as database:
+            yield valid, tx, Point(database, valid, tx, self.core.vocabulary)
 
 
 class Graphs:

@@ -30,7 +30,7 @@ class IndexHistory:
     def __init__(self, index: Index, journal: Seam) -> None:
         self._index, self._journal = index, journal
 
-    def reading(self) -> AbstractContextManager[None]:
+    def reading(self) -> AbstractContextManager[object]:
         """Return a block that reads one state of the index: the caller holds its lock."""
         return nullcontext()
 

@@ -73,7 +73,7 @@ class RowHistory:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def reading(self) -> AbstractContextManager[None]:
+    def reading(self) -> AbstractContextManager[object]:
         """Return a block that reads one state of the ledger."""
         return self._ledger.database.snapshot()
 

@@ -167,7 +167,7 @@ class HistorySource(Protocol):
     `data` of a row is JSON; where it was evicted, erased or never given, it is empty or None. Only the source reads `body` and `checksum`.
     """
 
-    def reading(self) -> AbstractContextManager[None]:
+    def reading(self) -> AbstractContextManager[object]:
         """Return a block that reads one state of the store."""
 
     def reached(self) -> Reached:

@@ -364,7 +364,7 @@ class Writer(Reader):
         work, waiting, place = self._open, self._waiting, self._place
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        if place.shared and self._core.unread is not None:
+        if place.shared and self._lines[0]._core.unread is not None:
             known = self._last_tx
             return max(self._told_time(), known), known
         self._catch_up()
@@ -537,7 +537,8 @@ class Writer(Reader):
             core = self._core
             work: Transaction | None = None
             asked = _request.get()
-            self._take_turn(core.unread if is_narrow else None)
+            rows = core.unread if is_narrow else None
+            self._take_turn(rows if isinstance(rows, Ledger) else None)
             try:
                 if asked is not None:
                     asked.refuse_done(core.opened_journal)
@@ -799,7 +800,7 @@ class Writer(Reader):
     def _any_written(self) -> bool:
         """Whether there is any transaction."""
         ledger = self._core.unread
-        return self._core.index.transactions > 0 if ledger is None else ledger.last()[0] > 0
+        return ledger.last()[0] > 0 if isinstance(ledger, Ledger) else self._core.index.transactions > 0
 
     def _again(self) -> Instant | None:
         """The next instant of what is done once more."""

@@ -1,0 +1,80 @@
+"""The ledger as one branch sees it: the statements of the trunk read the rows of the branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from graphstore.ledger.branch_rows import MADE_THEN, Line, lines_of
+from graphstore.ledger.database import Database, Values
+from graphstore.ledger.ledger import Ledger, last_tx_and_kinds
+from graphstore.values.period import Instant
+
+_MADE_LAST = """
+SELECT tx, verb FROM operation WHERE subject = ? AND verb IN ('branch', 'delete_branch') ORDER BY number DESC LIMIT 1
+"""
+_REWRITTEN = "SELECT value FROM property WHERE name = 'rewritten'"
+_IS_DELETED = "SELECT 1 FROM operation WHERE subject = ? AND verb = 'delete_branch' AND tx > ?"
+
+
+class BranchDatabase:
+    """Fetches the rows of one branch."""
+
+    def __init__(self, database: Database, branch: str, line: Line) -> None:
+        self._database, self._line = database, line
+        self.file, self.forked = database.file, line.forked
+        self.branch: str | None = branch
+
+    def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Fetch all rows of a statement of the trunk, asked of the branch."""
+        return self._database.rows(self._line.statement(statement), values)
+
+
+class BranchLedger:
+    """The branch of a name that was made at an instant, in a ledger."""
+
+    def __init__(self, ledger: Ledger, name: str, made: Instant) -> None:
+        self._ledger, self._name, self._made = ledger, name, made
+        self._kinds_known = 0
+        # the branch as of so many rewritings of the chain, which may leave it fewer rows of the trunk
+        self._found: tuple[int, BranchDatabase] | None = None
+
+    @property
+    def database(self) -> BranchDatabase:
+        """The rows of the branch, as this thread reads them now."""
+        database, found = self._ledger.database, self._found
+        [(rewritten,)] = database.rows(_REWRITTEN)
+        if found is None or found[0] != rewritten:
+            rows = database.rows(MADE_THEN, {"name": self._name, "made": self._made})
+            self._found = found = rewritten, BranchDatabase(database, self._name, lines_of(rows)[-1])
+        return found[1]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[BranchDatabase]:
+        """A block in which this thread reads one state of the ledger, by the database that it gives."""
+        with self._ledger.database.snapshot():
+            yield self.database
+
+    def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
+        """Return the last tx of all lines, and the kinds of link of the branch; see `Ledger.last_tx_and_new_kinds`."""
+        self._ledger.database.changed_version()
+        last, self._kinds_known, kinds = last_tx_and_kinds(self.database, self._kinds_known)
+        return last, kinds
+
+    def hides_contents(self) -> bool:
+        """Return True if contents of forgotten things may not have been removed yet."""
+        return self._ledger.hides_contents()
+
+    def is_deleted(self) -> bool:
+        """Return True if the branch was deleted."""
+        return bool(self._ledger.database.rows(_IS_DELETED, (self._name, self._made)))
+
+
+def branch_made(ledger: Ledger, name: str) -> Instant | None:
+    """Return when the branch of a name was made; None where there is none, or it was deleted."""
+    try:
+        found = ledger.database.rows(_MADE_LAST, (name,))
+    except UnicodeEncodeError:  # of a lone surrogate
+        return None
+    return next((tx for tx, verb in found if verb == "branch"), None)

@@ -1,0 +1,210 @@
+"""The rows of a branch answer what its index answers, after random histories, and its statements find their rows by key."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphstore
+from graphstore import InvalidError, NotFoundError
+from graphstore.ledger.branch_ledger import BranchDatabase
+from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, line_named
+from graphstore.ledger.database import Database, schema_statements
+from tests.ledger import test_questions as questions
+from tests.ledger.test_branch_rows import Branching
+
+pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 12))]
+)
+def test_the_rows_of_a_branch_answer_what_its_index_answers(seed: int, tmp_path: Path) -> None:
+    history = Branching(tmp_path / "memory.gs", seed)
+    compared = 0
+    with (
+        closing(history.trunk) as store,
+        closing(Database(store.path / "ledger.db", read_only=True)) as database,
+    ):
+        for _ in range(4):
+            history.go_on(14)
+            for branch in [store.on(info.name) for info in store.branches()]:
+                branch._core.read_index()
+                with closing(sqlite3.connect(store.path / "ledger.db")) as connection:
+                    line = line_named(connection, branch.name)
+                rows = BranchDatabase(database, branch.name, line)
+                history.store = branch
+                for _ in range(2):
+                    compare(rows, branch.as_of(**history.coordinate()), history)
+                    compared += 1
+                history.store = store
+        assert compared > 4
+
+
+def compare(rows: Any, view: Any, history: Branching) -> None:
+    """Assert that the rows answer what a view of the branch does."""
+    questions.compare(rows, view, history)
+    questions.compare_filtered(rows, view)
+    questions.compare_contradictions(rows, view)
+    questions.compare_walks(rows, view)
+    questions.compare_shaky(rows, view)
+    questions.compare_with_others(rows, view, history)
+
+
+# ---------------------------------------------------------------------- without the index
+
+OPENED_ELSEWHERE = """
+import sys, graphstore
+with graphstore.open(sys.argv[1]) as store:
+    exec(sys.argv[2])
+"""
+
+
+def elsewhere(path: Path, code: str) -> None:
+    """Run statements about `store` in another process."""
+    subprocess.run([sys.executable, "-c", OPENED_ELSEWHERE, str(path), code], check=True, timeout=60)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with a node, which a branch and a branch of that describe otherwise."""
+    with graphstore.open(tmp_path / "memory.gs") as store:
+        store.add_node("fact", {"says": "blue"}, id="sky", key="colour")
+        side = store.branch("side")
+        side.revise("sky", {"says": "red"})
+        side.branch("deep").revise("sky", {"says": "black"})
+        store.revise("sky", {"says": "grey"})
+    return tmp_path / "memory.gs"
+
+
+def test_a_branch_answers_without_any_index(path):
+    with graphstore.open(path) as store:
+        side, deep = store.on("side"), store.on("deep")
+
+        assert ["grey", "red", "black"] == [line.node("sky").content["says"] for line in (store, side, deep)]
+        assert ["add_node", "revise"] == [change.verb for change in deep.operations("sky")][:2]
+        assert [None, "deep", "deep"] == [change.branch for change in deep.operations("sky")]
+        assert 3 == len(deep.versions("sky"))
+        assert "black" in deep.query("MATCH (n:Node) RETURN n.content AS c").rows()[0]["c"]
+        assert not (side.is_loaded or deep.is_loaded)
+        assert store._core.unread is not None
+
+
+def test_a_branch_follows_what_another_process_writes(path):
+    with graphstore.open(path) as store:
+        side = store.on("side")
+        before = side.as_of()
+        assert "red" == side.node("sky").content["says"]
+
+        elsewhere(
+            path,
+            "store.on('side').revise('sky', {'says': 'pink'}); store.on('side').define_kind('fits', symmetric=True)",
+        )
+
+        assert "pink" == side.node("sky").content["says"]
+        assert "red" == before.node("sky").content["says"]
+        assert "fits" in side.vocabulary.kinds
+        assert "fits" not in store.vocabulary.kinds
+        elsewhere(path, "store.evict(ids=['sky'])")
+        with pytest.raises(NotFoundError, match="evicted"):
+            side.node("sky")
+        assert not side.is_loaded
+
+
+def test_a_branch_that_another_process_deletes_answers_no_more(path):
+    with graphstore.open(path) as store:
+        deep = store.on("deep")
+        view = deep.as_of()
+
+        elsewhere(
+            path,
+            "store.delete_branch('deep'); store.branch('deep').add_node('fact', {'says': 'new'}, id='moon')",
+        )
+
+        with pytest.raises(InvalidError, match="branch 'deep' was deleted"):
+            deep.node("sky")
+        assert store.on("deep").knows("moon")
+        assert not store.on("deep").is_loaded
+        assert view is not None
+
+
+def test_a_branch_is_found_in_a_chain_that_another_process_rewrites(path):
+    with graphstore.open(path) as store:
+        side, deep = store.on("side"), store.on("deep")
+        elsewhere(path, "store.delete_branch('deep'); store.add_node('fact', {'says': 'long'}, id='text')")
+        elsewhere(path, "store.branch('deep').revise('sky', {'says': 'white'})")
+        assert "red" == side.node("sky").content["says"]
+        last = store.on("deep")
+        assert "white" == last.node("sky").content["says"]
+
+        elsewhere(path, "store.evict(ids=['text'], keep_audit=False)")
+
+        assert ["red", "white"] == [line.node("sky").content["says"] for line in (side, last)]
+        assert not last.is_loaded
+        with pytest.raises(InvalidError, match="branch 'deep' was deleted"):
+            deep.node("sky")
+
+
+def test_a_read_that_rows_do_not_answer_loads_the_index_of_the_branch(path):
+    with graphstore.open(path) as store:
+        side = store.on("side")
+        assert "red" == side.node("sky").content["says"]
+        elsewhere(path, "store.on('side').add_node('fact', {'says': 'warm'}, id='sun')")
+
+        assert 2 == side.stats()["nodes"]
+        assert side.is_loaded
+        elsewhere(path, "store.on('side').revise('sun', {'says': 'hot'})")
+        assert "hot" == side.node("sun").content["says"]
+        assert side.verify().ok
+
+
+# ---------------------------------------------------------------------- plans
+
+COUNTS_OF_ALL = {"counts"}  # not asked of a branch
+MARKS = dict.fromkeys(NUMBERED, 7)
+NESTED = Line(2, Line(1, TRUNK, 50, MARKS), 60, dict.fromkeys(NUMBERED, 9))
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in schema_statements():
+            connection.execute(statement)
+        yield connection
+
+
+def plan_of(connection: sqlite3.Connection, text: str, values: Any) -> list[str]:
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", values)]
+
+
+@pytest.mark.parametrize("name", [*questions.ABOUT_ONE_THING, *questions.FROM_AN_INSTANT_ON])
+def test_a_statement_finds_the_rows_of_a_branch_by_key(name, empty):
+    statement = questions.STATEMENTS[name]
+    own = {*re.findall(r"^(?:WITH(?: RECURSIVE)? )?(\w+) \([\w, ]+\) AS ", statement.text, re.MULTILINE)}
+
+    plan = plan_of(empty, NESTED.statement(statement.text), questions.parameters(statement))
+
+    scans = [line.split()[1] for line in plan if line.startswith("SCAN") and "VIRTUAL TABLE" not in line]
+    assert {*scans} <= own | {"CONSTANT"}, plan
+
+
+@pytest.mark.parametrize("name", questions.STATEMENTS)
+def test_a_statement_reads_no_more_tables_of_a_branch_as_a_whole_than_of_the_trunk(name, empty):
+    statement = questions.STATEMENTS[name]
+
+    def scanned(text: str) -> list[str]:
+        plan = plan_of(empty, text, questions.parameters(statement))
+        return [line for line in plan if line.startswith(("SCAN", "USE TEMP")) and "VIRTUAL" not in line]
+
+    assert len(scanned(NESTED.statement(statement.text))) <= len(scanned(statement.text)), (
+        scanned(NESTED.statement(statement.text)),
+        scanned(statement.text),
+    )
