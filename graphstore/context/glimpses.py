@@ -94,7 +94,7 @@ def clocks(view: Reader, parts: int = 120) -> Clocks:
             tx=_strip(sight.turns("tx"), parts, sight.tx),
         )
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _strip(turns: Sequence[Instant], parts: int, here: Instant) -> Strip:
@@ -122,7 +122,7 @@ def next_change(view: Reader, axis: Axis, at: TimeLike, back: bool = False) -> d
         place = bisect_left(turns, since) - 1 if back else bisect_right(turns, since)
         return moment(turns[place]) if 0 <= place < len(turns) else None
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 @registry.read("page")
@@ -131,9 +131,9 @@ def latest(view: Reader, limit: int = 30) -> list[Node | Event]:
     most = at_least_one("limit", limit)
 
     def look(sight: Sight) -> list[Node | Event]:
-        return [sight.thing(ent) for ent in sight.newest(most)]
+        return sight.things(sight.newest(most))
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 @registry.read("page")
@@ -167,20 +167,18 @@ def named(view: Reader, ids: Iterable[str] | str) -> dict[str, Named]:
         return Named(id=thing.id, kind=thing.kind, text=line(text or thing.id, _LINE))
 
     def look(sight: Sight) -> dict[str, Named]:
-        found = {}
+        found, things = {}, sight.things_of(asked)
         for id in asked:
-            ent, link = sight.entity(id), link_fate.named(sight, id)
-            if ent >= 0:
-                found[id] = said(sight.thing(ent))
-            elif link >= 0:
-                about = link_fate.inspected(sight, link)
+            if id in things:
+                found[id] = said(things[id])
+            elif (about := link_fate.inspected_by(sight, id)) is not None:
                 source, kind = said(about.source), about.link.kind
                 ends = line(source.text, _LINE // 2), line(said(about.target).text, _LINE // 2)
                 text = f" {kind.replace('_', ' ')} ".join(ends)
                 found[id] = Named(id=source.id, kind=kind, text=text)
         return found
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 class PageSettings(Value):
@@ -281,15 +279,12 @@ def _why_shaky(view: View, thing: Node | Event) -> Shaky | None:
 def _names(view: View, ids: Iterable[str]) -> dict[str, str]:
     def look(sight: Sight) -> dict[str, str]:
         found = {}
-        for id in dict.fromkeys(ids):
-            ent = sight.entity(id)
-            if ent >= 0:
-                thing = sight.thing(ent)
-                words = thing.description if isinstance(thing, Event) else thing.text or ""
-                found[id] = words[:120]
+        for id, thing in sight.things_of(dict.fromkeys(ids)).items():
+            words = thing.description if isinstance(thing, Event) else thing.text or ""
+            found[id] = words[:120]
         return found
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 class Causes(Value):
@@ -355,18 +350,15 @@ def graph(view: Reader, ids: Iterable[str] | str, links: Iterable[str] = ()) -> 
         raise InvalidError("ids is empty. Give the id of a thing, or several.")
 
     def look(sight: Sight) -> Causes:
-        known = [ent for id in asked if (ent := sight.entity(id)) >= 0]
+        known = sight.things_of(asked)
         if not known:
             raise NotFoundError(f"none of the {len(asked):,} ids is known here. Ask for some that are.")
-        things = {thing.id: thing for thing in map(sight.thing, known[:_IDS])}
-        found = [
-            link_fate.inspected(sight, link).link
-            for id in between[: 4 * _IDS]
-            if (link := link_fate.named(sight, id)) >= 0
-        ]
+        things = dict(list(known.items())[:_IDS])
+        links = (link_fate.inspected_by(sight, id) for id in between[: 4 * _IDS])
+        found = [about.link for about in links if about is not None]
         root, *others = things.values()
         kept = tuple(link for link in found if {link.source, link.target} <= things.keys())
         chain = Chain(root=root, nodes=tuple(others), links=kept, truncated=False)
         return _laid(chain, len(known) - len(things))
 
-    return view._looked(look)
+    return view._searched(look)

@@ -50,7 +50,7 @@ def occurrences(view: Reader, id: str) -> list[Json]:
             for at, body in said
         ]
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 @registry.write("events")

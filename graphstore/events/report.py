@@ -47,6 +47,7 @@ _LEAST_PATTERNS = "30d"  # patterns are looked for over no less, however short t
 _POSSIBLE = frozenset({"caused_by", "resolved_by"})  # inferred ones are named possibly_…
 _CAUSED = frozenset({"caused_by"})
 _FORGOTTEN = ("evicted", "erased")
+_AHEAD = 256  # events whose links are read at once
 
 
 class _Asked(NamedTuple):
@@ -146,7 +147,7 @@ def history_report(
             ),
         }
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _no_shorter(since: Any, within: Window, now: Instant) -> Any:
@@ -184,7 +185,9 @@ class _History:
         if related < 0:
             near: Iterable[int] = sight.happening(begin, end + 1, asked.types)
         else:
-            near = filter(sight.is_event, {*sight.neighbours(related), related})
+            around = {*sight.neighbours(related), related}
+            sight.read_events(around)
+            near = filter(sight.is_event, around)
         found = []
         for ent in near:
             if (asked.types is not None and sight.kind(ent) not in asked.types) or sight.find(ent) < 0:
@@ -236,7 +239,9 @@ class _History:
         """The newest of them, as many as the report has room for; a first one that has none alone is shortened."""
         room = MOST_BYTES - _FOR_PATTERNS - _FOR_THE_REST
         events: list[Json] = []
-        for match in matches:
+        for number, match in enumerate(matches):
+            if number % _AHEAD == 0:
+                self.sight.read_ends(each.ent for each in matches[number : number + _AHEAD])
             event = self._event(match, related)
             size = len(orjson.dumps(event)) + 1
             if size > room and not events:
@@ -308,7 +313,7 @@ class _History:
     def summary(self, matches: list[_Match], when: str, shown: int, filtered: Any) -> str:
         """The report in a few sentences."""
         if not matches:
-            if not any(self.sight.find(ent) >= 0 for ent in self.sight.entities(events=True)):
+            if not any(True for _ in self.sight.scan(events=True)):
                 return "No history recorded yet."
             return f"No {'matching ' if filtered else ''}events {when}."
         counts = Counter(self.sight.kind(match.ent) for match in matches)

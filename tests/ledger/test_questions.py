@@ -19,7 +19,7 @@ import graphstore
 from graphstore.core.index import index_of_rows, part_of_index
 from graphstore.core.read import conflicts, light_rows, row_sight, shaken
 from graphstore.core.read.view_diff import field_changes_by_rows
-from graphstore.core.search import row_search
+from graphstore.core.search import event_fingerprints, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
 from graphstore.errors import DamageError, GraphStoreError
 from graphstore.ledger.database import Database, schema_statements
@@ -52,7 +52,7 @@ STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
 MODULES = (
-    chains, contradicting, counted, described, differing, event_list, happened, ids, index_of_rows, inspected, link_story, linked, operations,
+    chains, contradicting, counted, described, differing, event_fingerprints, event_list, happened, ids, index_of_rows, inspected, link_story, linked, operations,
     part_of_index, points, graph_from_rows, history_from_rows, row_search, row_sight, settings, shaken, superseding, walking,
 )  # fmt: skip
 STATEMENTS = {

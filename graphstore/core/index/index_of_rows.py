@@ -9,13 +9,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property, partial
 from typing import Any, NamedTuple, NoReturn
 
+import orjson
+
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.part_of_index import CONFIRMATIONS_OF, PERIODS_OF, Number
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.ledger.statements import Statement
+from graphstore.read.happened import SETTING
 from graphstore.read.points import UNDONE, NotInRows, Point, as_json
-from graphstore.values.period import Instant
+from graphstore.values.period import OPEN, Instant
 
 __all__ = ["FORGOTTEN", "IndexOfRows", "Number"]
 
@@ -99,23 +102,29 @@ class Done(NamedTuple):
     verb: str
     subject: str
     author: str | None
+    body: int
+    length: int
 
 
 class Recorded(NamedTuple):
-    """When something was recorded."""
+    """When a period of a link was recorded."""
 
+    number: int
     tx: Instant
 
 
 class OccurrenceOf(NamedTuple):
     """A time at which an event happened again, with the first and the last one up to it."""
 
+    event: int
     number: int
     occurred_at: Instant
     tx: Instant
     operation: int
     first: Instant
     last: Instant
+    body: int
+    length: int
 
 
 class Forgotten(NamedTuple):
@@ -129,7 +138,7 @@ ENTITIES_NUMBERED = Statement("entities_numbered", EntityOf)
 NAMES = Statement("names", Named)
 ENTITY_NUMBER = Statement("entity_number", Number)
 VERSIONS_NUMBERED = Statement("versions_numbered", VersionNumbered)
-VERSIONS_OF_ENTITY = Statement("versions_of_entity", VersionNumbered)
+VERSIONS_OF_ENTITIES = Statement("versions_of_entities", VersionNumbered)
 LINKS_BESIDE = Statement("links_beside", LinkBeside)
 LINKS_OF_KINDS = Statement("links_of_kinds", LinkOfKind)
 LINK_ROWS = Statement("link_rows", LinkRow)
@@ -212,9 +221,11 @@ class IndexOfRows(Index):
 
     out: _Lists
     into: _Lists
+    _outside = None
 
     def __init__(self, point: Point) -> None:
         self._point = point
+        self._since: dict[int, Instant] = {}  # when rows of links were recorded first
         self._known = -1  # how many entities there are; -1: not counted
         self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
         columns: dict[str, Any] = {"ids": _Ids(point)}
@@ -224,18 +235,21 @@ class IndexOfRows(Index):
             columns[name] = _Column(self._read_entity)
         for name in ("v_ent", "v_num", "v_pos", "v_len", "v_op"):
             columns[name] = _Column(self._read_version)
-        columns["versions_of"] = _Column(self._read_versions_of)
+        columns["versions_of"] = _Column(self._read_version_list)
         columns["rows_of"] = _Column(self._read_periods)
         columns |= {name: _Column() for name in ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")}
         self.out, self.into = _Lists(self._read_link), _Lists(self._read_link)
-        columns |= {"seen_of": _Lists(self._read_occurrences), "confirmed": _Lists(self._read_confirmations)}
+        columns |= {
+            "seen_of": _Lists(self._read_occurrence_list),
+            "confirmed": _Lists(self._read_confirmations),
+        }
         columns |= {name: _Column() for name in ("s_at", "s_tx", "s_op", "s_first", "s_last")}
         columns |= {name: _Column() for name in ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link")}
         columns |= {name: _Column() for name in ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")}
         columns |= {
             name: _Column() for name in ("c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")
         }
-        for name in ("o_tx", "o_verb", "o_subject", "o_author"):
+        for name in ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"):
             columns[name] = _Column(self._read_operation)
         vars(self).update(columns)
 
@@ -249,7 +263,14 @@ class IndexOfRows(Index):
         found: dict[Instant, list[int]] = {}
         for row in UNDONE.rows(self._point.database, {}):
             found.setdefault(row.tx, []).append(row.operation)
+            self.o_tx[row.operation] = row.undone_at
         return found
+
+    @cached_property
+    def last_tx(self) -> Instant:  # type: ignore[override]
+        """The instant of the last transaction."""
+        [(last,)] = self._point.database.rows("SELECT coalesce(max(tx), 0) FROM operation")
+        return int(last)
 
     def mark(self) -> Mark:
         """How long the columns are that anybody asks for: all is committed."""
@@ -263,6 +284,21 @@ class IndexOfRows(Index):
             if self.r_from[row] <= valid < self.r_to[row] and self.r_tx[row] <= tx < self.r_end[row]:
                 return row
         return -1
+
+    def believed(self, ent: int, tx: Instant) -> list[int]:
+        """The rows of an entity believed at `tx`, by valid_from."""
+        rows = [row for row in self.rows_of[ent] if self.r_tx[row] <= tx < self.r_end[row]]
+        return sorted(rows, key=self.r_from.__getitem__)
+
+    def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Return True if a supersession of the entity holds at (valid, tx)."""
+        links = (link for link in self.into[ent] if self.l_kind[link] == "supersedes")
+        return any(self.find_link(link, valid, tx) >= 0 for link in links)
+
+    def setting_at(self, name: str, tx: Instant) -> Any:
+        """Return the setting of a name as it was at `tx`, None when it was not set by then."""
+        rows = Point(self._point.database, OPEN, tx).rows(SETTING, name=name)
+        return orjson.loads(rows[0].value) if rows else None
 
     def rows_of_version(self, ent: int, number: int) -> list[int]:
         """The rows of a version of an entity, in the order they were written."""
@@ -281,8 +317,10 @@ class IndexOfRows(Index):
 
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
-        [found] = self._point.rows(LINK_SINCE, number=row)
-        return found.tx
+        if row not in self._since:
+            fresh = [each for each in dict.keys(self.k_link) if each not in self._since]
+            self._since.update(self._point.rows(LINK_SINCE, numbers=as_json(fresh)))
+        return self._since[row]
 
     # ------------------------------------------------------------------ reading
 
@@ -318,6 +356,33 @@ class IndexOfRows(Index):
         self._read_all_periods(missing)
         self.read_versions(self.r_ver[row] for ent in missing for row in self.rows_of[ent])
 
+    def read_events(self, numbers: Iterable[int]) -> None:
+        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
+        numbers = list(numbers)
+        self.read_entities(numbers)
+        events = [ent for ent in numbers if self.is_event[ent]]
+        self._read_times(events)
+        self._read_versions_of([ent for ent in events if ent not in self.versions_of])
+        self.read_links(events)
+        links = (link for ent in events for link in self.out[ent] if self.l_kind[link] == "resolved_by")
+        self._read_times(list(dict.fromkeys(self.l_tgt[link] for link in links)))
+
+    def read_ends(self, entities: Iterable[int]) -> set[int]:
+        """Read what the links of some things lead to, at once. Returns these."""
+        entities = list(entities)
+        self.read_links(entities)
+        links = [link for ent in entities for side in (self.out, self.into) for link in side[ent]]
+        ends = {end for link in links for end in (self.l_src[link], self.l_tgt[link])}
+        self.read_entities(ends)
+        return ends
+
+    def _read_times(self, entities: list[int]) -> None:
+        """Read when things were believed, and when events happened again."""
+        periods: Any = self.rows_of
+        self.read_entities(entities)
+        self._read_all_periods([ent for ent in entities if ent not in periods])
+        self._read_occurrences([ent for ent in entities if not self.seen_of.is_read(ent)])
+
     def _add_links(self, links: Iterable[LinkBeside | LinkOfKind]) -> None:
         known: Any = self.l_kind
         fresh = {link.number: link for link in links if link.number not in known}
@@ -347,6 +412,13 @@ class IndexOfRows(Index):
     def _read_entity(self, number: int) -> None:
         self._read_entities([number])
 
+    def read_entities(self, numbers: Iterable[int]) -> None:
+        """Read what some things are, at once."""
+        names: Any = self.names
+        missing = [ent for ent in dict.fromkeys(numbers) if ent not in names]
+        if missing:
+            self._read_entities(missing)
+
     def _read_entities(self, numbers: Iterable[int]) -> None:
         for row in self._point.rows(ENTITIES_NUMBERED, numbers=as_json(list(numbers))):
             number = row.number
@@ -360,10 +432,16 @@ class IndexOfRows(Index):
     def _read_version(self, number: int) -> None:
         self._add_versions(self._point.rows(VERSIONS_NUMBERED, numbers=as_json([number])))
 
-    def _read_versions_of(self, ent: int) -> None:
-        found = self._point.rows(VERSIONS_OF_ENTITY, entity=ent)
+    def _read_version_list(self, ent: int) -> None:
+        self._read_versions_of([ent])
+
+    def _read_versions_of(self, entities: list[int]) -> None:
+        for ent in entities:
+            self.versions_of[ent] = []
+        found = self._point.rows(VERSIONS_OF_ENTITIES, numbers=as_json(entities)) if entities else []
         self._add_versions(found)
-        self.versions_of[ent] = [version.number for version in found]
+        for version in found:
+            self.versions_of[version.entity].append(version.number)
 
     def _add_versions(self, found: list[VersionNumbered]) -> None:
         for version in found:
@@ -388,12 +466,18 @@ class IndexOfRows(Index):
             self.r_from[number], self.r_to[number] = row.valid_from, row.valid_to
             self.r_tx[number], self.r_end[number] = row.tx_from, row.tx_to
 
-    def _read_occurrences(self, ent: int) -> None:
-        found = self._point.rows(OCCURRENCES_OF, entity=ent)
-        for number, at, tx, operation, first, last in found:
+    def _read_occurrence_list(self, ent: int) -> None:
+        self._read_occurrences([ent])
+
+    def _read_occurrences(self, events: list[int]) -> None:
+        for ent in events:
+            self.seen_of[ent] = []
+        found = self._point.rows(OCCURRENCES_OF, numbers=as_json(events)) if events else []
+        for ent, number, at, tx, operation, first, last, body, length in found:
             self.s_at[number], self.s_tx[number], self.s_op[number] = at, tx, operation
             self.s_first[number], self.s_last[number] = first, last
-        self.seen_of[ent] = [row.number for row in found]
+            self.o_tx[operation], self.o_pos[operation], self.o_len[operation] = tx, body << BLOCK, length
+            self.seen_of[ent].append(number)
 
     def _read_confirmations(self, id: str) -> None:
         found = self._point.rows(CONFIRMATIONS_OF, numbers=as_json([self.ids.get(id, -1)]))
@@ -403,6 +487,7 @@ class IndexOfRows(Index):
         for row in self._point.rows(OPERATION, number=number):
             self.o_tx[number], self.o_verb[number] = row.tx, row.verb
             self.o_subject[number], self.o_author[number] = row.subject, row.author
+            self.o_pos[number], self.o_len[number] = row.body << BLOCK, row.length
 
     def _count(self) -> int:
         if self._point.database.branch is not None:  # numbers are no places there

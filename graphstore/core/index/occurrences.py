@@ -259,9 +259,17 @@ def note_print(index: Index, ent: int, body: Json) -> None:
         index.looked = ent + 1
 
 
+def fingerprint_of(body: Json) -> str | None:
+    """Return what `print_of` makes of the body of an event; None for one without a fingerprint, and for a message, which is not a report."""
+    if body.get("fingerprint") is None or "authorized" in body:
+        return None
+    return print_of(body)
+
+
 def _collect(index: Index, ent: int, body: Json) -> None:
-    if body.get("fingerprint") is not None and "authorized" not in body:  # a message is not a report
-        index.add_print(ent, print_of(body))
+    fingerprint = fingerprint_of(body)
+    if fingerprint is not None:
+        index.add_print(ent, fingerprint)
 
 
 def _look_on(index: Index, read: Raw) -> None:

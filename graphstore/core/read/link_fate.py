@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from graphstore.core.read.sight import Sight
+from graphstore.read import link_story
+from graphstore.read.ids import knows
+from graphstore.read.linked import link_period_rows
 from graphstore.values.models import How, LinkInspection, LinkSupersession, Step
 from graphstore.values.period import Instant, moment
 
@@ -11,6 +14,15 @@ def named(sight: Sight, id: str) -> int:
     """The link of exactly this id that was made by the sight's tx, or -1; a node or event of that id goes before."""
     link = sight.index.link_ids.get(id, -1) if isinstance(id, str) else -1
     return link if link >= 0 and sight.entity(id) < 0 and sight.was_made(link) else -1
+
+
+def inspected_by(sight: Sight, id: str) -> LinkInspection | None:
+    """All about the link of an id; None where `named` finds none."""
+    if sight.point is not None:
+        rows = link_period_rows(sight.point, id)
+        return link_story.inspected(sight.point, rows) if rows and not knows(sight.point, id) else None
+    link = named(sight, id)
+    return inspected(sight, link) if link >= 0 else None
 
 
 def recorded(sight: Sight, link: int) -> list[int]:

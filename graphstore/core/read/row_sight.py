@@ -19,18 +19,36 @@ from graphstore.core.search.messages import Postings
 from graphstore.core.search.row_search import ENDS, RowSearch
 from graphstore.core.search.source import At, Source
 from graphstore.ledger.statements import Statement
-from graphstore.read.described import event, things
+from graphstore.read.described import event, standings, things
+from graphstore.read.ids import resolve
 from graphstore.read.points import NotInRows, Point, as_json
+from graphstore.read.settings import snapshots
 from graphstore.values.inputs import authorized_of
-from graphstore.values.models import Event, Link, Node
-from graphstore.values.period import Instant
+from graphstore.values.models import Event, Link, Node, Snapshot
+from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
 
 class StandingOf(NamedTuple):
     """How a thing stands."""
 
+    number: int
     standing: str
+
+
+class EntityOf(NamedTuple):
+    """A node or event that is known, with its scope and since when it is."""
+
+    number: int
+    id: str
+    scope: str
+    tx_from: Instant
+
+
+class Turn(NamedTuple):
+    """An instant at which something begins, ends or is recorded."""
+
+    at: Instant
 
 
 class LookedUp(NamedTuple):
@@ -51,7 +69,12 @@ class Message(NamedTuple):
     valid_from: Instant
 
 
-STANDING_OF = Statement("standing_of", StandingOf)
+STANDINGS_OF = Statement("standings_of", StandingOf)
+ENTITIES_OF = Statement("entities_of", EntityOf)
+HAPPENING = Statement("happening", Number)
+LATEST = Statement("latest", Number)
+TURNS = Statement("turns", Turn)
+TRANSACTIONS_BY = Statement("transactions_by", Turn)
 LOOKED_UP = Statement("looked_up", LookedUp)
 ENTITY_KEYED = Statement("entity_keyed", Number)
 THREAD_PERIODS = Statement("thread_periods", Message)
@@ -110,6 +133,7 @@ class RowCore(Source):
     vocabulary: Vocabulary
     accesses: Accesses
     asserted: Asserted
+    whole: Core
 
     @cached_property
     def state(self) -> Hashable:
@@ -145,9 +169,23 @@ class RowSight(Sight):
         """The standing of an entity here."""
         found = self._standings.get(ent)
         if found is None:
-            [row] = self.point.rows(STANDING_OF, entity=ent)
-            found = self._standings[ent] = row.standing
+            self._read_standings([ent])
+            found = self._standings[ent]
         return found
+
+    def _read_standings(self, ents: Iterable[int]) -> None:
+        missing = [ent for ent in ents if ent not in self._standings]
+        if missing:
+            self._standings.update(self.point.rows(STANDINGS_OF, numbers=as_json(missing)))
+
+    def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """How those things of some ids stand here that are known."""
+        return dict(standings(self.point, ids))
+
+    def resolve(self, id: str) -> tuple[int, int]:
+        """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
+        entity, number = resolve(self.point, id)
+        return entity.thing, number
 
     def upright(self, ent: int) -> str:
         """The standing of an entity that has not fallen."""
@@ -161,6 +199,21 @@ class RowSight(Sight):
             self._things[ent] = found
             self._standings[ent] = found.standing
         return found
+
+    def things(self, ents: Iterable[int]) -> list[Node | Event]:
+        """Nodes and events with any standing."""
+        ents = list(ents)
+        missing = [ent for ent in ents if ent not in self._things]
+        self._rows.read_entities(missing)
+        found = things(self.point, map(self.id, missing))
+        for ent in missing:
+            self._things[ent] = found[self.id(ent)]
+            self._standings[ent] = self._things[ent].standing
+        return [self._things[ent] for ent in ents]
+
+    def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
+        """The nodes and events of some ids that are known here, with any standing, by id."""
+        return things(self.point, ids)
 
     def is_superseded(self, ent: int) -> bool:
         """Return True if a link that supersedes an event holds here, where the event does."""
@@ -186,6 +239,51 @@ class RowSight(Sight):
     def scan(self, **filters: Any) -> Iterator[Row]:
         """The nodes, or the events, that stand here, as `Rows.scan` gives them."""
         return scanned(self.point, **filters)
+
+    def entities(
+        self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
+    ) -> Iterator[int]:
+        """Every node (or every event) known here, as `Rows.entities` gives them."""
+        if key is not None:
+            raise NotInRows
+        known = self.point.rows(ENTITIES_OF, events=bool(events), kind=kind, scope=scope)
+        return iter([row.number for row in known])
+
+    def happening(
+        self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None
+    ) -> list[int]:
+        """The events known here that may have happened in [since, until) by here, as `Rows.happening` gives them. All is read that says when they did."""
+        wanted = None if types is None else as_json(sorted(types))
+        until = min(until, self.valid + 1)
+        events = [row.number for row in self.point.rows(HAPPENING, since=since, until=until, types=wanted)]
+        self.read_events(events)
+        return events
+
+    def fingerprints(self) -> Iterator[tuple[int, str]]:
+        """Every event that has a fingerprint, in the order they were recorded. All is read that says when they happened."""
+        found = self._whole.fingerprints.follow(self.point)
+        self.read_events(ent for ent, _ in found)
+        return iter(found)
+
+    def newest(self, most: int) -> list[int]:
+        """What was recorded last of what stands here, the last first."""
+        return [row.number for row in self.point.rows(LATEST, most=most)]
+
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots known here, whose names may stand for a time."""
+        return snapshots(self.point)
+
+    def _all_turns(self, axis: str) -> list[Instant]:
+        found = self.point.rows(TRANSACTIONS_BY if axis == "tx" else TURNS)
+        return [row.at for row in found if axis == "tx" or -OPEN < row.at < OPEN]
+
+    @property
+    def _whole(self) -> Core:
+        return cast(RowCore, self.core).whole
+
+    def _memo_state(self) -> Hashable:
+        [ends] = self.point.rows(ENDS)
+        return "rows", ends.rewritten, ends.operations
 
     def node_rows(self) -> list[int]:
         """The rows of all nodes that hold here, in the order in which the nodes were first known."""
@@ -229,10 +327,25 @@ class RowSight(Sight):
         """Read the links of things at once."""
         self._rows.read_links(ents)
 
+    def read_events(self, ents: Iterable[int]) -> None:
+        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
+        self._rows.read_events(ents)
+
+    def read_ends(self, ents: Iterable[int]) -> None:
+        """Read what the links of some things lead to, and how that stands, at once."""
+        self._read_standings(self._rows.read_ends(ents))
+
 
 def row_sight(core: Core, journal: Seam, point: Point) -> RowSight:
     """Return what reads at a point."""
     rows = RowCore(
-        IndexOfRows(point), journal, point, core.row_search, core.vocabulary, core.accesses, core.asserted
+        IndexOfRows(point),
+        journal,
+        point,
+        core.row_search,
+        core.vocabulary,
+        core.accesses,
+        core.asserted,
+        core,
     )
     return RowSight(cast(Core, rows), point.valid, point.tx)

@@ -299,7 +299,7 @@ class Rows:
         changed = _copied(index.changed)[ents]
         found: list[tuple[Instant, int]] = []
         for at in np.argsort(changed, kind="stable")[::-1].tolist():
-            if len(found) == most and changed[at] <= found[0][0]:
+            if len(found) == most and changed[at] < found[0][0]:
                 break
             ent = int(ents[at])
             if ent < len(index.born) and index.born[ent] <= self.tx and (row := self.find(ent)) >= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +23,7 @@ from graphstore.core.journal.seam import Seam
 from graphstore.core.read import snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
 from graphstore.core.search.asserted import Asserted
+from graphstore.core.search.event_fingerprints import Fingerprints
 from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.names import Naming
@@ -110,6 +111,7 @@ class Core(Source):
     naming: Naming = field(default_factory=Naming)
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)  # while the index is not loaded
     doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
     outside: Any = None  # `outside.Outside`, of a copy of a part of another store
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
@@ -358,26 +360,45 @@ class Sight(Rows):
     def read_links(self, ents: Iterable[int]) -> None:
         """Make the links of things ready to be looked at. The index has them."""
 
+    def read_events(self, ents: Iterable[int]) -> None:
+        """Make events ready to be looked at. The index has them."""
+
+    def read_ends(self, ents: Iterable[int]) -> None:
+        """Make what the links of things lead to ready to be looked at. The index has it."""
+
     def memo(self) -> dict[Any, Any] | None:
         """Answers cached until the next write. None while an open transaction has written something."""
-        index, memo = self.index, self.core.memo
-        if index.pending:
+        state, whole = self._memo_state(), self._whole
+        if state is None:
             return None
-        state = (index, index.mark())
+        memo = whole.memo
         if memo.get("state") != state or len(memo) > _MEMOS:
-            self.core.memo = memo = {"state": state}  # who reads beside a writer keeps the one before
+            whole.memo = memo = {"state": state}  # who reads beside a writer keeps the one before
         return memo
+
+    def _memo_state(self) -> Hashable:
+        """Return what is another value after each write; None while an open transaction has written something."""
+        index = self.index
+        return None if index.pending else (index, index.mark())
+
+    @property
+    def _whole(self) -> Core:
+        """What all readers of the store share."""
+        return self.core
 
     def turns(self, axis: str) -> list[Instant]:
         """As `Rows.turns`, kept until the next write."""
         memo = self.memo()
         if memo is None:
-            return super().turns(axis)
+            return self._all_turns(axis)
         key = ("turns", axis, self.tx if not self.sees_all() else self.index.last_tx)
         found = memo.get(key)
         if found is None:
-            found = memo[key] = super().turns(axis)
+            found = memo[key] = self._all_turns(axis)
         return found
+
+    def _all_turns(self, axis: str) -> list[Instant]:
+        return super().turns(axis)
 
     def sees_all(self) -> bool:
         """Whether no transaction has ended that this does not see."""
@@ -464,6 +485,18 @@ class Sight(Rows):
         if found is None:
             found = self._things[ent] = self._look(ent)
         return found
+
+    def things(self, ents: Iterable[int]) -> list[Node | Event]:
+        """Nodes and events with any standing."""
+        return list(map(self.thing, ents))
+
+    def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
+        """The nodes and events of some ids that are known here, with any standing, by id."""
+        return {id: self.thing(ent) for id in ids if (ent := self.entity(id)) >= 0}
+
+    def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """How those things of some ids stand here that are known."""
+        return {id: self.standing(ent) for id in ids if (ent := self.entity(id)) >= 0}
 
     def _face(self, ent: int) -> tuple[str, int]:
         """The standing of an entity here, and the row that shows it; -1: it was added and superseded in one transaction, so it held at no instant, but

@@ -1,8 +1,8 @@
--- What is the standing of a thing at a coordinate? One row, or none.
+-- What are the standings of some things at a coordinate? One row for each, in no order.
 --
--- Parameters: :entity, its number; :valid and :tx, the coordinate.
--- Columns: standing, as in things.sql.
-SELECT coalesce(
+-- Parameters: :numbers, a JSON array of their numbers; :valid and :tx, the coordinate.
+-- Columns: number; standing, as in things.sql.
+SELECT e.number, coalesce(
   (SELECT f.word FROM forgotten f WHERE f.entity = e.number),
   (
     SELECT a.standing FROM absence a
@@ -23,5 +23,5 @@ SELECT coalesce(
     ELSE 'stands'
   END
 ) AS standing
-FROM entity e
-WHERE e.number = :entity;
+FROM json_each(:numbers) j
+CROSS JOIN entity e ON e.number = j.value;
