@@ -179,7 +179,7 @@ def observations(view: Reader, user: str | None = None, thread: str | None = Non
             if wanted(sight, ent) and (row := sight.find(ent)) >= 0
         ]
 
-    found = view._looked(look)
+    found = view._searched(look)
     if thread is not None:
         found = [node for node in found if node.content.get("thread") == thread]
     return sorted(found, key=_order)

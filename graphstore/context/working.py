@@ -210,7 +210,7 @@ class ExpertiseTracker:
             here = view._pinned(sight.valid, sight.tx)
             return here.events(OUTCOME, related_to=sight.id(ent))
 
-        found = view._looked(look)
+        found = view._searched(look)
         return [
             event
             for event in found

@@ -375,6 +375,11 @@ class Ledger:
                 at = number
                 yield written_line(raw, digest, [bodies[body] for body in range(first, first + count)])
 
+    def last_state(self) -> State:
+        """The state of the last row of the chain, whether it was read here or not."""
+        number, digest = self.last()
+        return Position(0, number), digest, None, self._number
+
     def last(self) -> tuple[int, str]:
         """The number and the digest of the last row of the chain, whether it was read here or not; (0, GENESIS) where there is none."""
         rows = self.database.rows(_LAST)

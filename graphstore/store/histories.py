@@ -11,7 +11,8 @@ from graphstore.store import registry
 from graphstore.values.period import OPEN, Instant, TimeLike, iso
 
 if TYPE_CHECKING:
-    from graphstore.core.read.history_rows import Asked
+    from graphstore.core.read.history_rows import Asked, Source
+    from graphstore.core.read.sight import Sight
     from graphstore.core.tables.result import Result
 
 Span = tuple[TimeLike | None, TimeLike | None]
@@ -44,7 +45,7 @@ def history(
     from graphstore.core.tables.result import Result
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
-    table = store._looked(lambda sight: history_rows.nodes(sight, asked, kind, fields))
+    table = store._searched(lambda sight: history_rows.nodes(_source(sight), asked, kind, fields))
     if coalesce_on is not None:
         table = history_rows.coalesced(table, coalesce_on, at_one_tx=asked.tx[1] - asked.tx[0] == 1)
     return Result.of_arrow(table)
@@ -67,7 +68,7 @@ def links(
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
     name = None if kind is None else store.vocabulary.canonical(kind)
-    return Result.of_arrow(store._looked(lambda sight: history_rows.links(sight, asked, name)))
+    return Result.of_arrow(store._searched(lambda sight: history_rows.links(_source(sight), asked, name)))
 
 
 @registry.read("tables")
@@ -77,7 +78,17 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
     from graphstore.core.tables.result import Result
 
     first, last = store._bounds(since, until, "tx")
-    return Result.of_arrow(store._looked(lambda sight: history_rows.changes(sight, first, last)))
+    return Result.of_arrow(
+        store._searched(lambda sight: history_rows.changes(_source(sight), first, min(last, sight.tx)))
+    )
+
+
+def _source(sight: Sight) -> Source:
+    """Return what reads the periods: from the rows of a ledger where these are read, else from the index."""
+    from graphstore.core.read import spans_from_index, spans_from_rows
+
+    point = sight.point
+    return spans_from_index.IndexSpans(sight) if point is None else spans_from_rows.RowSpans(sight, point)
 
 
 def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:

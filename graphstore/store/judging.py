@@ -89,9 +89,9 @@ def pairs_of(view: View, ids: Iterable[str]) -> list[Pair]:
 
     def look(sight: Sight) -> list[Pair]:
         seen: set[frozenset[int]] = {frozenset(pair) for pair in conflicts.linked(sight)}
-        return [pair for id in asked for pair in _pairs(sight, sight.index.ids[id], seen)]
+        return [pair for id in asked for pair in _pairs(sight, sight.entity(id), seen)]
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _pairs(sight: Sight, ent: int, seen: set[frozenset[int]]) -> Iterator[Pair]:
@@ -100,9 +100,9 @@ def _pairs(sight: Sight, ent: int, seen: set[frozenset[int]]) -> Iterator[Pair]:
         return
     found = conflicts.contradictions(sight, settled=False, candidates=True, limit=NEAREST, of=ent)
     suspected = [each for each in found if each.link is None]
-    ids, taken = sight.index.ids, 0
+    taken = 0
     for each in suspected:
-        both = frozenset((ids[each.source.id], ids[each.target.id]))
+        both = frozenset((sight.entity(each.source.id), sight.entity(each.target.id)))
         if both not in seen and isinstance(each.source, Node) and isinstance(each.target, Node):
             seen.add(both)
             taken += 1

@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 
 from graphstore.core.read.conflicts import linked
-from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import View
 from graphstore.core.write.act import Act
 from graphstore.core.write.verbs import link_row
@@ -113,18 +112,13 @@ def recorded_since(store: WholeStore, view: View, since: datetime | None) -> lis
         if change.verb in _TELLING and change.tx <= view.at.tx
     )
 
-    def look(sight: Sight) -> list[str]:
-        known = sight.index.ids
-        return [
-            name for name in names if name in known and sight.standing(known[name]) in ("stands", "shaky")
-        ]
-
-    return view._looked(look)
+    standings = view._searched(lambda sight: sight.standings_of(names))
+    return [name for name in names if standings.get(name) in UPRIGHT]
 
 
 def _last(store: WholeStore, setting: str) -> datetime | None:
     """Up to when an extractor, or a judge, was asked; None when never."""
-    kept = store._core.index.setting(setting)
+    kept = store._setting(setting)
     return None if kept is None else moment(instant(kept))
 
 
@@ -147,8 +141,9 @@ def _write(
                 _admit(contradicting, refused, proposal, partial(_convict, store, pair, proposal))
         for setting, read in ((SWEPT, bool(ids)), (JUDGED, bool(case and case.ids))):
             if read:
-                until = max(view.at.tx, _last(store, setting) or view.at.tx)
-                store._keep("sweep", setting, until.isoformat())
+                with store._verb(is_narrow=True):
+                    until = max(view.at.tx, _last(store, setting) or view.at.tx)
+                    store._keep("sweep", setting, until.isoformat())
     return tuple(links), tuple(contradicting), decided(proposed.admitted, refused)
 
 

@@ -337,9 +337,15 @@ class WholeStore(Writer):
         """
         with self._core.lock:
             self._current()
+            core = self._core
+            ledger = core.unread if core.working is None else None
+            if ledger is not None and ledger.hides_contents():
+                core.read_index()  # which removes or hides them
+                ledger = None
+            journal = core.journal if ledger is None else ledger
             if not self.read_only:
-                self._core.journal.settle()  # a dump holds nothing that the store may lose
-            return dumps.save(self._core.journal, Path(path))
+                journal.settle()  # a dump holds nothing that the store may lose
+            return dumps.save(journal, journal.state if ledger is None else ledger.last_state(), Path(path))
 
 
 def _tx(tx: TimeLike | Sequence[TimeLike | None] | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import pytest
 
 import graphstore
 from graphstore.core.index import index_of_rows, part_of_index
-from graphstore.core.read import conflicts, light_rows, row_sight, shaken
+from graphstore.core.read import conflicts, light_rows, row_sight, shaken, spans_from_rows
 from graphstore.core.read.view_diff import field_changes_by_rows
 from graphstore.core.search import event_fingerprints, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
@@ -53,7 +53,7 @@ STANDINGS_ARE_WRITTEN = True
 
 MODULES = (
     chains, contradicting, counted, described, differing, event_fingerprints, event_list, happened, ids, index_of_rows, inspected, link_story, linked, operations,
-    part_of_index, points, graph_from_rows, history_from_rows, row_search, row_sight, settings, shaken, superseding, walking,
+    part_of_index, points, graph_from_rows, history_from_rows, row_search, row_sight, settings, shaken, spans_from_rows, superseding, walking,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)

@@ -16,6 +16,7 @@ import graphstore
 from graphstore import GraphStore, GraphStoreError
 from graphstore.context import glimpses
 from graphstore.events import report
+from graphstore.store import histories
 from tests.conftest import START, Clock
 from tests.ledger.test_late_index import answer, is_unread, printed
 from tests.ledger.test_verbs_on_rows import day, step
@@ -79,6 +80,11 @@ def play(path: Path, seed: int) -> tuple[list[str], list[Any]]:
     return [*dict.fromkeys(ids)], [*changes[:: len(changes) // 3 + 1], changes[-1]]
 
 
+def table(found: Any) -> Any:
+    """The rows of a table with the types of its columns."""
+    return found.to_arrow().schema.to_string(), found.rows()
+
+
 READS: dict[str, Callable[[Any, str], Any]] = {
     "patterns": lambda here, id: report.patterns(here, recurrences=1, deploys=1, days=1, occurrences=2),
     "patterns of errors": lambda here, id: report.patterns(here, since="12d", type="error", recurrences=1),
@@ -97,6 +103,31 @@ READS: dict[str, Callable[[Any, str], Any]] = {
     "the latest": lambda here, id: glimpses.latest(here, 7),
     "named": lambda here, id: glimpses.named(here, [id, "nothing"]),
     "a glimpse": lambda here, id: glimpses.glimpse(here, id),
+    "history": lambda here, id: table(histories.history(here)),
+    "history of a kind": lambda here, id: table(
+        histories.history(here, "fact", ["n"], tx_from=START, tx_to=NOW, clip=True)
+    ),
+    "history of a span": lambda here, id: table(
+        histories.history(
+            here, valid_from=START - timedelta(days=20), valid_to=START - timedelta(days=9), clip=True
+        )
+    ),
+    "history at a tx": lambda here, id: table(
+        histories.history(here, tx=START + timedelta(hours=9), coalesce_on=["kind"])
+    ),
+    "history of no field": lambda here, id: table(histories.history(here, None, ["nn"])),
+    "links": lambda here, id: table(histories.links(here)),
+    "links of a kind": lambda here, id: table(
+        histories.links(here, "supports", tx_from=START, tx_to=START + timedelta(hours=90))
+    ),
+    "links of a span": lambda here, id: table(
+        histories.links(here, valid_from=START - timedelta(days=20), valid_to=START, clip=True)
+    ),
+    "changes": lambda here, id: table(histories.changes(here)),
+    "some changes": lambda here, id: table(
+        histories.changes(here, START + timedelta(hours=20), START + timedelta(hours=200))
+    ),
+    "contradictions": lambda here, id: here.contradictions(),
     "a graph": lambda here, id: glimpses.graph(here, [id, "n-1", "nothing"]),
 }
 

@@ -315,6 +315,10 @@ class IndexOfRows(Index):
         """The links on one side of an entity: no others were read than those believed here."""
         return side.get(ent, [])
 
+    def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
+        """The links on one side of an entity, of all kinds, in order."""
+        return side.get(ent, [])
+
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
         if row not in self._since:

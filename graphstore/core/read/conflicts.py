@@ -140,7 +140,12 @@ def _candidates(
 def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
     """What holds here by what it speaks of, each group of two or more in one scope, the newest first."""
     index = sight.index
-    there = sight.node_rows() if among is None else [row for row in map(sight.find, among) if row >= 0]
+    if among is None:
+        there = sight.node_rows()
+    else:
+        among = list(among)
+        sight.read_things(among)
+        there = [row for row in map(sight.find, among) if row >= 0]
     rows = [row for row in there if is_stated(sight, index.r_ent[row])]
     rows.sort(key=lambda row: age(sight, row), reverse=True)
     groups: dict[tuple[str, int], list[_Said]] = {}

@@ -1,26 +1,17 @@
 """The history of a store as tables: every row of nodes or links with both its periods, typed fields, and who said it, when and why.
 
-Rows are chosen and cut in columns of the index; contents are read once for each description.
+Periods are chosen and cut in columns; a source reads them from the index or from the rows of a ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 import pyarrow as pa
 
-from graphstore.core.tables.arrow_tables import (
-    claim_columns,
-    end_columns,
-    fractions,
-    numbers,
-    read_bodies,
-    texts,
-    told_columns,
-    truths,
-)
+from graphstore.core.tables.arrow_tables import fractions, numbers, texts, truths
 from graphstore.core.tables.properties import FieldKind, field_kind, property_name
 from graphstore.core.tables.step_functions import grouped, whole
 from graphstore.errors import InvalidError, closest
@@ -28,13 +19,57 @@ from graphstore.values.inputs import optional_text
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, coalesce, without_all
 
-if TYPE_CHECKING:
-    from graphstore.core.read.sight import Sight
-
 Span = tuple[Instant, Instant]
 _INSTANT = pa.timestamp("us", tz="UTC")
 _TAKEN = ("id", "kind", "key", "scope", "number", "text", "tags", "source", "author", "told", "remainder",
           "operation", "reason", "valid_from", "valid_to", "tx_from", "tx_to")  # fmt: skip
+
+
+class Changed(NamedTuple):
+    """Periods that were opened or closed, in columns: of what they are, what it says then, both periods, and the operations that opened and closed them."""
+
+    owner: Any
+    said: Any
+    valid_from: Any
+    valid_to: Any
+    tx_from: Any
+    tx_to: Any
+    opened_by: Any
+    closed_by: Any
+
+
+class About(NamedTuple):
+    """What a changed period is of, and what it says."""
+
+    thing: str
+    id: str
+    kind: str
+    number: int | None
+    content: str | None
+
+
+class Source(Protocol):
+    """Reads the periods of nodes and links at one coordinate."""
+
+    def nodes(
+        self, asked: Asked, kind: str | None
+    ) -> tuple[dict[str, pa.Array], list[str | None], dict[str, Any]]:
+        """Return the columns of the periods of nodes, their contents as JSON, and the bounds of the periods."""
+
+    def links(self, asked: Asked, kind: str | None) -> tuple[dict[str, pa.Array], dict[str, Any]]:
+        """Return the columns of the periods of links, and the bounds of the periods."""
+
+    def field_kinds(self, kind: str | None) -> dict[str, FieldKind]:
+        """Return the types of all fields that nodes (of a kind) ever had."""
+
+    def changed(self, thing: str, since: Instant, until: Instant) -> Changed:
+        """Return the periods of nodes and events, or of links, among which are those opened or closed after an instant and by another."""
+
+    def done(self, operations: Sequence[int]) -> dict[int, tuple[str | None, str | None, str | None]]:
+        """Return the verb, the author and the reason of some operations; of -1 nothing."""
+
+    def about(self, rows: Sequence[tuple[str, int]]) -> list[About]:
+        """Return what rows of what `changed` returned are of, each with whether it is of a `node` or a `link`."""
 
 
 class Asked:
@@ -43,20 +78,13 @@ class Asked:
     def __init__(self, valid: Span, tx: Span, clip: bool) -> None:
         self.valid, self.tx, self.clip = valid, tx, clip
 
-    def rows(self, sight: Sight, columns: Sequence[Any], committed: int) -> tuple[Any, dict[str, Any]]:
-        """The numbers of the rows, and their periods: columns of valid_from, valid_to, tx_from and tx_to are given."""
+    def rows(self, begin: Any, end: Any, known: Any, gone: Any) -> tuple[Any, dict[str, Any]]:
+        """The places of the periods that are asked for, and these. Columns of valid_from, valid_to, tx_from and tx_to are given, as known at the sight's tx."""
         import numpy as np
 
-        begin, end, known, gone = (_array(column)[:committed] for column in columns)
-        gone = np.where(gone > sight.tx, OPEN, gone)  # closed by what is not committed yet
         (since, until), (first, last) = self.valid, self.tx
         chosen = np.flatnonzero(
-            (begin < until)
-            & (end > since)
-            & (known < last)
-            & (known <= sight.tx)
-            & (gone > first)
-            & (known < gone)
+            (begin < until) & (end > since) & (known < last) & (gone > first) & (known < gone)
         )
         found = {
             "valid_from": begin[chosen],
@@ -75,59 +103,21 @@ class Asked:
         return chosen, found
 
 
-def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
+def nodes(source: Source, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
     """The rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
-    import numpy as np
-
     optional_text("kind", kind)
-    index, core = sight.index, sight.core
-    chosen, periods = asked.rows(
-        sight, (index.r_from, index.r_to, index.r_tx, index.r_end), index.mark().rows
-    )
-    ents = _array(index.r_ent)[chosen]
-    wanted = np.array(
-        [not index.is_event[ent] and kind in (None, index.kind[ent]) for ent in ents.tolist()], bool
-    )
-    chosen, ents = chosen[wanted], ents[wanted].tolist()
-    periods = {name: column[wanted] for name, column in periods.items()}
-    found = core.graphs.node_tables(core.epoch.world, core.raw).of(numbers(chosen.tolist()))
-    versions = _array(index.r_ver)[chosen].tolist()
-    told = told_columns(index, [index.v_op[ver] for ver in versions], periods["tx_from"].tolist())
-    columns = {
-        **{name: found[name] for name in ("id", "kind", "key", "scope", "number", "text", "tags", "source")},
-        **_fields(sight, kind, fields, found["content"].to_pylist()),
-        **told,
-        **_operations(sight, [index.v_op[ver] for ver in versions]),
-        **_instants(periods),
+    columns, contents, periods = source.nodes(asked, kind)
+    described = {
+        name: columns.pop(name) for name in ("id", "kind", "key", "scope", "number", "text", "tags", "source")
     }
-    return _in_order(columns)
+    columns = {**described, **_fields(source, kind, fields, contents), **columns}
+    return _in_order({**columns, **_instants(periods)})
 
 
-def links(sight: Sight, asked: Asked, kind: str | None) -> pa.Table:
+def links(source: Source, asked: Asked, kind: str | None) -> pa.Table:
     """The rows of links, by id, valid_from and tx_from."""
-    import numpy as np
-
-    index, core = sight.index, sight.core
-    chosen, periods = asked.rows(
-        sight, (index.k_from, index.k_to, index.k_tx, index.k_end), index.mark().link_rows
-    )
-    owners = _array(index.k_link)[chosen].tolist()
-    wanted = np.array([kind in (None, index.l_kind[link]) for link in owners], bool)
-    rows = chosen[wanted]
-    periods = {name: column[wanted] for name, column in periods.items()}
-    of, claims = _array(index.k_link)[rows].tolist(), _array(index.k_claim)[rows].tolist()
-    bodies = read_bodies(core.raw, [(index.c_pos[claim], index.c_len[claim]) for claim in claims])
-    told = [index.c_op[claim] for claim in claims]
-    said = claim_columns(index, bodies, of, claims)
-    columns = {
-        "id": said.pop("id"),
-        **end_columns(index, of),
-        **said,
-        **told_columns(index, told, periods["tx_from"].tolist()),
-        "operation": _operations(sight, told)["operation"],
-        **_instants(periods),
-    }
-    return _in_order(columns)
+    columns, periods = source.links(asked, kind)
+    return _in_order({**columns, **_instants(periods)})
 
 
 def coalesced(table: pa.Table, on: Sequence[str], *, at_one_tx: bool) -> pa.Table:
@@ -176,33 +166,26 @@ _CHANGES = pa.schema(
 )  # fmt: skip
 
 
-def changes(sight: Sight, since: Instant, until: Instant) -> pa.Table:
+def changes(source: Source, since: Instant, until: Instant) -> pa.Table:
     """What each transaction after `since` up to `until` changed of what is believed: the periods over which something is said, or no more."""
     import numpy as np
 
-    index = sight.index
-    until = min(until, sight.tx)
-    found: list[tuple[Any, ...]] = []
-    for thing, columns, committed in (
-        ("node", (index.r_from, index.r_to, index.r_tx, index.r_end, index.r_ver, index.r_op, index.r_close), index.mark().rows),
-        ("link", (index.k_from, index.k_to, index.k_tx, index.k_end, index.k_claim, index.k_op, index.k_close), index.mark().link_rows),
-    ):  # fmt: skip
-        begin, end, known, gone, said, opened, closed = (_array(column)[:committed] for column in columns)
+    found: list[tuple[int, int, str, int, str, Span]] = []
+    for thing in ("node", "link"):
+        changed = source.changed(thing, since, until)
+        begin, end, known, gone = changed.valid_from, changed.valid_to, changed.tx_from, changed.tx_to
         spans: dict[tuple[int, int, int], tuple[list[Span], list[Span], int, int]] = {}
-        for at, by, side in ((known, opened, 0), (gone, closed, 1)):
+        for at, by, side in ((known, changed.opened_by, 0), (gone, changed.closed_by, 1)):
             for row in np.flatnonzero((at > since) & (at <= until) & (known < gone)).tolist():
-                owner = index.r_ent[row] if thing == "node" else index.k_link[row]
-                which = (int(at[row]), owner, int(said[row]))
+                which = (int(at[row]), int(changed.owner[row]), int(changed.said[row]))
                 pair = spans.setdefault(which, ([], [], int(by[row]), row))
                 (pair[1] if side else pair[0]).append((int(begin[row]), int(end[row])))
         for (tx, _, _), (fresh, old, op, row) in spans.items():
             for change, here, there in (("removed", old, fresh), ("added", fresh, old)):
                 for span in without_all_of(here, there):
                     found.append((tx, op, thing, row, change, span))
-    return _changes(
-        sight,
-        sorted(found, key=lambda each: (each[0], each[1], each[2], each[3], each[4] == "added", each[5])),
-    )
+    found.sort(key=lambda each: (each[0], each[1], each[2], each[3], each[4] == "added", each[5]))
+    return _changes(source, found)
 
 
 def without_all_of(periods: Sequence[Span], holes: Sequence[Span]) -> list[Span]:
@@ -210,39 +193,15 @@ def without_all_of(periods: Sequence[Span], holes: Sequence[Span]) -> list[Span]
     return [rest for each in coalesce(periods) for rest in without_all(each, holes)]
 
 
-def _changes(sight: Sight, found: Sequence[tuple[int, int, str, int, str, Span]]) -> pa.Table:
+def _changes(source: Source, found: Sequence[tuple[int, int, str, int, str, Span]]) -> pa.Table:
     import numpy as np
 
-    index, core = sight.index, sight.core
-    versions = [
-        index.r_ver[row]
-        for _, _, thing, row, _, _ in found
-        if thing == "node" and not index.is_event[index.r_ent[row]]
+    done = source.done([op for _, op, *_ in found])
+    about = source.about([(thing, row) for _, _, thing, row, _, _ in found])
+    rows = [
+        (tx, each.thing, each.id, each.kind, change, *span, each.number, each.content, *done[op])
+        for (tx, op, _, _, change, span), each in zip(found, about, strict=True)
     ]
-    distinct = sorted(set(versions))
-    bodies = read_bodies(core.raw, [(index.v_pos[ver], index.v_len[ver]) for ver in distinct])
-    contents = {
-        ver: orjson.dumps(body.get("content") or {}, option=orjson.OPT_SORT_KEYS).decode()
-        for ver, body in zip(distinct, bodies, strict=True)
-    }
-    said = _operations(sight, [op for _, op, *_ in found])
-    rows = []
-    for (tx, op, thing, row, change, span), verb, reason in zip(
-        found, said["operation"].to_pylist(), said["reason"].to_pylist(), strict=True
-    ):
-        number = content = None
-        if thing == "node":
-            ent, ver = index.r_ent[row], index.r_ver[row]
-            name, kind, thing = index.names[ent], index.kind[ent], "event" if index.is_event[ent] else "node"
-            if thing == "node":
-                number, content = index.v_num[ver], contents[ver]
-        else:
-            link = index.k_link[row]
-            name, kind = index.l_name[link], index.l_kind[link]
-            ends = {"source": index.names[index.l_src[link]], "target": index.names[index.l_tgt[link]]}
-            content = orjson.dumps(ends).decode()
-        author = index.o_author[op] if op >= 0 else None
-        rows.append((tx, thing, name, kind, change, *span, number, content, verb, author, reason))
     columns = list(zip(*rows, strict=True)) or [()] * len(_CHANGES)
     made = []
     for field, values in zip(_CHANGES, columns, strict=True):
@@ -254,12 +213,6 @@ def _changes(sight: Sight, found: Sequence[tuple[int, int, str, int, str, Span]]
 
 
 # ------------------------------------------------------------------------------------------------- columns
-
-
-def _array(column: Any) -> Any:
-    return numbers(column[:]).to_numpy(
-        zero_copy_only=False
-    )  # a copy: an array that is looked into cannot grow
 
 
 def _instants(periods: Mapping[str, Any]) -> dict[str, pa.Array]:
@@ -278,26 +231,14 @@ def _in_order(columns: Mapping[str, pa.Array]) -> pa.Table:
     ).combine_chunks()
 
 
-def _operations(sight: Sight, ops: Sequence[int]) -> dict[str, pa.Array]:
-    """What was done when rows were said first, and why."""
-    index = sight.index
-    distinct = sorted({op for op in ops if op >= 0})
-    bodies = read_bodies(sight.core.raw, [(index.o_pos[op], index.o_len[op]) for op in distinct])
-    reasons = {op: body.get("reason") for op, body in zip(distinct, bodies, strict=True)}
-    return {
-        "operation": texts([index.o_verb[op] if op >= 0 else None for op in ops]),
-        "reason": texts([reasons.get(op) for op in ops]),
-    }
-
-
 def _fields(
-    sight: Sight, kind: str | None, fields: Sequence[str] | None, contents: list[str | None]
+    source: Source, kind: str | None, fields: Sequence[str] | None, contents: list[str | None]
 ) -> dict[str, pa.Array]:
     """The fields of contents as columns: their types are those of all descriptions of the kind that are known, whatever part is asked for."""
-    kinds = _field_kinds(sight, kind)
+    kinds = source.field_kinds(kind)
     names = sorted(kinds) if fields is None else list(dict.fromkeys(fields))
     if kinds and not kinds.keys() >= set(names):
-        _refuse_unknown(sight, names)
+        _refuse_unknown(source, names)
     parsed: list[Json] = orjson.loads(f"[{','.join(each or '{}' for each in contents)}]")
     taken, found = set(_TAKEN), {}
     for name in names:
@@ -306,9 +247,9 @@ def _fields(
     return found
 
 
-def _refuse_unknown(sight: Sight, fields: Sequence[str]) -> None:
+def _refuse_unknown(source: Source, fields: Sequence[str]) -> None:
     """Raise InvalidError for a field that no content of any kind has ever had: a column of None would pass for an answer."""
-    known = _field_kinds(sight, None)
+    known = source.field_kinds(None)
     for name in fields:
         if name not in known:
             near = closest(name, known)
@@ -318,30 +259,13 @@ def _refuse_unknown(sight: Sight, fields: Sequence[str]) -> None:
             )
 
 
-def _field_kinds(sight: Sight, kind: str | None) -> dict[str, FieldKind]:
-    import numpy as np
-
-    index, core = sight.index, sight.core
-    rows = _array(index.r_ver)[: index.mark().rows]
-    known = _array(index.r_tx)[: index.mark().rows] <= sight.tx
-    kept = core.graphs.node_tables(core.epoch.world, core.raw).field_kinds
-    which = kind, int(np.count_nonzero(known))
-    if which in kept:
-        return dict(kept[which])
-    versions = np.unique(rows[known]).tolist()
-    versions = [
-        ver
-        for ver in versions
-        if not index.is_event[index.v_ent[ver]] and kind in (None, index.kind[index.v_ent[ver]])
-    ]
+def kinds_of_fields(bodies: Iterable[Json]) -> dict[str, FieldKind]:
+    """The types of the fields that the contents of these bodies have."""
     values: dict[str, list[Any]] = {}
-    for body in read_bodies(core.raw, [(index.v_pos[ver], index.v_len[ver]) for ver in versions]):
+    for body in bodies:
         for name, value in (body.get("content") or {}).items():
             values.setdefault(name, []).append(value)
-    for other in [each for each in kept if each[1] != which[1]]:
-        del kept[other]
-    kept[which] = {name: field_kind(each) for name, each in values.items()}
-    return dict(kept[which])
+    return {name: field_kind(each) for name, each in values.items()}
 
 
 def _typed(kind: FieldKind, values: list[Any]) -> pa.Array:

@@ -87,6 +87,10 @@ class _Naming:
         """The nodes whose key is `name`, in the order they were first known."""
         return [row.number for row in core.point.rows(ENTITY_KEYED, key=name)]
 
+    def tagged(self, core: RowCore, name: str) -> list[int]:
+        """Raise NotInRows: which versions have a tag is in their contents alone."""
+        raise NotInRows
+
 
 class _Messages(Postings):
     """The messages of one question."""
@@ -318,6 +322,10 @@ class RowSight(Sight):
     @property
     def _rows(self) -> IndexOfRows:
         return cast(IndexOfRows, self.index)
+
+    def read_things(self, ents: Iterable[int]) -> None:
+        """Read things with their periods and versions at once."""
+        self._rows.read_things(ents)
 
     def read_versions(self, vers: Iterable[int]) -> None:
         """Read versions at once."""

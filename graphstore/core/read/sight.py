@@ -354,6 +354,9 @@ class Sight(Rows):
         """The point of a ledger whose rows are read here; None where the index is."""
         return None
 
+    def read_things(self, ents: Iterable[int]) -> None:
+        """Make things with their periods and versions ready to be looked at. The index has them."""
+
     def read_versions(self, vers: Iterable[int]) -> None:
         """Make versions ready to be looked at. The index has them."""
 

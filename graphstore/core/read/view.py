@@ -204,7 +204,7 @@ class Reader(Painted):
         if ledger is not None:
             with suppress(NotInRows, DamageError):  # of damage the index tells the line
                 valid, tx = self._coordinate()
-                with ledger.snapshot() as database:
+                with ledger.snapshot() as database, no_collecting():
                     point = Point(database, valid, tx, core.vocabulary)
                     return look(row_sight(core, core.opened_journal, point))
         return self._looked(look)
@@ -714,7 +714,7 @@ class Reader(Painted):
                 sight, settled=settled, candidates=candidates, limit=limit, of=ent
             )
 
-        return self._searched(look) if of is None else self._looked(look)
+        return self._searched(look)
 
     @rows_first(contradicting.contradiction)
     @unlocked

@@ -51,7 +51,7 @@ def events_as_table(events: list[Event]) -> pa.Table:
     """Make the rows of Event."""
     columns = columns_of(events, Event)
     bodies = [
-        body or {**_tombstone(event.word), "authorized": None, **place.get("place", {})}
+        body or {**tombstone(event.word), "authorized": None, **place.get("place", {})}
         for body, place, event in zip(parsed(columns["data"]), parsed(columns["place"]), events, strict=True)
     ]
     return pa.table(
@@ -76,7 +76,7 @@ def versions_as_table(versions: list[Version]) -> pa.Table:
             "node_id": node_id,
             "ref": pc.binary_join_element_wise(node_id, pc.cast(ordinal, pa.string()), texts(["-v"])[0]),
             "number": ordinal,
-            **body_columns([data or b"" for data in columns["data"]], lambda at: _tombstone(words[at])),
+            **body_columns([data or b"" for data in columns["data"]], lambda at: tombstone(words[at])),
             **_recorded(columns),
         }
     )
@@ -144,7 +144,7 @@ def closings_as_table(closings: Sequence[ClosedVersion | ChangedEvent | ClosedLi
     )
 
 
-def _tombstone(word: str) -> Json:
+def tombstone(word: str) -> Json:
     """Return what stands in place of the body of something that was forgotten."""
     return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
 
