@@ -85,6 +85,11 @@ def table(found: Any) -> Any:
     return found.to_arrow().schema.to_string(), found.rows()
 
 
+def graph_of(found: Any) -> Any:
+    """The nodes and edges of a networkx graph, in order."""
+    return list(found.nodes(data=True)), list(found.edges(keys=True, data=True))
+
+
 READS: dict[str, Callable[[Any, str], Any]] = {
     "patterns": lambda here, id: report.patterns(here, recurrences=1, deploys=1, days=1, occurrences=2),
     "patterns of errors": lambda here, id: report.patterns(here, since="12d", type="error", recurrences=1),
@@ -127,6 +132,7 @@ READS: dict[str, Callable[[Any, str], Any]] = {
     "some changes": lambda here, id: table(
         histories.changes(here, START + timedelta(hours=20), START + timedelta(hours=200))
     ),
+    "networkx": lambda here, id: graph_of(here.to_networkx()),
     "contradictions": lambda here, id: here.contradictions(),
     "a graph": lambda here, id: glimpses.graph(here, [id, "n-1", "nothing"]),
 }

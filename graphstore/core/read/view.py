@@ -34,6 +34,7 @@ from graphstore.read import (
     superseding,
     walking,
     walks,
+    whole_view,
 )
 from graphstore.read.points import NotInRows, Point
 from graphstore.read.walks import By, Direction
@@ -784,27 +785,31 @@ class Reader(Painted):
         core = self._core
         return core.graphs.node_tables(core.epoch.world, core.raw).at(*self._coordinate())
 
-    @unlocked
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """What stands here as a networkx MultiDiGraph: node attributes are the fields of Node or Event, edge keys are link ids."""
         import networkx
 
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
+        found = self._whole()
+        for thing in (*found.things, *found.absent):
+            graph.add_node(thing.id, **_attributes(thing))
+        for link in found.links:
+            graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
+        return graph
+
+    @rows_first(whole_view.whole)
+    @unlocked
+    def _whole(self) -> whole_view.WholeView:
+        """All that stands here, other things that links join, and the links that hold."""
         sight = self._sight()
         index = sight.index
         things: list[Node | Event] = [*self.nodes(), *self.events()]
-        for thing in things:
-            graph.add_node(thing.id, **_attributes(thing))
-        for number in range(len(index.l_name)):
-            row = sight.held(number)
-            if row < 0:
-                continue
-            link = sight.link(row)
-            for ent in (index.l_src[number], index.l_tgt[number]):
-                if index.names[ent] not in graph:
-                    graph.add_node(index.names[ent], **_attributes(sight.thing(ent)))
-            graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
-        return graph
+        known = {thing.id for thing in things}
+        rows = [row for link in range(len(index.l_name)) if (row := sight.held(link)) >= 0]
+        links = [index.k_link[row] for row in rows]
+        ends = dict.fromkeys(end for link in links for end in (index.l_src[link], index.l_tgt[link]))
+        absent = [sight.thing(ent) for ent in ends if index.names[ent] not in known]
+        return whole_view.WholeView(things, absent, [sight.link(row) for row in rows])
 
 
 class View(Reader):
