@@ -865,9 +865,13 @@ class GraphStore(Store):
             else branch_index.build(self._core.index, self._core.journal, record)
         )
 
-    def _contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
+    def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[Content]]]:
         """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
-        return retention.contents_elsewhere(self._core.index, self._index_of, kind, setting)
+        ledger = self._core.answering
+        if ledger is not None and not ledger.database.rows("SELECT 1 FROM line LIMIT 1"):
+            return []
+        with self._core.lock:
+            return list(retention.contents_elsewhere(self._core.index, self._index_of, kind, setting))
 
     # ------------------------------------------------------------------ verbs: forgetting, which reaches every branch
 

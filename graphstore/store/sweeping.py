@@ -185,7 +185,7 @@ def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
 
 
 def _link(store: WholeStore, proposal: Proposal) -> Link:
-    with store._verb() as work:
+    with store._verb(is_narrow=True) as work:
         act = Act(store._core, work)
         row = link_row(
             act,
@@ -198,7 +198,7 @@ def _link(store: WholeStore, proposal: Proposal) -> Link:
             created_by="extractor",
             metadata={**(proposal.metadata or {}), "basis": proposal.basis},
         )
-        return act.sight().link(row)
+        return act.linked([row])[0]
 
 
 def _shaky(store: WholeStore) -> int:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
+from graphstore.core.index.index_of_rows import FORGOTTEN
 from graphstore.core.read import snapshots
 from graphstore.core.read.from_rows import rows_first
 from graphstore.core.read.outside import Outside
+from graphstore.core.read.row_sight import ENTITIES_OF
 from graphstore.core.read.sight import Sight
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.core.write import retention
@@ -24,6 +26,7 @@ from graphstore.errors import DamageError, InvalidError
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted, ids, operations, settings
+from graphstore.read.points import Point
 from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
@@ -33,6 +36,14 @@ from graphstore.values.snapshot_settings import KEPT, as_kept
 if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
     from graphstore.core.tables.workers import Allowance, Workers
+
+
+def _contents_by_rows(point: Point, kind: str) -> list[Content]:
+    """Return the nodes of a kind that are not forgotten, as `WholeStore._contents` does."""
+    committed = Point(point.database, OPEN, OPEN)
+    gone = {row.number for row in committed.rows(FORGOTTEN)}
+    known = committed.rows(ENTITIES_OF, events=False, kind=kind, scope=None)
+    return [Content(row.tx_from, row.id, row.scope) for row in known if row.number not in gone]
 
 
 class WholeStore(Writer):
@@ -249,12 +260,15 @@ class WholeStore(Writer):
 
         return self._looked(look)
 
+    @rows_first(_contents_by_rows)
     def _contents(self, kind: str) -> list[Content]:
         """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
         return self._looked(lambda sight: retention.contents(sight.index, kind))
 
     def _is_settled(self) -> bool:
         """Whether this is the trunk, and no transaction that is open has written anything."""
+        if self._core.unread is not None and self._core.working is None:
+            return True
         return self._core.index.branch is None and not self._core.index.pending
 
     def stats(self) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -14,9 +16,12 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, GraphStoreError
-from graphstore.context import glimpses
+from graphstore.context import glimpses, memory_status
 from graphstore.events import report
+from graphstore.memory import lifecycle
+from graphstore.memory.memory import Memory
 from graphstore.store import histories
+from graphstore.store.links import Proposal
 from tests.conftest import START, Clock
 from tests.ledger.test_late_index import answer, is_unread, printed
 from tests.ledger.test_verbs_on_rows import day, step
@@ -163,3 +168,58 @@ def test_rows_answer_what_the_index_answers(seed, tmp_path):
                 rows = graphstore.open(path, read_only=True)
         rows.close()
     assert [] == loaded
+
+
+def dumped(store: GraphStore) -> bytes:
+    """The bytes of a dump."""
+    target = store.path.with_name(f"dump-{time.monotonic_ns()}")
+    store.export(target)
+    return target.read_bytes()
+
+
+def swept(store: GraphStore, seen: list[Any]) -> Any:
+    """What a sweep gives, and what its extractor was asked about."""
+
+    def extract(view: Any, ids: list[str]) -> list[Proposal]:
+        seen.append(ids)
+        return [Proposal(ids[0], "related_to", other, "near", "a rule") for other in ids[1:3]]
+
+    found = store.sweep(extract, since=START + timedelta(hours=9)), store.sweep(extract)
+    return [(each.asked, each.counts, each.contradictions, each.shaky) for each in found], seen
+
+
+OF_A_STORE: dict[str, Callable[[GraphStore], Any]] = {
+    "what is due": lambda store: lifecycle.due(store, NOW + timedelta(days=400)),
+    "the memory": memory_status.status,
+    "a dump": dumped,
+    "a sweep": lambda store: swept(store, []),
+    "counts over time": lambda store: table(
+        store.over(valid=(START - timedelta(days=30), START, "2 days")).count(by="kind")
+    ),
+    "nodes over time": lambda store: table(
+        store.over(tx=(START + timedelta(hours=9), START + timedelta(hours=60), "9 hours")).nodes("fact")
+    ),
+    "differences over time": lambda store: table(
+        store.over(valid=(START - timedelta(days=30), START, "9 days")).compare()
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+@pytest.mark.parametrize("name", OF_A_STORE)
+def test_a_store_answers_from_its_rows_what_it_answers_from_the_index(name, seed, tmp_path):
+    path, other = tmp_path / "memory.gs", tmp_path / "index.gs"
+    play(path, seed)
+    clock = Clock()
+    clock.move(days=99)
+    with graphstore.open(path, clock=clock) as store:
+        memory = Memory(store)
+        for number in range(5):
+            memory.remember(f"text {number}", layer="soul")
+        store.evict(ids=[store.nodes("chunk")[0].id], reason="old")
+    shutil.copytree(path, other)
+    with graphstore.open(path, clock=clock) as rows, graphstore.open(other, clock=clock) as index:
+        found = answer(OF_A_STORE[name], rows)
+        assert is_unread(rows)
+        index._core.read_index()
+        assert answer(OF_A_STORE[name], index) == found
