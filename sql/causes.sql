@@ -33,7 +33,7 @@ SELECT
       ) <= p.valid_from
       AND (
         NOT source.is_event
-        OR p.valid_from <= (SELECT e.valid_from FROM period e WHERE e.entity = l.source ORDER BY e.number LIMIT 1)
+        OR p.valid_from <= (SELECT e.valid_from FROM period e WHERE e.entity = l.source AND e.tx_to > e.tx_from ORDER BY e.number LIMIT 1)
         OR EXISTS (
           SELECT 1 FROM occurrence h
           WHERE h.event = l.source AND h.tx <= :tx AND h.occurred_at >= p.valid_from AND h.tx NOT IN (SELECT value FROM json_each(:undone))

@@ -55,7 +55,7 @@ WHERE e.is_event
   AND (
     :since IS NULL
     OR EXISTS (  -- the first report is no row of occurrence
-      SELECT 1 FROM (SELECT r.valid_from AS at FROM period r WHERE r.entity = e.number ORDER BY r.number LIMIT 1)
+      SELECT 1 FROM (SELECT r.valid_from AS at FROM period r WHERE r.entity = e.number AND r.tx_to > r.tx_from ORDER BY r.number LIMIT 1)
       WHERE at <= :valid AND at >= :since AND at < :until
     )
     OR EXISTS (

@@ -22,7 +22,7 @@ asked (place, event, id, thing, link, since) AS MATERIALIZED (
 )
 SELECT
   asked.id, (SELECT l.id FROM link l WHERE l.number = asked.link) AS link, asked.since, t.is_event,
-  coalesce((SELECT p.valid_from FROM period p WHERE p.entity = t.number ORDER BY p.number LIMIT 1), t.tx_from) AS first_reported,
+  coalesce((SELECT p.valid_from FROM period p WHERE p.entity = t.number AND p.tx_to > p.tx_from ORDER BY p.number LIMIT 1), t.tx_from) AS first_reported,
   EXISTS (SELECT 1 FROM period p WHERE p.entity = t.number AND p.tx_from <= :tx AND p.tx_to > :tx) AS is_believed,
   EXISTS (
     SELECT 1

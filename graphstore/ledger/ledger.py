@@ -52,6 +52,7 @@ SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), coalesc
 """
 _REMOVED_ALL = "UPDATE property SET value = 0 WHERE name = 'hiding'"
 _BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO appended", "RELEASE appended"
+_BEFORE_SHOWING, _HIDE, _HIDDEN = "SAVEPOINT shown", "ROLLBACK TO shown", "RELEASE shown"
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
 _LAST = "SELECT number, digest, first_body + bodies FROM chain ORDER BY number DESC LIMIT 1"
@@ -98,6 +99,7 @@ class Ledger:
         self._state: State = (Position(0, 0), GENESIS, None, 0)
         self._kept: State = self._state  # the last that is committed
         self._has_savepoint = False  # within the SQL transaction, before what was appended last
+        self.is_showing = False  # whether the SQL transaction has rows that `hide` takes back
         self._tx_of_kept: tuple[int, Instant] = (0, BEGINNING)
         self._next_body = 1
         self._body_before = 1  # the next body before what was appended last
@@ -152,6 +154,7 @@ class Ledger:
 
     def last_tx(self) -> Instant:
         """Return the tx of the last transaction that any process has committed; 0 where there is none."""
+        self.hide()
         rows = self.database.rows("SELECT tx FROM chain ORDER BY number DESC LIMIT 1")
         return rows[0][0] if rows else 0
 
@@ -166,6 +169,7 @@ class Ledger:
 
         Raises EngineError when another release has upgraded the ledger, or written what this one does not understand.
         """
+        self.hide()
         self.database.changed_version()
         last, self._kinds_known, kinds = last_tx_and_kinds(self.database, self._kinds_known)
         return last, kinds
@@ -215,6 +219,7 @@ class Ledger:
     def size(self) -> int:
         """Count the bytes of all heads and bodies; pages, indexes and free space are not counted."""
         if self._bytes is None:
+            self.hide()
             [(self._bytes,)] = self.database.rows(sql_files.read("journal_bytes"))
         return self._bytes
 
@@ -331,7 +336,7 @@ class Ledger:
             return self._tombstone()
         if crc32(data) != checksum:
             self._refuse_body(number, "its bytes do not match their checksum")
-        if length <= _LONG:
+        if length <= _LONG and not (self.is_showing and number >= self._next_body):
             if len(kept) >= _KEPT:
                 kept.clear()
             kept[number] = data
@@ -382,6 +387,7 @@ class Ledger:
 
     def last(self) -> tuple[int, str]:
         """The number and the digest of the last row of the chain, whether it was read here or not; (0, GENESIS) where there is none."""
+        self.hide()
         rows = self.database.rows(_LAST)
         return (rows[0][0], rows[0][1]) if rows else (0, GENESIS)
 
@@ -519,7 +525,7 @@ class Ledger:
             if isinstance(error, EngineError):
                 error.outcome = "not kept"
             raise
-        self._turns, self._has_savepoint = 1, False
+        self._turns, self._has_savepoint, self.is_showing = 1, False, False
         number, digest, following = last[0] if last else (0, GENESIS, 1)
         end, known, *_ = self._state
         if (number, digest) != (end.offset, known) or rewritten != self._rewritten:
@@ -538,6 +544,7 @@ class Ledger:
 
     def leave_turn(self) -> None:
         """Let others append. What was appended and not committed is taken back."""
+        self.hide()
         if self._turns > 1:
             self._turns -= 1
         elif self._turns == 1:
@@ -575,6 +582,7 @@ class Ledger:
         """
         if self._broken or self.failed:
             raise self._refused()
+        self.hide()
         before, self._body_before = self._state, self._next_body
         number, digest, placed = before[0].offset, before[1], []
         try:
@@ -693,6 +701,44 @@ class Ledger:
         """Take away what was appended last and never committed."""
         self._take_back()
         self._state = (*state[:3], self._number)
+
+    # ------------------------------------------------------------------ what a transaction shows to its own reads
+
+    def begin_showing(self, tx: Instant) -> tuple[sqlite3.Connection, int]:
+        """Begin rows of a transaction at `tx` that only this thread sees, until `hide`. Return the connection, and the number of the first body.
+
+        Raises EngineError when the disk refuses.
+        """
+        if self._broken or self.failed:
+            raise self._refused()
+        try:
+            self.database.ensure_begun()
+            writer = self.database.writer
+            writer.execute(_BEFORE_SHOWING)
+            self.is_showing = True
+            writer.execute(_ADD, (self.end.offset + 1, tx, 0, 0, self._next_body, 0, "", b"{}"))
+        except sqlite3.Error as error:
+            raise self.not_shown(error) from error
+        return writer, self._next_body
+
+    def not_shown(self, error: sqlite3.Error) -> EngineError:
+        """Take back what is shown, since SQLite refused a part of it. Return the error to raise."""
+        self.hide()
+        return self._not_written(error)
+
+    def hide(self) -> None:
+        """Take back the rows that this thread shows to itself. Where SQLite cannot, its whole transaction is taken back: an open group then fails as a whole."""
+        if not (self.is_showing and self.database.writes_here):
+            return
+        try:
+            self.database.writer.execute(_HIDE)
+            self.is_showing = False
+            self.database.writer.execute(_HIDDEN)
+        except sqlite3.Error as error:
+            self.is_showing = False
+            self.database.roll_back()
+            if self._grouping:
+                self.failed, self._harmless = f"cannot write {self.path}: {error}.", True
 
     # ------------------------------------------------------------------ committing
 

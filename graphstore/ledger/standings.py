@@ -46,6 +46,8 @@ class StandingWriter:
         self._noted: dict[int, _Noted] = {}  # by the number of the line of rows
         self._facts: Facts | None = None  # of the trunk, as the transaction before left them
         self._known: Known = {}
+        self._written_at: Instant | None = None
+        self._is_again = False  # whether the same transaction has written standings before
 
     def note(self, head: Head, first_operation: int, line: Line) -> None:
         """Note a head whose rows were written on a line of rows, and whose operations are numbered from there."""
@@ -57,6 +59,7 @@ class StandingWriter:
     def write(self, tx: Instant) -> None:
         """Write the standings that the transaction noted since the last time changed."""
         noted, self._noted = self._noted, {}
+        self._is_again, self._written_at = tx == self._written_at, tx
         for line, first, touched, heads in noted.values():
             if line is TRUNK and any(_takes_back(head) for head in heads):
                 self._facts = None
@@ -106,6 +109,11 @@ class StandingWriter:
                 f"UPDATE all_{table} SET tx_to = ?1 WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number} AND tx_from = "
                 f"(SELECT max(tx_from) FROM all_{table} WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number})",
                 sorted(closed),
+            )
+        if closed and self._is_again:  # those that this transaction itself has opened were never so
+            self.connection.executemany(
+                f"DELETE FROM all_{table} WHERE entity = ?2 AND valid_from = ?3 AND line = {line.number} AND tx_from = ?1 AND tx_to = ?1",
+                closed,
             )
         if opened:
             marks = ", ".join("?" * len(opened[0]))

@@ -238,6 +238,7 @@ class Store(WholeStore):
             op = work.op("fold", act.index.names[ent], optional_text("reason", reason))
             verbs.link_named(act, ent, derived, work.tx, reason, op)
             if len(act.index.k_link) == before.mark.link_rows:
+                self._core.hide_rows()
                 work.back(before)  # recorded already
             else:
                 standings = {

@@ -13,7 +13,7 @@ from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
 from graphstore.core.index.index_of_rows import FORGOTTEN
 from graphstore.core.read import snapshots
-from graphstore.core.read.from_rows import rows_first
+from graphstore.core.read.from_rows import committed_rows_first, rows_first
 from graphstore.core.read.outside import Outside
 from graphstore.core.read.row_sight import ENTITIES_OF
 from graphstore.core.read.sight import Sight
@@ -233,7 +233,7 @@ class WholeStore(Writer):
         self._current()
         return self._between(-OPEN if since is None else self._time(since, "since", "tx"), OPEN, most)
 
-    @rows_first(operations.changes)
+    @committed_rows_first(operations.changes)
     def _between(self, after: Instant, until: Instant, most: int | None) -> list[Change]:
         """What came after an instant and until another, at most so many plus the rest of their last transaction."""
 
@@ -249,7 +249,7 @@ class WholeStore(Writer):
 
         return self._looked(look)
 
-    @rows_first(operations.last_changes)
+    @committed_rows_first(operations.last_changes)
     def _last_changes(self, most: int) -> list[Change]:
         """The last of `changes`, at most so many, the last first."""
         self._current()
@@ -276,7 +276,7 @@ class WholeStore(Writer):
         self._current()
         return {"path": None if self.path is None else str(self.path), **self._counts()}
 
-    @rows_first(counted.stats)
+    @committed_rows_first(counted.stats)
     def _counts(self) -> dict[str, Any]:
         """As `stats`, without the path."""
 

@@ -14,6 +14,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore, GraphStoreError, NotFoundError
 from graphstore.core.index import working_set
+from graphstore.memory.recall import recall
 from graphstore.values import random_bits
 from tests.conftest import START, Clock
 from tests.support.ledger_rows import heads
@@ -104,6 +105,62 @@ def step(chance: random.Random, ids: list[str], links: list[str]) -> Callable[[G
     )
 
 
+def question(chance: random.Random, ids: list[str], links: list[str]) -> Callable[[GraphStore], Any]:
+    """Return one read with arguments."""
+    one, two, link = chance.choice([*ids, "nothing"]), chance.choice(ids), chance.choice([*links, "lnk_none"])
+    number, kind, days = chance.randrange(1, 4), chance.choice(KINDS), chance.randrange(40)
+    return chance.choice(
+        (
+            lambda s: s.node(one),
+            lambda s: s.node(f"{one}-v{number}"),
+            lambda s: s.event(one),
+            lambda s: s.inspect(one),
+            lambda s: s.inspect(link),
+            lambda s: s.history(one),
+            lambda s: s.versions(one),
+            lambda s: s.versions(link),
+            lambda s: s.operations(one),
+            lambda s: s.operations(link),
+            lambda s: s.diff(one, 1, number),
+            lambda s: s.what_superseded(one),
+            lambda s: s.what_superseded(link),
+            lambda s: s.links_from(one),
+            lambda s: s.backlinks_to(one, (kind,)),
+            lambda s: s.link_history(one, kind, two),
+            lambda s: s.causes(one),
+            lambda s: s.effects(one),
+            lambda s: s.walk((one, two)),
+            lambda s: s.paths(one, two, direction="both"),
+            lambda s: s.shaky(),
+            lambda s: s.shaky(),
+            lambda s: s.contradictions(settled=True),
+            lambda s: s.contradiction(one, two),
+            lambda s: s.nodes(),
+            lambda s: s.nodes("fact", tag="x"),
+            lambda s: s.nodes(key=f"k{chance.randrange(3)}"),
+            lambda s: s.events(),
+            lambda s: s.scan(content=True),
+            lambda s: s.knows(one),
+            lambda s: s.whole_id(one[:9]),
+            lambda s: s.changes(),
+            lambda s: {**s.stats(), "path": None, "custom_kinds": None},
+            lambda s: s.snapshots(),
+            lambda s: s.as_of(valid=START - timedelta(days=days)).nodes(),
+            lambda s: s.as_of(valid=START - timedelta(days=days)).inspect(one),
+            lambda s: [s.as_of(tx=change.tx).nodes() for change in s.changes()[-5:-4]],
+            lambda s: s.as_of().compare(s.as_of(valid=START - timedelta(days=days))),
+            lambda s: recall(s, "said n 1", k=3),
+        )
+    )
+
+
+def plain(found: Any) -> Any:
+    """Return an answer as something whose text can be compared."""
+    if isinstance(found, (list, tuple)) and not hasattr(found, "_fields"):
+        return [plain(each) for each in found]
+    return found.model_dump() if hasattr(found, "model_dump") else found
+
+
 def decide(store: GraphStore, one: str, other: str, keep: str) -> Any:
     store.link(one, "contradicts", other)
     return store.resolve(store.contradiction(one, other), keep=keep, reason="so")
@@ -123,7 +180,8 @@ class Stop(Exception):
 class Player:
     """Tells a store a random history, and notes what each verb answered."""
 
-    def __init__(self, path: Path, seed: int, is_loaded: bool) -> None:
+    def __init__(self, path: Path, seed: int, is_loaded: bool, reads: int = 0) -> None:
+        self.reads = reads  # how many times as many reads there are in a block
         self.path, self.seed, self.is_loaded = path, seed, is_loaded
         self.clock, self.answers = Clock(), list[str]()
         self.ids, self.links = ["n-1", "n-2"], ["lnk_one"]
@@ -164,8 +222,8 @@ class Player:
                     self.tell(f"{seed} {at}")
                     if chance.random() < 0.1:
                         self.look()
-                    if chance.random() < 0.1:
-                        self.note(lambda: self.store.node(chance.choice(self.ids)))
+                    for number in range(self.reads * chance.randrange(3)):
+                        self.ask(f"{seed} {at} {number}")
                 if chance.random() < 0.1:
                     raise Stop
         except (Stop, GraphStoreError) as error:
@@ -174,6 +232,14 @@ class Player:
     def tell(self, seed: str) -> None:
         """Tell one step."""
         self.note(partial(step(random.Random(seed), self.ids, self.links), self.store))
+
+    def ask(self, seed: str) -> None:
+        """Note what a read answers."""
+        try:
+            read = question(random.Random(seed), self.ids, self.links)
+            self.answers.append(f"{seed} {plain(read(self.store))!r}")
+        except GraphStoreError as error:
+            self.answers.append(f"{seed} {type(error).__name__}: {error}")
 
     def note(self, run: Callable[[], Any]) -> None:
         """Note what a call answered."""
@@ -202,9 +268,9 @@ class Player:
         self.held.clear()
 
 
-def play(folder: Path, seed: int, is_loaded: bool) -> tuple[list[str], list[Any], int]:
+def play(folder: Path, seed: int, is_loaded: bool, reads: int = 0) -> tuple[list[str], list[Any], int]:
     """Tell a store a random history. Return what each verb answered, the chain, and how many transactions did not load the index."""
-    player = Player(folder / f"{'loaded' if is_loaded else 'rows'}.gs", seed, is_loaded)
+    player = Player(folder / f"{'loaded' if is_loaded else 'rows'}.gs", seed, is_loaded, reads)
     player.play()
     return player.answers, heads(player.path), player.stayed
 
@@ -218,3 +284,13 @@ def test_a_verb_on_the_rows_records_what_it_records_on_the_index(seed, tmp_path,
         assert one == two, at
     assert chain == other
     assert stayed > 0 == loaded
+
+
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_a_read_in_a_block_on_the_rows_finds_what_it_finds_in_the_index(seed, tmp_path):
+    by_rows, chain, stayed = play(tmp_path, seed, is_loaded=False, reads=1)
+    by_index, other, _ = play(tmp_path, seed, is_loaded=True, reads=1)
+    for at, (one, two) in enumerate(zip(by_rows, by_index, strict=True)):
+        assert one == two, at
+    assert chain == other
+    assert stayed > 0

@@ -63,11 +63,14 @@ _KEEPING = (
     "SELECT DISTINCT t.link FROM link l JOIN taken t ON t.link = l.number "
     "WHERE l.target = ? AND l.kind = 'supersedes' ORDER BY t.link"
 )
-_SHAKY = "SELECT EXISTS (SELECT 1 FROM shaky WHERE entity = ?1 AND valid_from <= ?2 AND tx_from <= ?3 AND valid_to > ?2 AND tx_to > ?3)"
-_SUPERSEDED = """
+_NUMBER = "(SELECT e.number FROM entity e WHERE e.id = ?1)"  # rows that came and went in the transaction have none, so its own numbers may differ
+_SHAKY = f"""
+SELECT EXISTS (SELECT 1 FROM shaky WHERE entity = {_NUMBER} AND valid_from <= ?2 AND tx_from <= ?3 AND valid_to > ?2 AND tx_to > ?3)
+"""
+_SUPERSEDED = f"""
 SELECT EXISTS (
   SELECT 1 FROM link l CROSS JOIN link_period p
-  WHERE l.target = ?1 AND l.kind = 'supersedes' AND p.link = l.number AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
+  WHERE l.target = {_NUMBER} AND l.kind = 'supersedes' AND p.link = l.number AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
 )
 """
 _HEADS = "SELECT head FROM chain WHERE tx = ? ORDER BY part"
@@ -82,14 +85,16 @@ _OF_SLOT = "entity IN (SELECT e.number FROM entity e WHERE e.key = ? AND e.scope
 FEW_ROWS = 8  # rows of a thing or a slot that are read together
 _SAID_LATER = """
 SELECT EXISTS (
-  SELECT 1 FROM period p WHERE p.entity = ?1 AND p.valid_from < ?3 AND p.valid_to > ?2 AND p.version > ?4 AND NOT EXISTS (
+  SELECT 1 FROM period p WHERE p.entity = ?1 AND p.valid_from < ?3 AND p.valid_to > ?2 AND p.version > ?4 AND p.number < ?5 AND NOT EXISTS (
     SELECT 1 FROM version v CROSS JOIN operation o CROSS JOIN undone u CROSS JOIN operation back
     WHERE v.number = p.version AND o.number = v.operation AND u.tx = o.tx AND back.number = u.operation
     AND NOT EXISTS (SELECT 1 FROM undone again WHERE again.tx = back.tx)
   )
 ) OR EXISTS (SELECT 1 FROM told t WHERE t.entity = ?1 AND t.valid_from < ?3 AND t.valid_to > ?2 AND t.version > ?4)
 """
-_OF_ORDINAL = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
+_OF_ORDINAL = (
+    "SELECT number FROM version WHERE entity = ? AND ordinal = ? AND number < ? ORDER BY number DESC LIMIT 1"
+)
 
 
 class Column(dict[int, Any]):
@@ -265,10 +270,6 @@ class _Anything:
         return -OPEN
 
 
-class Undecided(Exception):
-    """Says that only the rows which the transaction is about to write will tell whether something is shaky."""
-
-
 class KnownKinds:
     """Keeps the kinds of link that a store has defined, so that each is parsed once and not by each transaction."""
 
@@ -296,9 +297,15 @@ class WorkingSet(Index):
 
     finds_prints = True
 
-    def __init__(self, database: Database, kinds: KnownKinds) -> None:
+    def __init__(self, database: Database, kinds: KnownKinds, show: Callable[[], object]) -> None:
+        """Begin with nothing read.
+
+        Args:
+            kinds: the kinds of link that are known.
+            show: writes as rows what the transaction has done so far.
+        """
         super().__init__()
-        self._database = database
+        self._database, self._show = database, show
         [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.follow(database, defined)
@@ -359,7 +366,9 @@ class WorkingSet(Index):
         self.ghosts = Lists(lambda ent: self._tuples(_TOLD, ent, self._things))
         self.link_ghosts = Lists(lambda link: self._tuples(_LINKED, link, self._links))
         self.confirmed = Lists(lambda id: [op for (op,) in self._rows(_CONFIRMED, id) if op < self._ops])
-        self.undone_by = Lists(lambda tx: [op for (op,) in self._rows(_UNDONE, tx)], bool(any_undone))
+        self.undone_by = Lists(
+            lambda tx: [op for (op,) in self._rows(_UNDONE, tx) if op < self._ops], bool(any_undone)
+        )
         self.seen_of = Events(self._last_seen)
         self.prints = Lists(self._events_alike)
 
@@ -415,7 +424,7 @@ class WorkingSet(Index):
             loaded = orjson.loads(head)
             for of, there, name, here in loaded["aliases"] if loaded.get("branch") is None else ():
                 if (of, there, name) == (branch, number, id):
-                    rows = self._rows(_OF_ORDINAL, self.ids[name], here)
+                    rows = self._rows(_OF_ORDINAL, self.ids[name], here, self._versions)
                     return rows[0][0] if rows else None
         return None
 
@@ -681,7 +690,9 @@ class WorkingSet(Index):
         """See `Index.newest_version`."""
         if ent >= self._things:
             return -1
-        found = self._take_versions("entity = ? AND ordinal > 0 ORDER BY ordinal DESC LIMIT 1", ent)
+        found = self._take_versions(
+            "entity = ? AND ordinal > 0 AND number < ? ORDER BY ordinal DESC LIMIT 1", ent, self._versions
+        )
         return found[0] if found else -1
 
     def fresh_version(self, ent: int) -> int:
@@ -713,7 +724,8 @@ class WorkingSet(Index):
             return False
         if ver == self.newest_version(ent):
             return any(told > ver for *_, told in self.ghosts.get(ent, ()))
-        return bool(self._rows(_SAID_LATER, ent, max(start, span[0]), min(stop, span[1]), ver)[0][0])
+        part = max(start, span[0]), min(stop, span[1])
+        return bool(self._rows(_SAID_LATER, ent, *part, ver, self._periods)[0][0])
 
     def setting_at(self, name: str, tx: Instant) -> Any:
         """See `Index.setting_at`."""
@@ -741,10 +753,12 @@ class WorkingSet(Index):
 
     def _beside(self, table: str, count: int, fresh: list[str], id: str) -> list[str]:
         if count + len(fresh) <= 2 * BESIDE:
-            return [id for (id,) in self._rows(f"SELECT id FROM {table} ORDER BY number")] + fresh
+            stored = self._rows(f"SELECT id FROM {table} WHERE number < ? ORDER BY number", count)
+            return [id for (id,) in stored] + fresh
         text = id.encode(errors="replace").decode()  # without lone surrogates
-        before = self._rows(f"SELECT id FROM {table} WHERE id < ? ORDER BY id DESC LIMIT ?", text, BESIDE)
-        after = self._rows(f"SELECT id FROM {table} WHERE id >= ? ORDER BY id LIMIT ?", text, BESIDE)
+        of = f"SELECT id FROM {table} WHERE number < ? AND id"
+        before = self._rows(f"{of} < ? ORDER BY id DESC LIMIT ?", count, text, BESIDE)
+        after = self._rows(f"{of} >= ? ORDER BY id LIMIT ?", count, text, BESIDE)
         known = sorted([id for (id,) in before + after] + fresh)
         at = bisect_left(known, id)
         return known[max(0, at - BESIDE) : at + BESIDE]
@@ -789,7 +803,7 @@ class WorkingSet(Index):
         old = self.l_tgt[link]
         found: list[Taken] = []
         for ordinal, start, stop in pieces:
-            ver = self._rows(_OF_ORDINAL, old, ordinal)[0][0]
+            ver = self._rows(_OF_ORDINAL, old, ordinal, self._versions)[0][0]
             found.append((ver, recorded(start), OPEN if stop is None else recorded(stop)))
         return found
 
@@ -805,7 +819,7 @@ class WorkingSet(Index):
         """See `Index.superseded`."""
         if not self._has_written:
             return super().superseded(ent, valid, tx)
-        return bool(self._rows(_SUPERSEDED, ent, valid, tx)[0][0])
+        return bool(self._rows(_SUPERSEDED, self.names[ent], valid, tx)[0][0])
 
     def note_written(self) -> None:
         """Note that the transaction has written its rows."""
@@ -814,17 +828,20 @@ class WorkingSet(Index):
     def says(self, ent: int, valid: Instant, tx: Instant) -> int:
         """Return 1 if an entity that stands at (valid, tx) is shaky, else 0, by the rows of `shaky`.
 
-        A transaction writes its rows at its end. Before that, this raises Undecided where what the transaction did may matter.
+        A transaction writes its rows at its end. Before that, it shows them where what it did may matter.
         """
-        if not self._has_written:
-            if not self._only_adds:
-                raise Undecided
-            if ent >= self._things:
-                for base in self._bases(ent):
-                    if self.standing(base, valid, tx) != "stands" or self.says(base, valid, tx):
-                        raise Undecided
-                return 0
-        return int(self._rows(_SHAKY, ent, valid, tx)[0][0])
+        if not self._has_written and not self._is_decided(ent, valid, tx):
+            self._show()
+        return int(self._rows(_SHAKY, self.names[ent], valid, tx)[0][0])
+
+    def _is_decided(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Return True if the transaction has changed nothing of what an entity rests on. A new entity has no rows yet, so it is not shaky."""
+        if not self._only_adds:
+            return False
+        bases = self._bases(ent) if ent >= self._things else []
+        return all(
+            self.standing(base, valid, tx) == "stands" and not self.says(base, valid, tx) for base in bases
+        )
 
     def _bases(self, ent: int) -> list[int]:
         """Return the entities that a new entity rests on."""

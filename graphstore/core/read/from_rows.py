@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
+from graphstore.core.read.sight import Core, LedgerRows
 from graphstore.errors import DamageError
 from graphstore.read.points import NotInRows, Point
 
@@ -14,27 +16,32 @@ Read = TypeVar("Read", bound=Callable[..., Any])
 
 def rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
     """Let `answer` do a read while the index is not loaded. It takes a `Point` and what the read takes; what it cannot answer (NotInRows) the index does."""
+    return partial(_decorated, answer, attrgetter("answering"))
 
-    def decorated(read: Read) -> Read:
-        @wraps(read)
-        def reading(self: Any, *args: Any, **named: Any) -> Any:
-            core = self._core
-            ledger = core.answering
-            if ledger is None:
-                return read(self, *args, **named)
-            args = tuple(map(_again, args))
-            named = {name: _again(value) for name, value in named.items()}
-            try:
-                # before the snapshot: this follows other writers where another thread has just loaded the index
-                valid, tx = self._coordinate()
-                with ledger.snapshot() as database:
-                    return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
-            except (NotInRows, DamageError):  # of damage the index tells the line
-                return read(self, *args, **named)
 
-        return cast(Read, reading)
+def committed_rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
+    """Let `answer` do a read as in `rows_first`, which finds nothing of a transaction that is open."""
+    return partial(_decorated, answer, attrgetter("answering_committed"))
 
-    return decorated
+
+def _decorated(answer: Callable[..., Any], answering: Callable[[Core], LedgerRows | None], read: Read) -> Read:
+    @wraps(read)
+    def reading(self: Any, *args: Any, **named: Any) -> Any:
+        core = self._core
+        ledger = answering(core)
+        if ledger is None:
+            return read(self, *args, **named)
+        args = tuple(map(_again, args))
+        named = {name: _again(value) for name, value in named.items()}
+        try:
+            # before the snapshot: this follows other writers where another thread has just loaded the index
+            valid, tx = self._coordinate()
+            with ledger.snapshot() as database:
+                return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
+        except (NotInRows, DamageError):  # of damage the index tells the line
+            return read(self, *args, **named)
+
+    return cast(Read, reading)
 
 
 def _again(value: Any) -> Any:

@@ -138,6 +138,7 @@ class RowCore(Source):
     accesses: Accesses
     asserted: Asserted
     whole: Core
+    operations: int = OPEN  # so many at most are committed
 
     @cached_property
     def state(self) -> Hashable:
@@ -311,7 +312,8 @@ class RowSight(Sight):
             for row in point.rows(LOOKED_UP, first=first):
                 yield row.tx, point.content(row.data, row.checksum, "counts of lookups").get(COUNTS, {})
 
-        self.core.accesses.follow(ends.rewritten, ends.operations, written)
+        committed = min(ends.operations, cast(RowCore, self.core).operations)
+        self.core.accesses.follow(ends.rewritten, committed, written)
         return self.core.accesses
 
     @property
@@ -345,15 +347,12 @@ class RowSight(Sight):
 
 
 def row_sight(core: Core, journal: Seam, point: Point) -> RowSight:
-    """Return what reads at a point."""
+    """Return what reads at a point. A transaction that reads its own rows keeps nothing of what it finds: they are taken back."""
+    shown = core.shown if core.is_worker else None
+    search = core.row_search if shown is None else shown.search
     rows = RowCore(
-        IndexOfRows(point),
-        journal,
-        point,
-        core.row_search,
-        core.vocabulary,
-        core.accesses,
-        core.asserted,
-        core,
+        IndexOfRows(point), journal, point, search, core.vocabulary, core.accesses, core.asserted, core
     )
+    if shown is not None:
+        rows.asserted, rows.operations = Asserted(), shown.operations
     return RowSight(cast(Core, rows), point.valid, point.tx)

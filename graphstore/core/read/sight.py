@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -91,6 +91,20 @@ class Epoch:
             self.under_way -= 1
 
 
+class Shown(Protocol):
+    """The rows that an open transaction shows to its own reads, see `ShownRows`."""
+
+    versions: int
+    operations: int
+    search: RowSearch
+
+    def show(self) -> None:
+        """Write what the transaction has done."""
+
+    def hide(self) -> None:
+        """Take the rows back."""
+
+
 @dataclass
 class Core(Source):
     """What the readers and the writer of one store share. `lock` guards each change of the index, and reads that keep what they found for others."""
@@ -120,6 +134,7 @@ class Core(Source):
     working: WorkingSet | None = None  # of a transaction that is open while the index is not loaded
     worker: int = 0  # the thread of that transaction
     in_verb: bool = False  # whether one of its verbs is under way
+    shown: Shown | None = None  # what it shows to its own reads
     leave_rows: Callable[[Index], None] | None = None  # lets that transaction go on with the whole index
 
     @classmethod
@@ -143,10 +158,21 @@ class Core(Source):
 
     @property
     def answering(self) -> LedgerRows | None:
-        """The ledger whose rows answer a read; None where the index does. Each read asks this, so it calls nothing."""
+        """The ledger whose rows answer a read; None where the index, or the working set of a verb, does. A transaction shows its own first."""
         if "index" in self.__dict__:
             return None
-        return None if self.working is not None and self.is_worker else self.rows
+        if self.working is not None and self.is_worker and (self.in_verb or not self.show_rows()):
+            return None
+        return self.rows
+
+    @property
+    def answering_committed(self) -> LedgerRows | None:
+        """The ledger whose rows answer a read of what is committed; None as in `answering`."""
+        if self.is_worker:
+            if self.in_verb:
+                return None
+            self.hide_rows()
+        return self.unread
 
     @property
     def is_worker(self) -> bool:
@@ -162,6 +188,19 @@ class Core(Source):
         self.read_index()
         return self.__dict__[name]
 
+    def show_rows(self) -> bool:
+        """Write as rows what the transaction of this thread has done. Returns False where another thread has loaded the index meanwhile."""
+        with self.lock:
+            if self.working is None or self.shown is None:
+                return False
+            self.shown.show()
+            return True
+
+    def hide_rows(self) -> None:
+        """Take back the rows that the transaction of this thread shows."""
+        if self.shown is not None and self.is_worker:
+            self.shown.hide()
+
     def setting(self, name: str) -> Any:
         """Return the setting of a name, None when it was never set."""
         ledger = self.answering
@@ -175,6 +214,7 @@ class Core(Source):
             return
         with self.lock:
             if "index" not in self.__dict__:
+                self.hide_rows()
                 index = self._load()
                 assert self._opened is not None
                 if self.working is not None and self.leave_rows is not None:
@@ -189,7 +229,8 @@ class Core(Source):
         if ledger is not None:
             return settings.snapshots(Point(ledger.database, OPEN, tx))
         if self.is_worker and self.in_verb and isinstance(self._opened, Ledger):
-            before = settings.snapshots(Point(self._opened.database, OPEN, tx))
+            last = min(tx, self.index.last_tx)  # the rows may show those of the transaction too
+            before = settings.snapshots(Point(self._opened.database, OPEN, last))
             return before + snapshots.known(self.index, tx)
         return snapshots.known(self.index, tx)
 

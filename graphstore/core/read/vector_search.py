@@ -249,13 +249,18 @@ class Meanings:
         core, ledger = self._core, self._core.answering
         if point is not None:
             with self._lock:
-                yield TextsOfRows(point, pending=core.working is not None)
+                yield self._of_rows(point)
         elif isinstance(ledger, Ledger):
             with ledger.snapshot() as database, self._lock:
-                yield TextsOfRows(Point(database, OPEN, OPEN), pending=core.working is not None)
+                yield self._of_rows(Point(database, OPEN, OPEN))
         else:
             with core.lock, self._lock:
                 yield TextsOfIndex(core)
+
+    def _of_rows(self, point: Point) -> TextsOfRows:
+        core = self._core
+        shown = core.shown if core.is_worker else None
+        return TextsOfRows(point, core.working is not None, OPEN if shown is None else shown.versions)
 
     def settle(self) -> None:
         """Follow what was committed, and give each version the vector of its text where there is one. Takes the lock for some thousand versions at a time,

@@ -96,14 +96,14 @@ SAID = Statement("said", _Described)
 class TextsOfRows:
     """Gives the texts of the versions that a ledger has."""
 
-    def __init__(self, point: Point, pending: bool) -> None:
+    def __init__(self, point: Point, pending: bool, committed: int) -> None:
         if point.database.branch is not None:  # versions are counted on the trunk alone
             raise NotInRows
         [ends] = point.rows(ENDS)
         self._point = point
         self.state: Hashable = ("rows", ends.rewritten)
         self._forgotten = {row.number for row in point.rows(FORGOTTEN)}
-        self.gone, self.versions, self.pending = len(self._forgotten), ends.versions, pending
+        self.gone, self.versions, self.pending = len(self._forgotten), min(ends.versions, committed), pending
 
     def forgotten(self) -> Container[int]:
         """Return the entities that were evicted or erased."""

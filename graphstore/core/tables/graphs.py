@@ -219,7 +219,9 @@ class Graphs:
     ) -> Result:
         """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
         graph is built."""
-        ledger = core.answering
+        ledger = (
+            None if core.is_worker else core.answering
+        )  # graphs are kept, and a transaction's rows taken back
         if ledger is not None:
             try:
                 return self._query(_Asked(core, where, span, ledger), cypher, params, limits)
@@ -306,7 +308,9 @@ class Graphs:
         found = period_graph.at_each(cypher, params)
         if found is None:
             return None
-        if core.answering is None and (self._index.open_since is not None or self.beside is not None):
+        if (core.is_worker or core.answering is None) and (
+            self._index.open_since is not None or self.beside is not None
+        ):
             return None
         spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
         instants = tuple(each[axis == "tx"] for each in at)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import ref
@@ -79,8 +80,8 @@ class Call(Protocol):
         """Note that the call has opened all its operations."""
 
 
-class _Point(NamedTuple):
-    """The state when a verb began, restored when it fails."""
+class Progress(NamedTuple):
+    """How much a transaction has done: when a verb begins, to be restored when it fails."""
 
     mark: Mark
     bodies: int
@@ -109,6 +110,10 @@ class Transaction:
         self.stored: tuple[Numbers, Numbers] | None = None
         self.spoiled = False  # a verb was interrupted between two steps
         self.depth = 0  # verbs under way, each inside the one before
+        self.on_working_set: Callable[[], AbstractContextManager[None]] = (
+            nullcontext  # lets a block read from `index`
+        )
+        self.is_deciding = False  # whether a verb is under way that changes more than other verbs it calls
         self._answers: list[ref[Value]] = []
         self.bodies = pending
         self.bodies.clear()
@@ -203,9 +208,18 @@ class Transaction:
         then; in a transaction on the rows, when those are written."""
         if self.depth != 1 and not self.on_rows:
             return make()
-        answer = kind.later(make, id)
+        answer = kind.later(self._reading(make) if self.on_rows else make, id)
         self._answers.append(ref(answer))
         return answer
+
+    def _reading(self, make: Callable[[], V]) -> Callable[[], V]:
+        """Return what makes an answer from what the transaction has read, whenever that is asked for."""
+
+        def made() -> V:
+            with self.on_working_set():
+                return make()
+
+        return made
 
     def complete(self) -> None:
         """Make the answers that are still held. To be called before anything changes."""
@@ -215,9 +229,9 @@ class Transaction:
                 answer.__class__  # noqa: B018
         self._answers.clear()
 
-    def point(self) -> _Point:
+    def point(self) -> Progress:
         index = self.index
-        return _Point(
+        return Progress(
             index.lengths(),
             len(self.bodies),
             len(self._log),
@@ -228,7 +242,7 @@ class Transaction:
             len(self.aliases),
         )
 
-    def back(self, point: _Point) -> None:
+    def back(self, point: Progress) -> None:
         """Roll back to `point`; the transaction goes on."""
         self._untake(point.undo)
         del self.bodies[point.bodies :]
@@ -262,6 +276,10 @@ class Transaction:
                 self.index.taken.pop(link, None)
             else:
                 self.index.taken[link] = before
+
+    def taken_since(self, undo: int) -> set[int]:
+        """Return the supersessions whose list of what they have taken was set since a `point` with that `undo`."""
+        return {link for link, _ in self._log[undo:]}
 
     def born(self, raw: Callable[[int, int], bytes]) -> list[Born]:
         """The things and links that were made so far. `raw` reads a body."""

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from graphstore.core.folder import folder
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
-from graphstore.core.index.working_set import Undecided, WorkingSet
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.asked import DoneElsewhere
 from graphstore.core.journal.line import COUNTS, GENESIS, TOUCH
 from graphstore.core.journal.positions import Position
@@ -38,6 +38,7 @@ from graphstore.core.write import deciding, retention
 from graphstore.core.write.drawn_ids import given, noted
 from graphstore.core.write.durability import Waiting
 from graphstore.core.write.given_arguments import Call, called
+from graphstore.core.write.shown_rows import ShownRows
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError, WriteConflictError
 from graphstore.ledger.ledger import Ledger
@@ -522,8 +523,8 @@ class Writer(Reader):
 
         Args:
             early: as of `_verb`.
-            is_narrow: its verbs look at no more than the caller names, so they read that from the rows of a ledger. The index is loaded as soon as a
-                verb or a read in the transaction needs more.
+            is_narrow: its verbs look at no more than the caller names, so they read that from the rows of a ledger. Its reads find its own rows there
+                too (`ShownRows`). The index is loaded as soon as one needs more.
         """
         with self._writer:
             if self._open is not None:
@@ -553,7 +554,7 @@ class Writer(Reader):
                 self._give_up(work, error)
                 raise
             finally:
-                self._open = core.working = None
+                self._open = core.working = core.shown = None
                 core.opened_journal.leave_turn()
             journal = core.opened_journal
             ticket, last, grouping = journal.ticket(), self._last_tx, self._waiting.grouping
@@ -581,12 +582,18 @@ class Writer(Reader):
         self._open = work = Transaction(core.working or core.index, core.pending, tx, author, reason)
         while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
             work.tx = self._chosen_tx(at, early)
+        if core.working is not None and isinstance(core.opened_journal, Ledger):
+            core.shown = ShownRows(core.opened_journal, work)
+            work.on_working_set = partial(self._on_rows, work)
         return work
 
     def _give_up(self, work: Transaction | None, error: BaseException) -> None:
         """Take back what a transaction has changed in the index."""
         core = self._core
-        if work and work.on_rows and (not isinstance(error, Exception) or self._answers_by_rows(work)):
+        if work and work.on_rows:
+            if isinstance(error, Exception):
+                with contextlib.suppress(EngineError), self._on_rows(work):
+                    work.complete()
             core.vocabulary.reset(core.kinds.kinds)
             return
         if work:
@@ -599,16 +606,6 @@ class Writer(Reader):
                     core.vocabulary.reset(core.index.kinds)
         else:
             self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
-
-    def _answers_by_rows(self, work: Transaction) -> bool:
-        """Make the answers that the caller still holds. Returns False where the rows do not decide them: the transaction has the whole index then."""
-        try:
-            with contextlib.suppress(EngineError), self._on_rows(work):
-                work.complete()
-        except Undecided:
-            self._core.read_index()
-            return False
-        return True
 
     def _take_turn(self, ledger: Ledger | None = None) -> None:
         """Become the process that may write, until the journal's `leave_turn`.
@@ -630,7 +627,8 @@ class Writer(Reader):
                 if ledger is not None and core.unread is not None:
                     if behind:
                         ledger.skip()
-                    core.working, core.worker = WorkingSet(ledger.database, core.kinds), threading.get_ident()
+                    core.worker = threading.get_ident()
+                    core.working = WorkingSet(ledger.database, core.kinds, core.show_rows)
                 elif behind:
                     trunk._follow()
         except BaseException as error:
@@ -641,7 +639,7 @@ class Writer(Reader):
 
     def _leave_rows(self, index: Index) -> None:
         """Let a transaction that reads from the rows go on with the whole index. The caller holds the lock, so no verb is under way."""
-        working, self._core.working = self._core.working, None
+        working, self._core.working, self._core.shown = self._core.working, None, None
         if working is not None and self._open is not None:
             self._open.go_on(index)
             working.transfer(index, self._open.taken_before)
@@ -663,6 +661,7 @@ class Writer(Reader):
             assert isinstance(ledger, Ledger)
             core.in_verb = True
             try:
+                ledger.hide()
                 before = ledger.state
                 if not work.empty:
                     counts = _touch(core, work) if core.accesses.due(work.tx) else {}
@@ -670,7 +669,8 @@ class Writer(Reader):
                     if (request := _request.get()) is not None:
                         lines[0].head["request"] = request.id
                     ledger.append([(line.head, line.bodies) for line in lines])
-                working.note_written()
+                if not work.empty:
+                    working.note_written()
                 try:
                     work.complete()
                 except BaseException:
@@ -815,7 +815,7 @@ class Writer(Reader):
         """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
 
         `early`: it says nothing of the world, and its own transaction has the soonest instant, so that a source may still be replayed (`at`).
-        `is_narrow`: it looks at no more than the caller names, and needs no whole index.
+        `is_narrow`: it reads what it needs from the working set of the transaction. Else it is made of other verbs, and reads as its caller does.
         """
         return _Verb(self, early, is_narrow)
 
@@ -885,7 +885,7 @@ class Writer(Reader):
         with self._writer:
             self._trying = tx
             try:
-                with self._transact(None, author, reason) as work:
+                with self._transact(None, author, reason, is_narrow=not self.read_only) as work:
                     yield partial(work.born, self._core.raw)
                     raise _TakenBack
             except _TakenBack:
@@ -1007,11 +1007,11 @@ class Writer(Reader):
         """Let the block read what it needs from the rows where its transaction does."""
         core = self._core
         with core.lock:
-            core.in_verb = work.on_rows
+            was_in_verb, core.in_verb = core.in_verb, work.on_rows
             try:
                 yield
             finally:
-                core.in_verb = False
+                core.in_verb = was_in_verb
 
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
@@ -1249,7 +1249,17 @@ def _touch(core: Core, work: Transaction) -> dict[str, int]:
 class _Verb:
     """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
 
-    __slots__ = ("_alone", "_around", "_early", "_is_narrow", "_point", "_store", "_was_in_verb", "_work")
+    __slots__ = (
+        "_alone",
+        "_around",
+        "_early",
+        "_is_narrow",
+        "_point",
+        "_store",
+        "_was_deciding",
+        "_was_in_verb",
+        "_work",
+    )
 
     def __init__(self, store: Writer, early: bool = False, is_narrow: bool = False) -> None:
         self._store = store
@@ -1261,18 +1271,18 @@ class _Verb:
         self._alone: contextlib.AbstractContextManager[Transaction] | None = None
         self._was_in_verb = core.in_verb
         if work is None or store._owner != threading.get_ident():
-            self._alone = store._transact(None, None, None, early=self._early, is_narrow=self._is_narrow)
+            self._alone = store._transact(None, None, None, early=self._early, is_narrow=True)
             work = self._alone.__enter__()
             core.lock.acquire()
             work.depth = 2
         else:
-            if work.on_rows and not core.in_verb:
-                self._prepare(work)
-            work.complete()
+            with store._on_rows(work):
+                work.complete()
             core.lock.acquire()
             work.depth += 1
             self._point = work.point()
-        core.in_verb = work.on_rows
+        core.in_verb = work.on_rows and self._is_narrow
+        self._was_deciding, work.is_deciding = work.is_deciding, work.is_deciding or self._is_narrow
         self._work, self._around = work, work.call
         work.call = None
         if (asked := called.get()) is not None:
@@ -1280,27 +1290,13 @@ class _Verb:
             work.call = Call(core, work, *asked)
         return work
 
-    def _prepare(self, work: Transaction) -> None:
-        """Load the index for a transaction that reads from the rows, where this verb needs it, or an answer that the caller still holds."""
-        core = self._store._core
-        core.in_verb = self._is_narrow
-        try:
-            if self._is_narrow:
-                work.complete()
-        except Undecided:
-            self._is_narrow = False
-        finally:
-            core.in_verb = False
-        if not self._is_narrow:
-            self._store._core.read_index()
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         core, work = self._store._core, self._work
         if error is None and work.call is not None:
             work.call.end()
-        work.call = self._around
+        work.call, work.is_deciding = self._around, self._was_deciding
         if self._alone is not None:
             core.in_verb = self._was_in_verb
             core.lock.release()
@@ -1313,6 +1309,7 @@ class _Verb:
                     True  # interrupted anywhere, perhaps between two columns: the index cannot be trusted
                 )
             elif error is not None:
+                core.hide_rows()
                 with core.epoch.cut():
                     work.back(self._point)
                 core.vocabulary.reset(work.index.kinds)
