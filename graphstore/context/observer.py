@@ -440,7 +440,7 @@ class Observer:
 
     def _mark_ended(self, user: str, thread: str | None) -> bool:
         """Have the next tick compress what waits in a thread, however little. False: nothing waits."""
-        with self._store._verb() as work, self._store.reading() as sight:
+        with self._store._verb() as work, self._store.reading(is_narrow=True) as sight:
             batch = _Batch.latest(sight, user, thread)
             if batch.ent < 0 or batch.closed(sight):
                 return False
@@ -453,7 +453,7 @@ class Observer:
 
     def _join(self, event: Event, user: str, thread: str | None, sender: str | None) -> int:
         """Put a message into the batch of its thread. Gives how many are in it now; 0 for a message that is in one already."""
-        with self._store._verb(), self._store.reading() as sight:
+        with self._store._verb(), self._store.reading(is_narrow=True) as sight:
             if _queued(sight, sight.entity(event.id)):
                 return 0
             batch = self._batch(sight, user, thread)
@@ -536,7 +536,7 @@ class Observer:
     def _compressed(self, user: str, thread: str | None) -> _Ready | None:
         """What the compressor says of the messages that wait; None: none waits. Writes nothing."""
         assert self._compress is not None
-        with self._store.reading() as sight:
+        with self._store.reading(is_narrow=True) as sight:
             batch, waiting = _open(sight, user, thread)
         if not waiting:
             return None
@@ -558,7 +558,7 @@ class Observer:
         self._state.failed.discard((user, thread))
         if batch is None:
             return self._reflected(ready, author)
-        with self._writing(author), self._store._verb() as work, self._store.reading() as sight:
+        with self._writing(author), self._store._verb() as work, self._store.reading(is_narrow=True) as sight:
             if batch != _Batch.latest(sight, user, thread) or batch.closed(sight):
                 return _nothing(user, thread)  # compressed meanwhile, by somebody else
             name = sight.id(batch.ent)
@@ -620,7 +620,7 @@ class Observer:
         """The threads to compress now: whose queue is long or old enough, or that are silent or ended, then those of users that have enough over threads."""
         now, left = self._store._now(), list[tuple[str, str | None, int]]()
         for user, thread in self._queues():
-            with self._store.reading() as sight:
+            with self._store.reading(is_narrow=True) as sight:
                 batch, waiting = _open(sight, user, thread)
                 since = sight.first_recorded(batch.ent) if waiting else now
                 ended = bool(waiting) and sight.node(sight.find(batch.ent), "stands").content.get("ended")

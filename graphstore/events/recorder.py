@@ -546,7 +546,7 @@ class Recorder:
     def _once_more(self, id: str, description: str, metadata: Json, at: Instant) -> Recorded:
         """One more sign of a deploy: an occurrence of its event."""
         metadata = {**self._event(id).metadata, **metadata}
-        with self._store._verb() as work:
+        with self._store._verb(is_narrow=True) as work:
             occur(work, id, at, {"description": description, "metadata": metadata})
         return Recorded(event=self._event(id), is_new=False)
 

@@ -284,7 +284,7 @@ class _Import:
             self.statuses[record.id] = (record.line, record.status, record.instants[-1])
 
     def _told(self, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
-        with self.store.reading(ahead=OPEN) as sight:
+        with self.store.reading(ahead=OPEN, is_narrow=True) as sight:
             return _told(sight, id)
 
     def _occur(self, record: Record, instants: Iterable[Instant]) -> None:
@@ -292,7 +292,7 @@ class _Import:
         first: Json = {}
         for at in instants:
             first = first or self._told(record.id)[1]
-            with self.store._verb() as work:
+            with self.store._verb(is_narrow=True) as work:
                 occur(work, record.id, at, differing(first, {**fields, **record.said.get(at, {})}))
             self.counts["occurrences"] += 1
 

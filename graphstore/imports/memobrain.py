@@ -479,16 +479,19 @@ class _Import:
                 self._hold(edge)
 
     def _ids_beside(self, id: str) -> list[str]:
-        with self.store.reading() as sight:
+        with self.store.reading(is_narrow=True) as sight:
             return sight.ids_beside(id)
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
         """Count the links made inside the block."""
-        with self.store.reading() as sight:
-            before = sight.links_made()
-            yield
-            self.counts["links"] += sight.links_made() - before
+        before = self._links_made()
+        yield
+        self.counts["links"] += self._links_made() - before
+
+    def _links_made(self) -> int:
+        with self.store.reading(is_narrow=True) as sight:
+            return sight.links_made()
 
 
 def _edge(edge: Any, zone: tzinfo | None) -> dict[str, Any]:

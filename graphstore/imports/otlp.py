@@ -320,7 +320,7 @@ class _Import:
         self._record(f"{SPAN}_{trace_id}_{span_id}", name, fields)
 
     def _record(self, id: str, name: str, fields: Mapping[str, Any]) -> None:
-        with self.store.reading() as sight:
+        with self.store.reading(is_narrow=True) as sight:
             ent = sight.entity(id)
             forgotten = ent >= 0 and sight.is_forgotten(ent)
         if forgotten:  # and stays so

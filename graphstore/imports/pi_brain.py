@@ -549,7 +549,7 @@ class _Import:
                 self.store.supersede(id, by=link.source, reason=link.reason, valid_from=link.valid_from)
 
     def _has_link(self, id: str) -> bool:
-        with self.store.reading() as sight:
+        with self.store.reading(is_narrow=True) as sight:
             return sight.knows_link(id)
 
     def _of_edges(self) -> Iterator[_Act]:

@@ -300,7 +300,7 @@ class Memory:
         return done
 
     def _write(self, chunk: _Chunk) -> Node:
-        with self._store.reading() as sight:
+        with self._store.reading(is_narrow=True) as sight:
             for again in count():
                 name = chunk.id(again)
                 ent = sight.entity(name)
@@ -330,7 +330,7 @@ class Memory:
         """Whether the slot of a chunk says the same already: then it is confirmed, and no new one made."""
         if chunk.key is None:
             return False
-        with self._store.reading() as sight:
+        with self._store.reading(is_narrow=True) as sight:
             held = map(sight.thing, sight.in_slot(CHUNK, chunk.key, chunk.scope))
             return any(
                 isinstance(node, Node)

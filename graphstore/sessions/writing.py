@@ -311,7 +311,7 @@ class Writing:
             self._plan.warnings.append(f"{source} {kind} {target} was not linked: {refused}")
 
     def _is_known(self, link: str) -> bool:
-        with self._store.reading() as sight:
+        with self._store.reading(is_narrow=True) as sight:
             return sight.knows_link(link)
 
     def _reach(self, id: str, since: datetime | None) -> None:

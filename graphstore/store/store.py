@@ -303,7 +303,7 @@ class Store(WholeStore):
         with (
             self._alone("undo()"),
             self._transact(None, author, None, is_narrow=True) as work,
-            self._on_rows(work),
+            core.on_working_set(),
         ):
             if since is not None:
                 wanted = since.tx if isinstance(since, Change) else since
@@ -655,7 +655,8 @@ class Store(WholeStore):
         return []
 
     def _new_id(self) -> str:
-        return new_id(self._core.index)
+        with self._core.on_working_set():
+            return new_id(self._core.index)
 
     # ------------------------------------------------------------------ branches
 

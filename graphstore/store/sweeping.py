@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from graphstore.core.read.conflicts import linked
+from graphstore.core.read.conflicts import are_linked
 from graphstore.core.read.view import View
 from graphstore.core.write.act import Act
 from graphstore.core.write.verbs import link_row
@@ -156,7 +156,7 @@ def _admit(links: list[Link], refused: list[Refusal], proposal: Proposal, write:
 
 def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
     """Link a pair that contradicts each other, from when both hold on. Raises ConflictError when they are not what was judged any more."""
-    with store._verb() as work:
+    with store._verb(is_narrow=True) as work:
         act = Act(store._core, work)
         sight = act.sight()
         ends = [act.known(each.id, node=True) for each in (pair.newer, pair.older)]
@@ -166,7 +166,7 @@ def _convict(store: WholeStore, pair: Pair, proposal: Proposal) -> Link:
                 raise ConflictError(
                     f"{each.id!r} changed while the judge was asked. The next sweep asks again."
                 )
-        if not linked(sight).isdisjoint({(ends[0], ends[1]), (ends[1], ends[0])}):
+        if are_linked(sight, *ends):
             raise ConflictError(
                 f"{pair.newer.id!r} and {pair.older.id!r} were linked while the judge was asked."
             )

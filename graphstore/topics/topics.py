@@ -205,7 +205,7 @@ def memorize(
         links = [
             link for name, note in zip(names, notes, strict=True) for link in replace_named(store, name, note)
         ]
-        with store.reading() as sight:
+        with store.reading(is_narrow=True) as sight:
             things = [sight.thing(sight.entity(name)) for name in names]
     nodes = [thing for thing in things if isinstance(thing, Node)]
     remarks = [
@@ -220,7 +220,7 @@ def _refuse_unknown(store: Store, notes: Sequence[Note]) -> None:
     for number, note in enumerate(notes, 1):
         for old in note.supersedes:
             if old not in coming and not store.knows(old):
-                with store.reading() as sight:
+                with store.reading(is_narrow=True) as sight:
                     refused = str(
                         NotFoundError.nearest("node", old, partial(chain, sight.ids_beside(old), coming))
                     )

@@ -95,7 +95,7 @@ class LinkRow(NamedTuple):
 
 
 class Done(NamedTuple):
-    """An operation."""
+    """An operation, and where its reason is."""
 
     number: int
     tx: Instant

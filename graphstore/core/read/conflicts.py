@@ -260,10 +260,24 @@ def disputed(sight: Sight) -> Pairs:
 
 def linked(sight: Sight) -> Pairs:
     """The pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
-    index, kinds = sight.index, sight.core.vocabulary.kinds
-    decisive = {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
-    links = (index.k_link[row] for row in sight.held_of(decisive))
+    index = sight.index
+    links = (index.k_link[row] for row in sight.held_of(_decisive(sight)))
     return {(index.l_src[link], index.l_tgt[link]) for link in links}
+
+
+def are_linked(sight: Sight, one: int, other: int) -> bool:
+    """Return True if two things are such a pair."""
+    decisive = frozenset(_decisive(sight))
+    return any(
+        edge.target == end and sight.held(edge.link) >= 0
+        for start, end in ((one, other), (other, one))
+        for edge in sight.edges(start, "out", decisive)
+    )
+
+
+def _decisive(sight: Sight) -> set[str]:
+    kinds = sight.core.vocabulary.kinds
+    return {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
 
 
 def statement(sight: Sight, row: int) -> str:

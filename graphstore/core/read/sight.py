@@ -188,6 +188,16 @@ class Core(Source):
         self.read_index()
         return self.__dict__[name]
 
+    @contextmanager
+    def on_working_set(self) -> Iterator[None]:
+        """A block in which the transaction of this thread reads from its working set, where it has one."""
+        with self.lock:
+            was_in_verb, self.in_verb = self.in_verb, self.is_worker
+            try:
+                yield
+            finally:
+                self.in_verb = was_in_verb
+
     def show_rows(self) -> bool:
         """Write as rows what the transaction of this thread has done. Returns False where another thread has loaded the index meanwhile."""
         with self.lock:

@@ -131,16 +131,18 @@ def _again(value: Any) -> Any:
 class Reading:
     """The store's lock held for as long as something is read at one coordinate: `with view.reading() as sight`."""
 
-    __slots__ = ("_ahead", "_lock", "_reader")
+    __slots__ = ("_ahead", "_is_narrow", "_lock", "_reader")
 
-    def __init__(self, reader: Reader, ahead: Instant) -> None:
+    def __init__(self, reader: Reader, ahead: Instant, is_narrow: bool) -> None:
         self._reader, self._ahead, self._lock = reader, ahead, reader._core.lock
+        self._is_narrow = is_narrow
 
     def __enter__(self) -> Sight:
         self._lock.acquire()
         try:
-            valid, tx = self._reader._coordinate()
-            return Sight(self._reader._core, valid if valid > self._ahead else self._ahead, tx)
+            core, (valid, tx) = self._reader._core, self._reader._coordinate()
+            with core.on_working_set() if self._is_narrow else nullcontext():
+                return Sight(core, valid if valid > self._ahead else self._ahead, tx)
         except BaseException:
             self._lock.release()
             raise
@@ -214,13 +216,13 @@ class Reader(Painted):
         """Count these things as looked up, once each."""
         self._core.accesses.count(ids)
 
-    def reading(self, *, ahead: Instant = -OPEN) -> Reading:
+    def reading(self, *, ahead: Instant = -OPEN, is_narrow: bool = False) -> Reading:
         """What stands here as numbers, for functions that look at it and write: one coordinate, with nothing written meanwhile.
 
-        A context manager; what it gives is valid inside the block alone. `ahead`: a valid time to read at if it is later. A store that lies elsewhere
-        refuses: register the function, and it runs where the store is.
+        A context manager; what it gives is valid inside the block alone. `ahead`: a valid time to read at if it is later. `is_narrow`: no more is looked at
+        than ids lead to, so a transaction has it without the index. A store that lies elsewhere refuses: register the function, and it runs where the store is.
         """
-        return Reading(self, ahead)
+        return Reading(self, ahead, is_narrow)
 
     @property
     def _why_closed(self) -> str | None:

@@ -584,7 +584,7 @@ class Writer(Reader):
             work.tx = self._chosen_tx(at, early)
         if core.working is not None and isinstance(core.opened_journal, Ledger):
             core.shown = ShownRows(core.opened_journal, work)
-            work.on_working_set = partial(self._on_rows, work)
+            work.on_working_set = core.on_working_set
         return work
 
     def _give_up(self, work: Transaction | None, error: BaseException) -> None:
@@ -592,7 +592,7 @@ class Writer(Reader):
         core = self._core
         if work and work.on_rows:
             if isinstance(error, Exception):
-                with contextlib.suppress(EngineError), self._on_rows(work):
+                with contextlib.suppress(EngineError), core.on_working_set():
                     work.complete()
             core.vocabulary.reset(core.kinds.kinds)
             return
@@ -763,7 +763,7 @@ class Writer(Reader):
                 return 0
             counts: dict[str, int] = {}
             try:
-                with self._transact(None, None, None, is_narrow=True) as work, self._on_rows(work):
+                with self._transact(None, None, None, is_narrow=True) as work, core.on_working_set():
                     counts = _touch(core, work)
             except EngineError:
                 with core.lock:
@@ -1001,17 +1001,6 @@ class Writer(Reader):
                 yield
             finally:
                 self._core.journal.leave_turn()
-
-    @contextlib.contextmanager
-    def _on_rows(self, work: Transaction) -> Iterator[None]:
-        """Let the block read what it needs from the rows where its transaction does."""
-        core = self._core
-        with core.lock:
-            was_in_verb, core.in_verb = core.in_verb, work.on_rows
-            try:
-                yield
-            finally:
-                core.in_verb = was_in_verb
 
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
@@ -1276,7 +1265,7 @@ class _Verb:
             core.lock.acquire()
             work.depth = 2
         else:
-            with store._on_rows(work):
+            with core.on_working_set():
                 work.complete()
             core.lock.acquire()
             work.depth += 1
