@@ -82,6 +82,9 @@ _ALIASES = "SELECT head FROM chain WHERE instr(head, CAST('\"aliases\":[' AS BLO
 _REPLACING = ("supersedes", "corrects")
 _OF_THING = "entity = ?"
 _OF_SLOT = "entity IN (SELECT e.number FROM entity e WHERE e.key = ? AND e.scope = ?)"
+_MOST_BASES = (
+    32  # entities that are looked at to tell whether one is shaky; above that the transaction shows its rows
+)
 FEW_ROWS = 8  # rows of a thing or a slot that are read together
 _SAID_LATER = """
 SELECT EXISTS (
@@ -322,7 +325,10 @@ class WorkingSet(Index):
         self._fresh_out: dict[int, list[int]] = {}
         self._fresh_into: dict[int, list[int]] = {}
         self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
-        self._only_adds = True  # whether nothing that was there before has changed
+        # of what the transaction has changed more than that it is new: how it stands, or what it rests on
+        self._touched: set[int] = set()
+        self._is_undoing = False
+        self._kinds_before = len(self.kinds)
         self._init_leading(any_undone)
         own = vars(self)
         for count, load, names in (
@@ -622,8 +628,9 @@ class WorkingSet(Index):
         """See `Index.of_kinds`."""
         column, added = ("source", self._fresh_out) if side is self.out else ("target", self._fresh_into)
         links: list[int] = []
-        for kind in kinds if ent < self._things else ():
-            links += self._take_links(f"{column} = ? AND kind = ?", ent, kind)
+        if ent < self._things and kinds:
+            marks = ", ".join("?" * len(kinds))
+            links = self._take_links(f"{column} = ? AND kind IN ({marks})", ent, *kinds)
         return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
     def keeping(self, ent: int) -> list[int]:
@@ -835,25 +842,45 @@ class WorkingSet(Index):
         return int(self._rows(_SHAKY, self.names[ent], valid, tx)[0][0])
 
     def _is_decided(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Return True if the transaction has changed nothing of what an entity rests on. A new entity has no rows yet, so it is not shaky."""
-        if not self._only_adds:
+        """Return True if the stored rows say whether an entity is shaky: the transaction has changed nothing of it, nor of what it rests on.
+
+        They say nothing of a new entity. It is not shaky where what it rests on is neither, nor was changed.
+        """
+        if self._is_undoing or len(self.kinds) > self._kinds_before:
             return False
-        bases = self._bases(ent) if ent >= self._things else []
-        return all(
-            self.standing(base, valid, tx) == "stands" and not self.says(base, valid, tx) for base in bases
-        )
+        if ent >= self._things:
+            return all(
+                base not in self._touched
+                and self.standing(base, valid, tx) == "stands"
+                and not self.says(base, valid, tx)
+                for base in self._bases(ent)
+            )
+        seen, waiting = {ent}, [ent]
+        while waiting:
+            bases = self._bases(waiting.pop())
+            if not bases and len(seen) == 1:
+                return True  # it rests on nothing
+            waiting += set(bases) - seen
+            seen.update(bases)
+            if len(seen) > _MOST_BASES:
+                return False
+        return seen.isdisjoint(self._touched)
 
     def _bases(self, ent: int) -> list[int]:
-        """Return the entities that a new entity rests on."""
-        resting, kinds = self.resting, self.l_kind
-        found = [
-            self.l_tgt[link]
-            for link in self._fresh_out.get(ent, ())
-            if kinds[link] in resting and kinds[link] not in UPHOLDING
+        """Return the entities that an entity ever rested on."""
+        below = [kind for kind in self.resting if kind not in UPHOLDING]
+        above = [kind for kind in self.resting if kind in UPHOLDING]
+        return [self.l_tgt[link] for link in self.of_kinds(self.out, ent, below)] + [
+            self.l_src[link] for link in self.of_kinds(self.into, ent, above)
         ]
-        return found + [
-            self.l_src[link] for link in self._fresh_into.get(ent, ()) if kinds[link] in UPHOLDING
-        ]
+
+    def _touch_ends(self, link: int) -> None:
+        """Note that a link was changed."""
+        kind, source, target = self.l_kind[link], self.l_src[link], self.l_tgt[link]
+        if kind in _REPLACING:
+            self._touched.update((source, target))
+        elif kind in self.resting:
+            self._touched.add(target if kind in UPHOLDING else source)
 
     # ------------------------------------------------------------------ growing
 
@@ -862,20 +889,19 @@ class WorkingSet(Index):
         link = super().add_link(name, source, kind, target)
         self._fresh_out.setdefault(source, []).append(link)
         self._fresh_into.setdefault(target, []).append(link)
-        resting = target if kind in UPHOLDING else source
-        if kind in _REPLACING or (kind in self.resting and resting < self._things):
-            self._only_adds = False
+        if kind in _REPLACING or (target if kind in UPHOLDING else source) < self._things:
+            self._touch_ends(link)
         return link
 
     def close_row(self, row: int, tx: Instant, op: int) -> None:
         """See `Columns.close_row`."""
-        self._only_adds = False
+        self._touched.add(self.r_ent[row])
         self._note_in_slot(row)
         super().close_row(row, tx, op)
 
     def close_link_row(self, row: int, tx: Instant, op: int) -> None:
         """See `Columns.close_link_row`."""
-        self._only_adds = False
+        self._touch_ends(self.k_link[row])
         super().close_link_row(row, tx, op)
 
     def _note_version(self, ent: int, ver: int) -> None:
@@ -885,7 +911,8 @@ class WorkingSet(Index):
             known[ent].append(ver)
 
     def _note_row(self, ent: int, row: int) -> None:
-        self._only_adds = self._only_adds and ent >= self._things
+        if ent < self._things:
+            self._touched.add(ent)
         self._fresh_rows.setdefault(ent, []).append(row)
         known: Any = self.rows_of
         if ent in known:
@@ -899,22 +926,25 @@ class WorkingSet(Index):
 
     def note_op(self, op: int, verb: str, subject: str) -> None:
         """See `Columns.note_op`."""
-        self._only_adds = False
         if verb == UNDO:
+            self._is_undoing = True
             self.undone_by.setdefault(instant(subject), []).append(op)
             self._said.clear()
             return
         self.confirmed.setdefault(subject, []).append(op)
+        self._touched.add(self.ids.get(subject, -1))
 
     def falls(self, ent: int, tx: Instant, *, refuted: bool = False) -> None:
         """Note nothing: the rows of standings are written at the end."""
 
     def rest(self, link: int, tx: Instant) -> None:
-        """Note nothing, as in `falls`."""
+        """See `Columns.rest`. A link may be believed again."""
+        if link < self._links:
+            self._touch_ends(link)
 
     def add_turn(self, ent: int, turn: tuple[Instant, Instant, Instant, int]) -> None:
         """See `Columns.add_turn`. Only those of this transaction are known here."""
-        self._only_adds = False
+        self._touched.add(ent)
         self.turns.setdefault(ent, []).append(turn)
         self.turned.append(ent)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, TypeVar, cast
@@ -17,6 +18,26 @@ Read = TypeVar("Read", bound=Callable[..., Any])
 def rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
     """Let `answer` do a read while the index is not loaded. It takes a `Point` and what the read takes; what it cannot answer (NotInRows) the index does."""
     return partial(_decorated, answer, attrgetter("answering"))
+
+
+def working_set_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
+    """Let `answer` do a read as in `rows_first`. A transaction answers it from its working set if that has what the read takes, and writes no rows then."""
+
+    def decorated(read: Read) -> Read:
+        by_rows = rows_first(answer)(read)
+
+        @wraps(read)
+        def reading(self: Any, *args: Any, **named: Any) -> Any:
+            core = self._core
+            if core.working is not None and core.is_worker and not core.in_verb:
+                args = tuple(map(_again, args))
+                with suppress(Exception), core.on_working_set():  # the rows tell the error
+                    return read(self, *args, **named)
+            return by_rows(self, *args, **named)
+
+        return cast(Read, reading)
+
+    return decorated
 
 
 def committed_rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read import causal_chains, conflicts, hops, light_rows, link_fate, shaken, view_diff
-from graphstore.core.read.from_rows import rows_first
+from graphstore.core.read.from_rows import rows_first, working_set_first
 from graphstore.core.read.row_sight import row_sight
 from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
@@ -271,7 +271,7 @@ class Reader(Painted):
         """Whether another view or store reads the same trunk or branch."""
         return self._core is other._core
 
-    @rows_first(ids.knows)
+    @working_set_first(ids.knows)
     @unlocked
     def knows(self, id: str) -> bool:
         """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
@@ -322,7 +322,7 @@ class Reader(Painted):
 
     # ------------------------------------------------------------------ one thing
 
-    @rows_first(described.node)
+    @working_set_first(described.node)
     @unlocked
     def node(self, id: str) -> Node:
         """The node as it stands at the coordinate.
@@ -341,7 +341,7 @@ class Reader(Painted):
             raise NotFoundError(sight.absence(ent))
         return sight.node(row, sight.upright(ent))
 
-    @rows_first(described.event)
+    @working_set_first(described.event)
     @unlocked
     def event(self, id: str) -> Event:
         """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
@@ -559,7 +559,7 @@ class Reader(Painted):
 
     # ------------------------------------------------------------------ links
 
-    @rows_first(linked.links_from)
+    @working_set_first(linked.links_from)
     @unlocked
     def links_from(
         self,
@@ -580,7 +580,7 @@ class Reader(Painted):
         wanted = link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
         return hops.links_at(core, coordinate, id, wanted, begins=True)
 
-    @rows_first(linked.backlinks_to)
+    @working_set_first(linked.backlinks_to)
     @unlocked
     def backlinks_to(
         self,
