@@ -17,7 +17,7 @@ from graphstore.core.index.columns import Mark, Taken, _OfKinds
 from graphstore.core.index.index import BESIDE, Index
 from graphstore.core.index.occurrences import print_of
 from graphstore.core.journal.block_checksums import BLOCK
-from graphstore.core.journal.line import UNDO
+from graphstore.core.journal.line import DESCRIBING, UNDO
 from graphstore.ledger.database import Database
 from graphstore.values.period import OPEN, Instant, Period, instant, recorded
 from graphstore.values.vocabulary import UPHOLDING
@@ -326,7 +326,7 @@ class WorkingSet(Index):
         self._fresh_into: dict[int, list[int]] = {}
         self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
         # of what the transaction has changed more than that it is new: how it stands, or what it rests on
-        self._touched: set[int] = set()
+        self._touched: dict[int, int] = {}  # each with the last operation by then
         self._is_undoing = False
         self._kinds_before = len(self.kinds)
         self._init_leading(any_undone)
@@ -837,34 +837,53 @@ class WorkingSet(Index):
 
         A transaction writes its rows at its end. Before that, it shows them where what it did may matter.
         """
-        if not self._has_written and not self._is_decided(ent, valid, tx):
-            self._show()
+        if not self._has_written:
+            if self._is_unshaken(ent, valid, tx):
+                return 0
+            if not self._is_untouched(ent):
+                self._show()
         return int(self._rows(_SHAKY, self.names[ent], valid, tx)[0][0])
 
-    def _is_decided(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Return True if the stored rows say whether an entity is shaky: the transaction has changed nothing of it, nor of what it rests on.
-
-        They say nothing of a new entity. It is not shaky where what it rests on is neither, nor was changed.
-        """
+    def _is_unshaken(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Return True if an entity is surely not shaky: the transaction has looked at it after it changed what the entity rests on, or has made it."""
         if self._is_undoing or len(self.kinds) > self._kinds_before:
             return False
-        if ent >= self._things:
-            return all(
-                base not in self._touched
-                and self.standing(base, valid, tx) == "stands"
-                and not self.says(base, valid, tx)
-                for base in self._bases(ent)
-            )
-        seen, waiting = {ent}, [ent]
-        while waiting:
-            bases = self._bases(waiting.pop())
-            if not bases and len(seen) == 1:
-                return True  # it rests on nothing
-            waiting += set(bases) - seen
-            seen.update(bases)
-            if len(seen) > _MOST_BASES:
-                return False
-        return seen.isdisjoint(self._touched)
+        if ent >= self._things and all(
+            base not in self._touched
+            and self.standing(base, valid, tx) == "stands"
+            and not self.says(base, valid, tx)
+            for base in self._bases(ent)
+        ):
+            return True
+        looked = self._looked(ent, valid, tx)
+        if looked < self._ops:
+            return False
+        found = self._foundations(ent)
+        last = max(self._touched.get(base, -1) for base in found)
+        return len(found) <= _MOST_BASES and last <= looked
+
+    def _looked(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """Return the operation that looked at an entity last, see `Resting.looked`."""
+        row = self.find(ent, valid, tx) if not self.is_event[ent] else -1
+        said = self.v_op[self.r_ver[row]] if row >= 0 else -1
+        described = said if said >= 0 and self.o_verb[said] in DESCRIBING else -1
+        return max(described, self.confirmed_last(ent, tx))
+
+    def _is_untouched(self, ent: int) -> bool:
+        """Return True if the transaction has changed nothing of an entity, nor of what it rests on: the stored rows say whether it is shaky."""
+        if self._is_undoing or len(self.kinds) > self._kinds_before or ent >= self._things:
+            return False
+        found = self._foundations(ent)
+        return len(found) == 1 or (len(found) <= _MOST_BASES and self._touched.keys().isdisjoint(found))
+
+    def _foundations(self, ent: int) -> set[int]:
+        """Return an entity with all that it ever rested on, directly or not, or more than `_MOST_BASES` of those."""
+        found, waiting = {ent}, [ent]
+        while waiting and len(found) <= _MOST_BASES:
+            bases = set(self._bases(waiting.pop())) - found
+            waiting += bases
+            found |= bases
+        return found
 
     def _bases(self, ent: int) -> list[int]:
         """Return the entities that an entity ever rested on."""
@@ -874,13 +893,16 @@ class WorkingSet(Index):
             self.l_src[link] for link in self.of_kinds(self.into, ent, above)
         ]
 
+    def _touch(self, *ents: int) -> None:
+        self._touched.update(dict.fromkeys(ents, len(self.o_tx) - 1))
+
     def _touch_ends(self, link: int) -> None:
         """Note that a link was changed."""
         kind, source, target = self.l_kind[link], self.l_src[link], self.l_tgt[link]
         if kind in _REPLACING:
-            self._touched.update((source, target))
+            self._touch(source, target)
         elif kind in self.resting:
-            self._touched.add(target if kind in UPHOLDING else source)
+            self._touch(target if kind in UPHOLDING else source)
 
     # ------------------------------------------------------------------ growing
 
@@ -895,7 +917,7 @@ class WorkingSet(Index):
 
     def close_row(self, row: int, tx: Instant, op: int) -> None:
         """See `Columns.close_row`."""
-        self._touched.add(self.r_ent[row])
+        self._touch(self.r_ent[row])
         self._note_in_slot(row)
         super().close_row(row, tx, op)
 
@@ -912,7 +934,7 @@ class WorkingSet(Index):
 
     def _note_row(self, ent: int, row: int) -> None:
         if ent < self._things:
-            self._touched.add(ent)
+            self._touch(ent)
         self._fresh_rows.setdefault(ent, []).append(row)
         known: Any = self.rows_of
         if ent in known:
@@ -932,7 +954,7 @@ class WorkingSet(Index):
             self._said.clear()
             return
         self.confirmed.setdefault(subject, []).append(op)
-        self._touched.add(self.ids.get(subject, -1))
+        self._touch(self.ids.get(subject, -1))
 
     def falls(self, ent: int, tx: Instant, *, refuted: bool = False) -> None:
         """Note nothing: the rows of standings are written at the end."""
@@ -944,7 +966,7 @@ class WorkingSet(Index):
 
     def add_turn(self, ent: int, turn: tuple[Instant, Instant, Instant, int]) -> None:
         """See `Columns.add_turn`. Only those of this transaction are known here."""
-        self._touched.add(ent)
+        self._touch(ent)
         self.turns.setdefault(ent, []).append(turn)
         self.turned.append(ent)
 
