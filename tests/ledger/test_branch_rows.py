@@ -17,16 +17,7 @@ from tests.support.ledger_rows import connected
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
-DIFFERS = pytest.mark.xfail(
-    reason="a forgetting of the trunk is noted on a branch whose index has none", strict=True
-)
-SEEDS = [
-    *range(3),
-    *(
-        pytest.param(seed, marks=[pytest.mark.rest, *([DIFFERS] if seed == 45 else [])])
-        for seed in range(3, 60)
-    ),
-]
+SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(3, 60))]
 TABLES = {
     "entity": "number, id, is_event, kind, key, scope, tx_from",
     "version": "number, entity, ordinal, coalesce(operation, -1)",

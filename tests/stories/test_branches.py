@@ -346,6 +346,20 @@ def test_a_store_opened_again_has_its_branches(rule, clock):
         assert again.verify().ok
 
 
+def test_what_a_branch_adds_under_an_erased_name_stands_on_a_branch_of_it(rule):
+    rule.add_node("fact", {"says": "trunk"}, id="again")
+    rule.erase("again", reason="not ours")
+    rule.on("try").add_node("fact", {"says": "branch"}, id="again")
+    deeper = rule.on("try").branch("deeper")
+    rule.erase("release", reason="not ours")
+
+    for line in (rule.on("try"), deeper, rule.on("try"), deeper):
+        assert {"says": "branch"} == line.node("again").content
+        with pytest.raises(NotFoundError, match="erased"):
+            line.node("release")
+        line.stats()  # which no rows answer: from now on the index does
+
+
 def test_a_reader_follows_branches(rule, clock):
     with graphstore.open(rule.path, read_only=True, clock=clock) as reader:
         branch = reader.branch("try")

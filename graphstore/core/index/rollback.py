@@ -124,9 +124,10 @@ def cut_back(index: Columns, mark: Mark) -> None:
     if any(index.o_verb[op] in FORGETTING for op in cut):
         index.gone.clear()
         for op, verb in enumerate(islice(index.o_verb, mark.ops)):
-            # the subject is empty without a tombstone, and some are known to a branch alone
-            if verb in FORGETTING and index.o_subject[op] in index.ids:
-                index.forget(index.ids[index.o_subject[op]], op)
+            # the subject is empty without a tombstone; some are known to another line alone, and may have been added here later
+            ent = index.ids.get(index.o_subject[op], -1) if verb in FORGETTING else -1
+            if ent >= 0 and index.born[ent] <= index.o_tx[op]:
+                index.forget(ent, op)
     index.unread.difference_update(cut)
     undone = []
     for op in reversed(cut):
