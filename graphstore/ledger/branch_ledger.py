@@ -14,8 +14,11 @@ from graphstore.values.period import Instant
 _MADE_LAST = """
 SELECT tx, verb FROM operation WHERE subject = ? AND verb IN ('branch', 'delete_branch') ORDER BY number DESC LIMIT 1
 """
-_REWRITTEN = "SELECT value FROM property WHERE name = 'rewritten'"
-_IS_DELETED = "SELECT 1 FROM operation WHERE subject = ? AND verb = 'delete_branch' AND tx > ?"
+_REWRITTEN = "SELECT value, 0 FROM property WHERE name = 'rewritten'"
+_STATE = """
+SELECT value, EXISTS (SELECT 1 FROM operation WHERE subject = :name AND verb = 'delete_branch' AND tx > :made)
+FROM property WHERE name = 'rewritten'
+"""
 
 
 class BranchDatabase:
@@ -35,20 +38,25 @@ class BranchLedger:
     """The branch of a name that was made at an instant, in a ledger."""
 
     def __init__(self, ledger: Ledger, name: str, made: Instant) -> None:
-        self._ledger, self._name, self._made = ledger, name, made
+        self._ledger, self._name = ledger, name
+        self._named = {"name": name, "made": made}
         self._kinds_known = 0
+        self.is_deleted = False  # whether the branch was, when `last_tx_and_new_kinds` was asked last
         # the branch as of so many rewritings of the chain, which may leave it fewer rows of the trunk
         self._found: tuple[int, BranchDatabase] | None = None
 
     @property
     def database(self) -> BranchDatabase:
         """The rows of the branch, as this thread reads them now."""
+        return self._look(_REWRITTEN)[0]
+
+    def _look(self, statement: str, values: Values = ()) -> tuple[BranchDatabase, bool]:
         database, found = self._ledger.database, self._found
-        [(rewritten,)] = database.rows(_REWRITTEN)
+        [(rewritten, is_deleted)] = database.rows(statement, values)
         if found is None or found[0] != rewritten:
-            rows = database.rows(MADE_THEN, {"name": self._name, "made": self._made})
+            rows = database.rows(MADE_THEN, self._named)
             self._found = found = rewritten, BranchDatabase(database, self._name, lines_of(rows)[-1])
-        return found[1]
+        return found[1], bool(is_deleted)
 
     @contextmanager
     def snapshot(self) -> Iterator[BranchDatabase]:
@@ -59,16 +67,13 @@ class BranchLedger:
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
         """Return the last tx of all lines, and the kinds of link of the branch; see `Ledger.last_tx_and_new_kinds`."""
         self._ledger.database.changed_version()
-        last, self._kinds_known, kinds = last_tx_and_kinds(self.database, self._kinds_known)
+        database, self.is_deleted = self._look(_STATE, self._named)
+        last, self._kinds_known, kinds = last_tx_and_kinds(database, self._kinds_known)
         return last, kinds
 
     def hides_contents(self) -> bool:
         """Return True if contents of forgotten things may not have been removed yet."""
         return self._ledger.hides_contents()
-
-    def is_deleted(self) -> bool:
-        """Return True if the branch was deleted."""
-        return bool(self._ledger.database.rows(_IS_DELETED, (self._name, self._made)))
 
 
 def branch_made(ledger: Ledger, name: str) -> Instant | None:

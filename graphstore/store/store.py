@@ -1055,8 +1055,6 @@ class Branch(Store):
             raise InvalidError(self._closed)
         journal, vocabulary = trunk.opened_journal, Vocabulary()
         rows = BranchLedger(journal, self.name, self._made) if isinstance(journal, Ledger) else None
-        if rows is not None and rows.is_deleted():
-            raise InvalidError(self._over())
         graphs = Graphs(
             None, lambda: self._core.index, journal, vocabulary,
             driver=trunk.graphs.driver, notify=self.notices.append,
@@ -1077,6 +1075,8 @@ class Branch(Store):
             core.read_index()
         else:
             vocabulary.extend(rows.last_tx_and_new_kinds()[1] or ())
+            if rows.is_deleted:
+                raise InvalidError(self._over())
         return core
 
     def _search(self) -> Search:
@@ -1115,7 +1115,13 @@ class Branch(Store):
     # ------------------------------------------------------------------ one writer, one line of instants
 
     def _last_committed_tx(self) -> Instant:
+        rows = self._core.unread
         last = super()._last_committed_tx()  # and the kinds of link of the branch
+        if isinstance(rows, BranchLedger) and rows.is_deleted:
+            with self._core.lock:
+                self._let_go(self._over())
+                self._leave()
+            self._core.refuse_closed()
         # no later than the index of the trunk knows, of which that of the branch is made when something needs it
         return last if self._trunk._core.unread is not None else self._trunk._last_tx
 
@@ -1160,11 +1166,6 @@ class Branch(Store):
 
     def _usable(self) -> None:
         self._trunk._usable()
-        rows = self._core.unread
-        if isinstance(rows, BranchLedger) and not self._core.closed and rows.is_deleted():
-            with self._core.lock:
-                self._let_go(self._over())
-                self._leave()
         super()._usable()
 
     # ------------------------------------------------------------------ the whole

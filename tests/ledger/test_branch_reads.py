@@ -18,6 +18,7 @@ from graphstore import InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import BranchDatabase
 from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, line_named
 from graphstore.ledger.database import Database, schema_statements
+from tests.core.tables.test_graph_from_rows import graph, graph_of_periods
 from tests.ledger import test_questions as questions
 from tests.ledger.test_branch_rows import Branching
 
@@ -57,6 +58,37 @@ def compare(rows: Any, view: Any, history: Branching) -> None:
     questions.compare_walks(rows, view)
     questions.compare_shaky(rows, view)
     questions.compare_with_others(rows, view, history)
+
+
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(4, 8))])
+def test_the_graphs_of_a_branch_by_its_rows_are_those_by_its_index(seed: int, tmp_path: Path) -> None:
+    history = Branching(tmp_path / "memory.gs", seed)
+    things = 0
+    with closing(history.trunk) as store:
+        history.go_on(40)
+        for name in [info.name for info in store.branches()]:
+            history.store = store.on(name)
+            at = history.coordinate()
+            since, until = sorted(history.chance.sample(questions.DAYS, 2))
+            with graphstore.open(store.path, read_only=True, clock=store._clock) as reader:
+                found = []
+                history.store._core.read_index()
+                for branch in (history.store, reader.on(name)):
+                    view = branch.as_of(**at)
+                    graphs = graph(view), graph_of_periods(view, since, until)
+                    found.append(
+                        (
+                            graphs,
+                            view.to_arrow().to_pylist(),
+                            branch.snapshots(),
+                            branch.changes(),
+                            branch.vocabulary.kinds,
+                        )
+                    )
+                assert not reader.on(name).is_loaded
+            assert found[0] == found[1], at
+            things += sum(len(rows) for _, _, rows in found[0][0][0])
+    assert things > 10
 
 
 # ---------------------------------------------------------------------- without the index
