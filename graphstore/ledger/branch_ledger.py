@@ -1,4 +1,4 @@
-"""The ledger as one branch sees it: the statements of the trunk read the rows of the branch."""
+"""Reads a branch from the rows of a ledger: the statements of the trunk are asked of the rows of the branch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BranchDatabase:
 
 
 class BranchLedger:
-    """The branch of a name that was made at an instant, in a ledger."""
+    """Answers for one branch of a ledger: that of a name which was made at an instant."""
 
     def __init__(self, ledger: Ledger, name: str, made: Instant) -> None:
         self._ledger, self._name = ledger, name
@@ -47,7 +47,7 @@ class BranchLedger:
 
     @property
     def database(self) -> BranchDatabase:
-        """The rows of the branch, as this thread reads them now."""
+        """Return what fetches the rows of the branch, as this thread reads them now."""
         return self._look(_REWRITTEN)[0]
 
     def _look(self, statement: str, values: Values = ()) -> tuple[BranchDatabase, bool]:
@@ -60,7 +60,7 @@ class BranchLedger:
 
     @contextmanager
     def snapshot(self) -> Iterator[BranchDatabase]:
-        """A block in which this thread reads one state of the ledger, by the database that it gives."""
+        """Return a block in which this thread reads one state of the ledger, by the database that it gives."""
         with self._ledger.database.snapshot():
             yield self.database
 

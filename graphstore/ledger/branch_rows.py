@@ -128,7 +128,7 @@ class Line:
 
     @property
     def forked(self) -> Instant:
-        """The instant up to which all that this line has is the trunk's."""
+        """Return the instant up to which all that this line has is the trunk's."""
         return self.fork if self.parent is None or self.parent is TRUNK else self.parent.forked
 
     def is_own(self, number: int) -> bool:

@@ -175,7 +175,7 @@ class Ledger:
         return last, kinds
 
     def snapshot(self) -> Snapshot:
-        """A block in which this thread reads one state of the ledger, by the database that it gives; see `Database.snapshot`."""
+        """Return a block in which this thread reads one state of the ledger, by the database that it gives; see `Database.snapshot`."""
         return Snapshot(self.database)
 
     def hides_contents(self) -> bool:

@@ -3,7 +3,7 @@
 A write: check → decide on periods → one line, synced → the index has it → the graph tables follow at the next query.
 
 A branch is a line of belief that forks from the trunk at an instant, in the same journal: what is recorded on it is visible only there. It costs one
-journal line; its index is built on first use. The store makes its branches, and both share their reads and verbs, so all three are here.
+journal line. Its rows answer its reads; its index is built when something needs it. The store makes its branches, and both share their reads and verbs, so all three are here.
 """
 
 from __future__ import annotations
@@ -824,7 +824,7 @@ class GraphStore(Store):
         return [line for line in self._lines if isinstance(line, Branch) and line.is_loaded]
 
     def _made_as(self, name: str) -> tuple[str, Instant]:
-        """The name of a branch, and when it was made. Raises NotFoundError when there is none."""
+        """Return the name of a branch, and when it was made. Raises NotFoundError when there is none."""
         ledger = self._core.unread
         if isinstance(ledger, Ledger) and isinstance(name, str):
             made = branch_made(ledger, name)

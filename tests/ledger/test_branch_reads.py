@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import re
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import graphstore
-from graphstore import InvalidError, NotFoundError
+from graphstore import GraphStoreError, InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import BranchDatabase
 from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, line_named
 from graphstore.ledger.database import Database, schema_statements
@@ -89,6 +90,52 @@ def test_the_graphs_of_a_branch_by_its_rows_are_those_by_its_index(seed: int, tm
             assert found[0] == found[1], at
             things += sum(len(rows) for _, _, rows in found[0][0][0])
     assert things > 10
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 6))])
+def test_another_opening_of_a_store_answers_the_same_on_its_branches(seed: int, tmp_path: Path) -> None:
+    """It has the index of the trunk or of a branch in some rounds, and writes itself in some."""
+    history, chance = Branching(tmp_path / "memory.gs", seed), random.Random(seed)
+    by_rows = 0
+    with closing(history.trunk) as store, graphstore.open(store.path, clock=store._clock) as other:
+        for step in range(20):
+            history.go_on(2)
+            with suppress(GraphStoreError):
+                if chance.random() < 0.1:
+                    store.delete_branch(store.branches()[0].name if store.branches() else "none")
+                if chance.random() < 0.05:
+                    store.evict(ids=[chance.choice(questions.THINGS)], keep_audit=False)
+            if chance.random() < 0.1:
+                other._core.read_index()
+            for name in [info.name for info in store.branches()]:
+                here, there = store.on(name), other.on(name)
+                here._core.read_index()
+                if chance.random() < 0.05:
+                    there._core.read_index()
+                with suppress(GraphStoreError):
+                    if chance.random() < 0.1:
+                        there.add_node("fact", {"says": "x"}, id=f"{step} of {name}")
+                history.store = here
+                at = history.coordinate()
+                history.store = store
+                assert answers(here, at) == answers(there, at), (step, name)
+                by_rows += not there.is_loaded
+    assert by_rows > 5
+
+
+def answers(line: Any, at: dict[str, Any]) -> list[Any]:
+    """What a line answers at a coordinate."""
+    view = line.as_of(**at)
+    found = [
+        view.nodes(),
+        view.events(),
+        view.shaky(),
+        line.changes(),
+        line.snapshots(),
+        line.vocabulary.kinds,
+    ]
+    reads = (view.inspect, view.versions, view.operations, view.what_superseded, view.causes)
+    return found + [questions.outcome(read, id) for read in reads for id in questions.THINGS]
 
 
 # ---------------------------------------------------------------------- without the index
