@@ -26,7 +26,8 @@ from graphstore.core.tables.texts import expand, macros, text
 from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.interchange.flat_graph import LABELS, FlatGraph, flat_graph
 from graphstore.interchange.retries import Retries
-from graphstore.store.change_feed import EVENT, NAMES, ChangeFeed, End, Position
+from graphstore.store.change_feed import NAMES, ChangeFeed, Position
+from graphstore.store.feed_source import EVENT, End
 from graphstore.values.period import OPEN, TimeLike, moment
 
 if TYPE_CHECKING:

@@ -43,6 +43,7 @@ from graphstore.read import (
     walking,
     whole_view,
 )
+from graphstore.store import feed_from_rows
 from graphstore.values import generated_ids
 from graphstore.values.period import OPEN, instant
 from tests.support import standing_rows
@@ -54,7 +55,7 @@ STANDINGS_ARE_WRITTEN = True
 
 MODULES = (
     chains, contradicting, counted, described, differing, event_fingerprints, event_list, happened, ids, index_of_rows, inspected, link_story, linked, operations,
-    part_of_index, points, graph_from_rows, history_from_rows, row_search, row_sight, settings, shaken, spans_from_rows, superseding, walking, whole_view,
+    part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search, row_sight, settings, shaken, spans_from_rows, superseding, walking, whole_view,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
