@@ -493,22 +493,40 @@ def _told(sight: Sight, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
     return [(at, {**first, **own}) for at, own in sight.happened.told(ent)], first
 
 
+_AT_ONCE = 256  # events that are read at once
+
+
+def _events_of(sight: Sight) -> set[str]:
+    """The ids of the events that are known."""
+    events = list(sight.entities(events=True))
+    sight.read_names(events)
+    return set(map(sight.id, events))
+
+
 class _Export:
     """The events of a view as lines of a log."""
 
     def __init__(self, view: Reader) -> None:
         self.view = view
         self.vocabulary = view.vocabulary
-        self.events = view._looked(lambda sight: set(map(sight.id, sight.entities(events=True))))
+        self.events = view._searched(_events_of)
         self.began = {row.id: row.valid_from for row in view.scan(events=True)}
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Each event as an object, by when it happened and its id."""
-        for id in sorted(self.began, key=lambda name: (self.began[name], name)):
-            yield self._line(self.view.event(id))
+        ids = sorted(self.began, key=lambda name: (self.began[name], name))
+        for at in range(0, len(ids), _AT_ONCE):
+            for event, told in self._told(ids[at : at + _AT_ONCE]):
+                yield self._line(event, *told)
 
-    def _line(self, event: Event) -> dict[str, Any]:
-        told, first = self.view._looked(lambda sight: _told(sight, event.id))
+    def _told(self, ids: list[str]) -> list[tuple[Event, tuple[list[tuple[Instant, Json]], Json]]]:
+        def look(sight: Sight) -> list[tuple[Event, tuple[list[tuple[Instant, Json]], Json]]]:
+            sight.read_events(map(sight.entity, ids))
+            return [(event, _told(sight, event.id)) for event in sight.events_of(ids)]
+
+        return self.view._searched(look)
+
+    def _line(self, event: Event, told: list[tuple[Instant, Json]], first: Json) -> dict[str, Any]:
         metadata = dict(first.get("metadata") or {})
         said = {iso(at): own for at, body in told if (own := differing(first, body))}
         reported = next((at for at, body in told if not differing(first, body)), told[0][0])

@@ -107,9 +107,11 @@ class _Export:
         self.began: dict[str, Instant] = {}  # when each node that was written began, as it was first recorded
 
         def look(sight: Sight) -> list[str]:
-            return list(map(sight.id, sight.of_kinds((SEGMENT, SESSION), events=False)))
+            ents = sight.of_kinds((SEGMENT, SESSION), events=False)
+            sight.read_names(ents)
+            return list(map(sight.id, ents))
 
-        self.names = view._looked(look)
+        self.names = view._searched(look)
 
     def files(self) -> Iterator[tuple[str, Any]]:
         """Each file by its path: the nodes in the order they were first known, then the edges."""
@@ -168,16 +170,18 @@ class _Export:
         """The links that hold at one of the nodes or at both, each once and as it is stored."""
 
         def look(sight: Sight) -> list[Link]:
+            ents = list(map(sight.entity, self.began))
+            sight.read_ends(ents)
             there = {
                 edge.link: None
-                for ent in map(sight.entity, self.began)
+                for ent in ents
                 for edge in (*sight.edges(ent, "out"), *sight.edges(ent, "into"))
             }
             held = {link: sight.held(link) for link in there}
             self.past = sum(row < 0 and sight.was_made(link) for link, row in held.items())
             return [sight.link(row) for row in held.values() if row >= 0]
 
-        return self.view._looked(look)
+        return self.view._searched(look)
 
     def _edge(self, link: Link) -> Json:
         metadata, type = dict(link.metadata), link.kind

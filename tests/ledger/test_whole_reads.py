@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,8 @@ import graphstore
 from graphstore import GraphStore, GraphStoreError
 from graphstore.context import glimpses, memory_status
 from graphstore.events import report
+from graphstore.imports.gasoline import export_gasoline
+from graphstore.imports.pi_brain import export_pi_brain
 from graphstore.memory import lifecycle
 from graphstore.memory.memory import Memory
 from graphstore.store import histories
@@ -92,6 +95,15 @@ def table(found: Any) -> Any:
     return found.to_arrow().schema.to_string(), found.rows()
 
 
+def written(export: Callable[[Any, Path], Any], here: Any) -> Any:
+    """What an export writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "export"
+        count = export(here, target)
+        files = [target] if target.is_file() else sorted(each for each in target.rglob("*") if each.is_file())
+        return count, [(str(each.relative_to(folder)), each.read_bytes()) for each in files]
+
+
 def graph_of(found: Any) -> Any:
     """The nodes and edges of a networkx graph, in order."""
     return list(found.nodes(data=True)), list(found.edges(keys=True, data=True))
@@ -139,6 +151,8 @@ READS: dict[str, Callable[[Any, str], Any]] = {
     "some changes": lambda here, id: table(
         histories.changes(here, START + timedelta(hours=20), START + timedelta(hours=200))
     ),
+    "a log": lambda here, id: written(export_gasoline, here),
+    "files of sessions": lambda here, id: written(export_pi_brain, here),
     "networkx": lambda here, id: graph_of(here.to_networkx()),
     "contradictions": lambda here, id: here.contradictions(),
     "a graph": lambda here, id: glimpses.graph(here, [id, "n-1", "nothing"]),

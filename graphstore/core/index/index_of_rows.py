@@ -144,6 +144,7 @@ LINKS_OF_KINDS = Statement("links_of_kinds", LinkOfKind)
 LINK_ROWS = Statement("link_rows", LinkRow)
 OPERATION = Statement("operation_numbered", Done)
 FORGOTTEN = Statement("forgotten", Forgotten)
+LINKS_MADE = Statement("links_made", Number)
 LINK_SINCE = Statement("link_since", Recorded)
 OCCURRENCES_OF = Statement("occurrences_of", OccurrenceOf)
 
@@ -226,6 +227,7 @@ class IndexOfRows(Index):
     def __init__(self, point: Point) -> None:
         self._point = point
         self._since: dict[int, Instant] = {}  # when rows of links were recorded first
+        self._made: dict[int, bool] = {}  # whether links were made by here
         self._known = -1  # how many entities there are; -1: not counted
         self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
         columns: dict[str, Any] = {"ids": _Ids(point)}
@@ -314,6 +316,14 @@ class IndexOfRows(Index):
     ) -> list[int]:
         """The links on one side of an entity: no others were read than those believed here."""
         return side.get(ent, [])
+
+    def was_made(self, link: int) -> bool:
+        """Return True if a link that was read was made by here."""
+        if link not in self._made:
+            fresh = [each for each in dict.keys(self.l_name) if each not in self._made]
+            made = {row.number for row in self._point.rows(LINKS_MADE, numbers=as_json(fresh))}
+            self._made.update((each, each in made) for each in fresh)
+        return self._made[link]
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
         """The links on one side of an entity, of all kinds, in order."""

@@ -19,7 +19,7 @@ from graphstore.core.search.messages import Postings
 from graphstore.core.search.row_search import ENDS, RowSearch
 from graphstore.core.search.source import At, Source
 from graphstore.ledger.statements import Statement
-from graphstore.read.described import event, standings, things
+from graphstore.read.described import event, shown, standings, things
 from graphstore.read.ids import resolve
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.read.settings import snapshots
@@ -220,6 +220,14 @@ class RowSight(Sight):
         """The nodes and events of some ids that are known here, with any standing, by id."""
         return things(self.point, ids)
 
+    def events_of(self, ids: Iterable[str]) -> list[Event]:
+        """The events of some ids that are known here, with any standing, and their links."""
+        return [event for event in shown(self.point, ids).values() if isinstance(event, Event)]
+
+    def was_made(self, link: int) -> bool:
+        """Return True if a link was made by the sight's tx."""
+        return self._rows.was_made(link)
+
     def is_superseded(self, ent: int) -> bool:
         """Return True if a link that supersedes an event holds here, where the event does."""
         if not self.is_event(ent) or self.find(ent) < 0:
@@ -324,6 +332,10 @@ class RowSight(Sight):
     @property
     def _rows(self) -> IndexOfRows:
         return cast(IndexOfRows, self.index)
+
+    def read_names(self, ents: Iterable[int]) -> None:
+        """Read what things are at once."""
+        self._rows.read_entities(ents)
 
     def read_things(self, ents: Iterable[int]) -> None:
         """Read things with their periods and versions at once."""

@@ -405,6 +405,9 @@ class Sight(Rows):
         """The point of a ledger whose rows are read here; None where the index is."""
         return None
 
+    def read_names(self, ents: Iterable[int]) -> None:
+        """Make what things are ready to be looked at. The index has it."""
+
     def read_things(self, ents: Iterable[int]) -> None:
         """Make things with their periods and versions ready to be looked at. The index has them."""
 
@@ -547,6 +550,10 @@ class Sight(Rows):
     def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
         """The nodes and events of some ids that are known here, with any standing, by id."""
         return {id: self.thing(ent) for id in ids if (ent := self.entity(id)) >= 0}
+
+    def events_of(self, ids: Iterable[str]) -> list[Event]:
+        """The events of some ids that are known here, with any standing, and their links."""
+        return [self.event_and_links(ent) for id in ids if (ent := self.entity(id)) >= 0]
 
     def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
         """How those things of some ids stand here that are known."""
