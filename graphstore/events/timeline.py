@@ -475,12 +475,12 @@ def traces(view: Reader, limit: int = 50) -> list[Traced]:
         for name in reversed(sight.traces()):
             if len(found) == most:
                 break
-            events = [sight.event_and_links(ent) for ent in sight.trace(name)[:1_000]]
+            events = sight.events_and_links(sight.trace(name)[:1_000])
             if events:
                 found.append(_traced(name, events))
         return found
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _traced(name: str, events: list[Event]) -> Traced:
@@ -579,9 +579,10 @@ def trace(view: Reader, trace_id: str) -> Trace:
             known = (each for each in sight.traces() if sight.trace(each))
             raise NotFoundError.nearest("trace", name, lambda: known)
         said: list[str] = []
-        return _merged([_entry(sight, ent, said) for ent in ents], said), said
+        events = zip(ents, sight.events_and_links(ents), strict=True)
+        return _merged([_entry(sight, ent, event, said) for ent, event in events], said), said
 
-    entries, notes = view._looked(look)
+    entries, notes = view._searched(look)
     events = {entry.leaf.id: entry.event for entry in entries}
     tree = spans.tree(entry.leaf for entry in entries)
     twigs = {twig.span: twig for twig in tree.walk()}
@@ -617,7 +618,7 @@ def whole_trace_id(view: Reader, text: str) -> str:
         begun = [name for name in sight.traces() if name.startswith(text) and len(name) == _TRACE_ID]
         return [name for name in begun if sight.trace(name)]
 
-    found = view._looked(look)
+    found = view._searched(look)
     if not found:
         return text
     if len(found) > 1:
@@ -625,8 +626,7 @@ def whole_trace_id(view: Reader, text: str) -> str:
     return found[0]
 
 
-def _entry(sight: Sight, ent: int, notes: list[str]) -> _TraceEvent:
-    event = sight.event_and_links(ent)
+def _entry(sight: Sight, ent: int, event: Event, notes: list[str]) -> _TraceEvent:
     metadata: Mapping[str, Any] = event.metadata or sight.kept_place(ent)
     end = None
     if event.span_id is not None and ENDED_AT in metadata:

@@ -387,10 +387,11 @@ def traces_data(view: Reader) -> TracesData:
     def look(sight: Sight) -> list[Event]:
         events: dict[int, Event] = {}
         for name in sight.traces():
-            events |= {ent: sight.event_and_links(ent) for ent in sight.trace(name)}
+            ents = sight.trace(name)
+            events.update(zip(ents, sight.events_and_links(ents), strict=True))
         return [events[ent] for ent in sorted(events)]
 
-    ordered = pinned._looked(look)
+    ordered = pinned._searched(look)
     rest = [event for event in ordered if not export.imported(event)]
     for trace_id in dict.fromkeys(event.trace_id for event in rest if event.trace_id is not None):
         export.grown(timeline.trace(pinned, trace_id))

@@ -63,9 +63,9 @@ class IndexFeed:
         """Return those closings of periods, or of periods of links, that are of a table."""
         index = self._index
         if name == "links":
-            rows, ends, by = index.link_closings[first:stop], index.k_end, index.k_close
+            rows, ends, by = list(index.link_closings[first:stop]), index.k_end, index.k_close
         else:
-            rows, ends, by = index.closings[first:stop], index.r_end, index.r_close
+            rows, ends, by = list(index.closings[first:stop]), index.r_end, index.r_close
             rows = [row for row in rows if bool(index.is_event[index.r_ent[row]]) == (name == "events")]
         return [Closed(row, ends[row], by[row]) for row in rows]
 

@@ -18,7 +18,8 @@ import pytest
 import graphstore
 from graphstore import GraphStore, GraphStoreError
 from graphstore.context import glimpses, memory_status
-from graphstore.events import report
+from graphstore.events import report, timeline
+from graphstore.imports import otlp
 from graphstore.imports.gasoline import export_gasoline
 from graphstore.imports.pi_brain import export_pi_brain
 from graphstore.memory import lifecycle
@@ -40,7 +41,7 @@ NOW = START + timedelta(days=99)
 def happen(chance: random.Random, ids: list[str]) -> Callable[[GraphStore], Any]:
     """One thing that happens, is resolved, or is forgotten."""
     one, two = chance.choice(ids), chance.choice(ids)
-    at = (START - timedelta(days=chance.randrange(20), hours=chance.randrange(24))).isoformat()
+    at = (START - timedelta(days=chance.randrange(20), hours=chance.choice((0, 0, 5)))).isoformat()
     number = chance.randrange(3)
     metadata = chance.choice((None, {"scope": "x"}, {"n": number}))
     return chance.choice(
@@ -52,7 +53,10 @@ def happen(chance: random.Random, ids: list[str]) -> Callable[[GraphStore], Any]
             lambda s: s.record_event(
                 "message", "hello", sender="bo", thread="t", authorized=bool(number), occurred_at=at
             ),
-            lambda s: s.record_event("span", "work", trace_id=f"{number:032x}", occurred_at=at),
+            lambda s: s.record_event(
+                "span", "work", trace_id=f"{number:032x}", span_id=f"{number:016x}", occurred_at=at
+            ),
+            lambda s: s.record_event("step", f"did {at}", trace_id=f"{number:032x}", occurred_at=at),
             lambda s: s.record_event("fix", "mended", occurred_at=at, related_to=[one]),
             lambda s: s.link(one, "resolved_by", two, valid_from=at),
             lambda s: s.link(one, "caused_by", two, confidence="inferred", reason="near"),
@@ -110,8 +114,10 @@ def graph_of(found: Any) -> Any:
 
 
 READS: dict[str, Callable[[Any, str], Any]] = {
-    "patterns": lambda here, id: report.patterns(here, recurrences=1, deploys=1, days=1, occurrences=2),
-    "patterns of errors": lambda here, id: report.patterns(here, since="12d", type="error", recurrences=1),
+    "patterns": lambda here, id: report.patterns(
+        here, since="200d", recurrences=1, deploys=1, days=1, occurrences=2
+    ),
+    "patterns of errors": lambda here, id: report.patterns(here, since="150d", type="error", recurrences=1),
     "occurrences": lambda here, id: report.occurrences(here, id),
     "a report": lambda here, id: report.history_report(here, since="60d"),
     "a report of all": lambda here, id: report.history_report(here, since="60d", every=True),
@@ -153,6 +159,10 @@ READS: dict[str, Callable[[Any, str], Any]] = {
     ),
     "a log": lambda here, id: written(export_gasoline, here),
     "files of sessions": lambda here, id: written(export_pi_brain, here),
+    "traces": lambda here, id: timeline.traces(here),
+    "a trace": lambda here, id: timeline.trace(here, f"{len(id) % 3:032x}"),
+    "the id of a trace": lambda here, id: timeline.whole_trace_id(here, "000000000"),
+    "spans": lambda here, id: otlp.traces_data(here).SerializeToString(deterministic=True),
     "networkx": lambda here, id: graph_of(here.to_networkx()),
     "contradictions": lambda here, id: here.contradictions(),
     "a graph": lambda here, id: glimpses.graph(here, [id, "n-1", "nothing"]),

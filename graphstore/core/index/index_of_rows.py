@@ -205,6 +205,11 @@ class _Lists(_Column):
         return dict.__contains__(self, thing)
 
 
+def _read_so_far(column: Any) -> list[int]:
+    """Return the numbers that were read of a column."""
+    return list(dict.keys(column))
+
+
 class _Ids:
     """The entities by their ids."""
 
@@ -320,7 +325,7 @@ class IndexOfRows(Index):
     def was_made(self, link: int) -> bool:
         """Return True if a link that was read was made by here."""
         if link not in self._made:
-            fresh = [each for each in dict.keys(self.l_name) if each not in self._made]
+            fresh = [each for each in _read_so_far(self.l_name) if each not in self._made]
             made = {row.number for row in self._point.rows(LINKS_MADE, numbers=as_json(fresh))}
             self._made.update((each, each in made) for each in fresh)
         return self._made[link]
@@ -332,8 +337,9 @@ class IndexOfRows(Index):
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
         if row not in self._since:
-            fresh = [each for each in dict.keys(self.k_link) if each not in self._since]
-            self._since.update(self._point.rows(LINK_SINCE, numbers=as_json(fresh)))
+            fresh = [each for each in _read_so_far(self.k_link) if each not in self._since]
+            found = self._point.rows(LINK_SINCE, numbers=as_json(fresh))
+            self._since.update({each.number: each.tx for each in found})
         return self._since[row]
 
     # ------------------------------------------------------------------ reading
@@ -376,7 +382,8 @@ class IndexOfRows(Index):
         self.read_entities(numbers)
         events = [ent for ent in numbers if self.is_event[ent]]
         self._read_times(events)
-        self._read_versions_of([ent for ent in events if ent not in self.versions_of])
+        versions: Any = self.versions_of
+        self._read_versions_of([ent for ent in events if ent not in versions])
         self.read_links(events)
         links = (link for ent in events for link in self.out[ent] if self.l_kind[link] == "resolved_by")
         self._read_times(list(dict.fromkeys(self.l_tgt[link] for link in links)))
@@ -393,9 +400,10 @@ class IndexOfRows(Index):
     def _read_times(self, entities: list[int]) -> None:
         """Read when things were believed, and when events happened again."""
         periods: Any = self.rows_of
+        seen: Any = self.seen_of
         self.read_entities(entities)
         self._read_all_periods([ent for ent in entities if ent not in periods])
-        self._read_occurrences([ent for ent in entities if not self.seen_of.is_read(ent)])
+        self._read_occurrences([ent for ent in entities if not seen.is_read(ent)])
 
     def _add_links(self, links: Iterable[LinkBeside | LinkOfKind]) -> None:
         known: Any = self.l_kind

@@ -72,6 +72,7 @@ class Message(NamedTuple):
 STANDINGS_OF = Statement("standings_of", StandingOf)
 ENTITIES_OF = Statement("entities_of", EntityOf)
 HAPPENING = Statement("happening", Number)
+BEGUN = Statement("begun", Number)
 LATEST = Statement("latest", Number)
 TURNS = Statement("turns", Turn)
 TRANSACTIONS_BY = Statement("transactions_by", Turn)
@@ -181,7 +182,8 @@ class RowSight(Sight):
     def _read_standings(self, ents: Iterable[int]) -> None:
         missing = [ent for ent in ents if ent not in self._standings]
         if missing:
-            self._standings.update(self.point.rows(STANDINGS_OF, numbers=as_json(missing)))
+            found = self.point.rows(STANDINGS_OF, numbers=as_json(missing))
+            self._standings.update({each.number: each.standing for each in found})
 
     def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
         """How those things of some ids stand here that are known."""
@@ -219,6 +221,34 @@ class RowSight(Sight):
     def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
         """The nodes and events of some ids that are known here, with any standing, by id."""
         return things(self.point, ids)
+
+    def trace(self, trace_id: str) -> list[int]:
+        """The events of a trace that have happened here, and the evicted ones that had, in the order they were first known."""
+        ents = [each.number for each in self._whole.traces.follow(self.point) if each.trace == trace_id]
+        self.read_events(ents)
+        return [ent for ent in ents if self.index.born[ent] <= self.tx and self._had_happened(ent)]
+
+    def _had_happened(self, ent: int) -> bool:
+        index = self.index
+        if ent not in index.gone:
+            return self.find(ent) >= 0
+        tx = min(self.tx, index.o_tx[index.gone[ent]] - 1)  # before it was evicted
+        return any(
+            index.r_from[row] <= self.valid < index.r_to[row] and index.r_tx[row] <= tx < index.r_end[row]
+            for row in index.rows_of[ent]
+        )
+
+    def traces(self) -> list[str]:
+        """The ids of the traces of which something had begun by here, in the order they were first known."""
+        found = sorted(self._whole.traces.follow(self.point))
+        events = as_json([each.number for each in found])
+        begun = {row.number for row in self.point.rows(BEGUN, numbers=events)}
+        kept = {each.trace for each in found if each.number in begun}
+        return [name for name in dict.fromkeys(each.trace for each in found) if name in kept]
+
+    def events_and_links(self, ents: Iterable[int]) -> list[Event]:
+        """Events with any standing, and their links."""
+        return self.events_of(map(self.id, ents))
 
     def events_of(self, ids: Iterable[str]) -> list[Event]:
         """The events of some ids that are known here, with any standing, and their links."""
