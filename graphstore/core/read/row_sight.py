@@ -140,6 +140,7 @@ class RowCore(Source):
     asserted: Asserted
     whole: Core
     operations: int = OPEN  # so many at most are committed
+    versions: int = OPEN
 
     @cached_property
     def state(self) -> Hashable:
@@ -396,5 +397,5 @@ def row_sight(core: Core, journal: Seam, point: Point) -> RowSight:
         IndexOfRows(point), journal, point, search, core.vocabulary, core.accesses, core.asserted, core
     )
     if shown is not None:
-        rows.asserted, rows.operations = Asserted(), shown.operations
+        rows.asserted, rows.operations, rows.versions = Asserted(), shown.operations, shown.versions
     return RowSight(cast(Core, rows), point.valid, point.tx)

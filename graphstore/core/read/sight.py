@@ -193,8 +193,9 @@ class Core(Source):
     def on_working_set(self) -> Iterator[None]:
         """A block in which the transaction of this thread reads from its working set, where it has one."""
         with self.lock:
-            was_in_verb, self.in_verb = self.in_verb, self.is_worker
+            was_in_verb = self.in_verb
             try:
+                self.in_verb = self.is_worker
                 yield
             finally:
                 self.in_verb = was_in_verb

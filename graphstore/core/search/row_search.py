@@ -231,6 +231,8 @@ class RowSearch(Ranker):
         known = np.zeros(kept.ends.versions, dtype=bool)
         known[kept.named[: _known_periods(point, kept.ends)]] = True
         known[[row.number for row in point.rows(FORGOTTEN_VERSIONS)]] = False
+        source: Any = sight.core
+        known[source.versions :] = False
         lengths, count = _lengths(kept), int(np.count_nonzero(known))
         mean = int(lengths[known].sum()) / max(count, 1)
         layers: Layers = [SealedWords(point), kept.fresh]
