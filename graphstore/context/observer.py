@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 from weakref import WeakKeyDictionary
@@ -31,7 +32,7 @@ from graphstore.store.upsert import Place, entity, keep, kept_in
 from graphstore.values.inputs import at_least_one, ids, optional_text, text_of
 from graphstore.values.layers import BUILT_IN, CHUNK
 from graphstore.values.models import Event, Node, Recorded, Value
-from graphstore.values.period import TimeLike, instant, moment, when
+from graphstore.values.period import Instant, TimeLike, instant, moment, when
 
 __all__ = [
     "Compress", "Message", "Observed", "Observer", "Reflect", "members", "messages", "observations", "queue", "set_members",
@@ -263,6 +264,15 @@ def _open(sight: Sight, user: str, thread: str | None) -> tuple[_Batch, list[Mes
     """The last batch of a thread, and the messages that wait in it."""
     batch = _Batch.latest(sight, user, thread)
     return batch, [] if batch.ent < 0 or batch.closed(sight) else _messages(sight, batch.ent)
+
+
+def _waiting(sight: Sight, user: str, thread: str | None) -> tuple[list[Message], Instant, bool]:
+    """The messages that wait in the last batch of a thread, since when there is one, and whether the thread has ended."""
+    batch, waiting = _open(sight, user, thread)
+    if not waiting:
+        return [], 0, False
+    content = sight.node(sight.find(batch.ent), "stands").content
+    return waiting, sight.first_recorded(batch.ent), bool(content.get("ended"))
 
 
 def _messages(sight: Sight, batch: int) -> list[Message]:
@@ -536,8 +546,7 @@ class Observer:
     def _compressed(self, user: str, thread: str | None) -> _Ready | None:
         """What the compressor says of the messages that wait; None: none waits. Writes nothing."""
         assert self._compress is not None
-        with self._store.reading(is_narrow=True) as sight:
-            batch, waiting = _open(sight, user, thread)
+        batch, waiting = self._store._searched(lambda sight: _open(sight, user, thread))
         if not waiting:
             return None
         known = observations(self._store, user)
@@ -620,10 +629,7 @@ class Observer:
         """The threads to compress now: whose queue is long or old enough, or that are silent or ended, then those of users that have enough over threads."""
         now, left = self._store._now(), list[tuple[str, str | None, int]]()
         for user, thread in self._queues():
-            with self._store.reading(is_narrow=True) as sight:
-                batch, waiting = _open(sight, user, thread)
-                since = sight.first_recorded(batch.ent) if waiting else now
-                ended = bool(waiting) and sight.node(sight.find(batch.ent), "stands").content.get("ended")
+            waiting, since, ended = self._store._searched(partial(_waiting, user=user, thread=thread))
             if not waiting:
                 continue
             spoken = max(since, *(instant(message.occurred_at) for message in waiting))

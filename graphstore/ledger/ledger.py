@@ -712,7 +712,8 @@ class Ledger:
         if self._broken or self.failed:
             raise self._refused()
         try:
-            self.database.ensure_begun()
+            if self.database.ensure_begun():
+                self._has_savepoint = False
             writer = self.database.writer
             writer.execute(_BEFORE_SHOWING)
             self.is_showing = True
@@ -735,7 +736,7 @@ class Ledger:
             self.is_showing = False
             self.database.writer.execute(_HIDDEN)
         except sqlite3.Error as error:
-            self.is_showing = False
+            self.is_showing = self._has_savepoint = False
             self.database.roll_back()
             if self._grouping:
                 self.failed, self._harmless = f"cannot write {self.path}: {error}.", True

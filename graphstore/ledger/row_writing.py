@@ -338,7 +338,7 @@ class RowWriter:
 
     def _add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
         first = self._next("setting") if settings else 0
-        pairs = [(name, value) for setting in settings for name, value in setting.items()]
+        pairs = [pair for setting in settings for pair in sorted(setting.items())]  # their order in the chain
         rows = [
             (number, self._tx, name, dumps(value).decode())
             for number, (name, value) in enumerate(pairs, first)
