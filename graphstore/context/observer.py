@@ -169,16 +169,13 @@ def observations(view: Reader, user: str | None = None, thread: str | None = Non
 
     def wanted(sight: Sight, ent: int) -> bool:
         scope = sight.scope(ent)
-        if not scope.startswith(_LAYER.prefix):
-            return False
         return user is None or scope in mine or _takes_part(sight, ent, user, groups)
 
     def look(sight: Sight) -> list[Node]:
-        return [
-            sight.node(row, sight.upright(ent))
-            for ent in sight.entities(False, CHUNK)
-            if wanted(sight, ent) and (row := sight.find(ent)) >= 0
+        chunks = [
+            sight.entity(row.id) for row in sight.scan(kind=CHUNK) if row.scope.startswith(_LAYER.prefix)
         ]
+        return [sight.node(sight.find(ent), sight.upright(ent)) for ent in chunks if wanted(sight, ent)]
 
     found = view._searched(look)
     if thread is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,8 +14,13 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, GraphStoreError, NotFoundError
+from graphstore.context import working
+from graphstore.context.observer import Observer
 from graphstore.core.index import working_set
+from graphstore.events import grouped, timeline
+from graphstore.memory.memory import Memory
 from graphstore.memory.recall import recall
+from graphstore.topics import topics
 from graphstore.values import random_bits
 from tests.conftest import START, Clock
 from tests.support.ledger_rows import heads
@@ -101,6 +107,32 @@ def step(chance: random.Random, ids: list[str], links: list[str]) -> Callable[[G
             lambda s: decide(s, one, two, chance.choice((one, two, "both"))),
             lambda s: s.snapshot(f"s{chance.randrange(4)}"),
             lambda s: s.revise(one, content, valid_from=f"s{chance.randrange(4)}"),
+        )
+    )
+
+
+def room_step(chance: random.Random) -> Callable[[GraphStore], Any]:
+    """Return one verb of a room with arguments."""
+    user, thread = chance.choice("uv"), chance.choice((None, "t1", "t2"))
+    text, message = f"text {chance.randrange(5)}", f"m{chance.randrange(5)}"
+    return chance.choice(
+        (
+            lambda s: working.append(s, user, thread, text),
+            lambda s: working.clear(s, user, thread),
+            lambda s: working.record_outcome(s, "a", chance.choice(("success", "failure")), note="so"),
+            lambda s: Memory(s).remember(
+                text, layer="conversation", user=user, key=chance.choice((None, "k"))
+            ),
+            lambda s: Memory(s).remember_many([{"text": text, "layer": "conversation"}] * 2),
+            lambda s: Observer(s).enqueue(text, user=user, thread=thread, end=chance.random() < 0.2),
+            lambda s: Observer(s, lambda messages: f"- {text}", threshold=2).enqueue(text, user=user),
+            lambda s: timeline.record_message(s, "TEXT", text, sender=user, thread=thread, id=message),
+            lambda s: timeline.annotate(s, message, transcript=text),
+            lambda s: s.record_event("error", text, metadata={"n": chance.randrange(2)}, fingerprint="f"),
+            lambda s: [grouped.tell_apart(s, event.id, reason="two") for event in s.events("error")[:1]],
+            lambda s: [grouped.occurrences(s, event.id) for event in s.events("error")],
+            lambda s: topics.memorize(s, [{"role": "user", "content": text}] * 2),
+            lambda s: s.nodes(),
         )
     )
 
@@ -268,6 +300,34 @@ class Player:
         self.held.clear()
 
 
+def play_rooms(path: Path, seed: int, is_loaded: bool) -> tuple[list[str], list[Any], bool]:
+    """Tell a store a random history by verbs of rooms. Return what each answered, the chain, and whether nothing loaded the index."""
+    chance, clock, answers = random.Random(f"rooms {seed}"), Clock(), list[str]()
+
+    def tell(at: str) -> None:
+        try:
+            answers.append(f"{at} {plain(room_step(random.Random(at))(store))!r}")
+        except GraphStoreError as error:
+            answers.append(f"{at} {type(error).__name__}: {error}")
+
+    with graphstore.open(path, clock=clock) as store:
+        if is_loaded:
+            store._core.read_index()
+        for at in range(STEPS // 2):
+            clock.move(seconds=chance.choice((0, 1, 3600)))
+            random_bits._drawn[:] = drawn(f"{seed} {at}")
+            with contextlib.suppress(Stop), store.transaction():
+                for number in range(chance.randrange(1, 6)):
+                    tell(f"{seed} {at} {number}")
+                if chance.random() < 0.1:
+                    raise Stop
+            tell(f"{seed} {at}")
+        is_unread = store._core.unread is not None
+        assert store.verify().problems == ()
+    random_bits._drawn.clear()
+    return answers, heads(path), is_unread
+
+
 def play(folder: Path, seed: int, is_loaded: bool, reads: int = 0) -> tuple[list[str], list[Any], int]:
     """Tell a store a random history. Return what each verb answered, the chain, and how many transactions did not load the index."""
     player = Player(folder / f"{'loaded' if is_loaded else 'rows'}.gs", seed, is_loaded, reads)
@@ -294,3 +354,13 @@ def test_a_read_in_a_block_on_the_rows_finds_what_it_finds_in_the_index(seed, tm
         assert one == two, at
     assert chain == other
     assert stayed > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_verb_of_a_room_on_the_rows_records_what_it_records_on_the_index(seed, tmp_path):
+    *by_rows, is_unread = play_rooms(tmp_path / "rows.gs", seed, is_loaded=False)
+    *by_index, _ = play_rooms(tmp_path / "loaded.gs", seed, is_loaded=True)
+    for one, two in zip(by_rows[0], by_index[0], strict=True):
+        assert one == two
+    assert by_rows == by_index
+    assert is_unread
