@@ -274,7 +274,10 @@ class WholeStore(Writer):
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
         self._current()
-        return {"path": None if self.path is None else str(self.path), **self._counts()}
+        found = {"path": None if self.path is None else str(self.path), **self._counts()}
+        if self._core.working is not None and self._core.is_worker:  # kinds count before they are committed
+            found["custom_kinds"] = [kind["name"] for kind in self._core.working.kinds]
+        return found
 
     @committed_rows_first(counted.stats)
     def _counts(self) -> dict[str, Any]:

@@ -175,7 +175,7 @@ def question(chance: random.Random, ids: list[str], links: list[str]) -> Callabl
             lambda s: s.knows(one),
             lambda s: s.whole_id(one[:9]),
             lambda s: s.changes(),
-            lambda s: {**s.stats(), "path": None, "custom_kinds": None},
+            lambda s: {**s.stats(), "path": None},
             lambda s: s.snapshots(),
             lambda s: s.as_of(valid=START - timedelta(days=days)).nodes(),
             lambda s: s.as_of(valid=START - timedelta(days=days)).inspect(one),
