@@ -252,6 +252,8 @@ class Spreading:
             and not self._changed.removed(entity)
             and not facts.ever_superseded(entity)
             and facts.forgotten(entity) is None
+            # where nothing is left, an earlier retraction may count for a link instead of a later end
+            and not (not facts.believed(entity) and facts.was_retracted_before(entity, first))
         )
 
     def _sources(self) -> set[int]:

@@ -56,6 +56,12 @@ _REMOVED = (
     "SELECT r.entity, r.valid_from, r.valid_to, r.operation "
     f"{_EACH} removed r WHERE r.entity = s.value ORDER BY r.number"
 )
+_RETRACTED_BEFORE = """
+SELECT EXISTS (
+  SELECT 1 FROM period p CROSS JOIN operation o ON o.number = p.closed_by
+  WHERE p.entity = ?1 AND p.closed_by < ?2 AND o.verb IN ('retract', 'correct', 'undo')
+) OR EXISTS (SELECT 1 FROM removed r WHERE r.entity = ?1 AND r.operation < ?2)
+"""
 _CHANGED_OVER = (
     "SELECT c.number, c.valid_from, c.valid_to, c.operation, c.is_certain FROM changed c "
     "WHERE c.entity = ?1 AND c.valid_from < ?3 AND c.valid_to > ?2 AND c.number < ?4 ORDER BY c.number DESC LIMIT ?5"
@@ -506,6 +512,10 @@ class Facts:
     def ever_removed(self, entity: int) -> bool:
         """Whether anything of an entity came and went in one transaction."""
         return bool(self.fetch("SELECT EXISTS (SELECT 1 FROM removed WHERE entity = ?)", entity)[0][0])
+
+    def was_retracted_before(self, entity: int, operation: int) -> bool:
+        """Whether a part of an entity's time was taken back before an operation."""
+        return bool(self.fetch(_RETRACTED_BEFORE, entity, operation)[0][0])
 
     def may_have_fallen(self, entity: int) -> bool:
         """Whether anything ever became of an entity that may count."""

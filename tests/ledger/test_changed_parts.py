@@ -87,6 +87,25 @@ def test_a_node_whose_first_description_is_undone_and_done_again_ended_between_i
     assert ["stands", "stands", "ended", "ended", "stands", "stands"] == standings(store, "late")
 
 
+def test_what_is_taken_back_to_its_last_part_after_it_ended_fell_when_it_was_taken_back_before(store, hours):
+    """It does not shake what was looked at since then: the time that is taken back now is none on which that rested."""
+    base, above = NODES[:2]
+    for do in (
+        lambda: store.link(above, "derived_from", base, valid_from=DAYS[2]),
+        lambda: store.retract(base, reason="wrong"),
+        lambda: store.revise(base, {"again": True}, valid_from=DAYS[0]),
+        lambda: store.confirm(above, reason="looked at"),
+        lambda: store.end(base, at=DAYS[1]),
+    ):
+        hours.move()
+        do()
+    assert ["stands", "stands", *["shaky"] * 4] == standings(store, above)
+    hours.move()
+    store.retract(base, reason="wrong")
+
+    assert ["stands"] * 6 == standings(store, above)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_rows_of_a_random_history_say_how_everything_stands(store, hours, seed):
     """Single verbs, blocks, branches that are merged, loads, and undo of anything."""
