@@ -32,7 +32,7 @@ WHERE instr(data, CAST('"fingerprint":"' AS BLOB)) > 0;
 -- What the store notes about this file itself.
 --   rewritten   how often rows were removed from the chain (evictions without a trace): who has read it reads it again
 --   attempts    rises when a failed commit is overwritten, and when a commit is made only to sync the WAL
---   hiding      the row of the chain that forgot something last, while contents of forgotten things may still be in body; else 0 or missing
+--   hiding      the row of the chain that forgot something, while contents of that or of what was forgotten later may be in other files, or in a body; else 0 or missing
 --   unfinished  above 0 while bytes of removed bodies may still be in free pages of this file or in its WAL
 --   device, inode  the file in which this ledger was made or checked last: in another one it is a copy, and is checked once when it is opened
 CREATE TABLE property (

@@ -27,6 +27,7 @@ from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger import sql_files
 from graphstore.ledger.checking import differences, write_rows
 from graphstore.ledger.database import Database, Readable, Snapshot
+from graphstore.ledger.forgotten_bodies import bodies_left
 from graphstore.ledger.row_writing import RowWriter, clear
 from graphstore.ledger.schema_upgrade import upgrade_schema
 from graphstore.ledger.standings import StandingWriter
@@ -50,6 +51,15 @@ _ENDS = """
 SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), coalesce((SELECT max(number) FROM chain), 0),
        (SELECT tx FROM operation ORDER BY tx DESC LIMIT 1)
 """
+_FORGOTTEN_FROM = f"""
+SELECT coalesce((SELECT c.tx FROM chain c WHERE c.number = p.value), {BEGINNING}) FROM property p WHERE p.name = 'hiding' AND p.value > 0
+"""
+_NAMES_FORGOTTEN = "SELECT DISTINCT e.id FROM all_forgotten f CROSS JOIN all_entity e ON e.number = f.entity"
+_DELETED_BRANCHES = """
+SELECT o.subject, (SELECT b.tx FROM operation b WHERE b.subject = o.subject AND b.verb = 'branch' AND b.number < o.number ORDER BY b.number DESC LIMIT 1)
+FROM (SELECT DISTINCT name FROM line) l CROSS JOIN operation o ON o.subject = l.name AND o.verb = 'delete_branch'
+"""
+_HIDING = "INSERT INTO property VALUES ('hiding', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value = 0"
 _REMOVED_ALL = "UPDATE property SET value = 0 WHERE name = 'hiding'"
 _BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO appended", "RELEASE appended"
 _BEFORE_SHOWING, _HIDE, _HIDDEN = "SAVEPOINT shown", "ROLLBACK TO shown", "RELEASE shown"
@@ -179,19 +189,17 @@ class Ledger:
         return Snapshot(self.database)
 
     def hides_contents(self) -> bool:
-        """Return True if contents of forgotten things may not have been removed yet."""
+        """Return True if contents of forgotten things may not have been removed from all files yet."""
         return bool(self.database.rows("SELECT 1 FROM property WHERE name = 'hiding' AND value > 0"))
 
-    def note_removed(self) -> None:
-        """Note that no content of a forgotten thing is left. Where the disk refuses, the next opening looks for some."""
-        database = self.database
-        if not self.hides_contents():
-            return
-        if database.writes_here and database.writer.in_transaction:
-            database.run(_REMOVED_ALL)  # committed with what is open
-            return
-        with contextlib.suppress(EngineError), database.transaction() as connection:
-            connection.execute(_REMOVED_ALL)
+    def names_forgotten(self) -> Iterator[str]:
+        """Give the ids of everything that was ever forgotten, on any line."""
+        for (name,) in self.database.rows(_NAMES_FORGOTTEN):
+            yield name
+
+    def deleted_branches(self) -> set[tuple[str, Instant]]:
+        """Return the names of the branches that were deleted, each with when the branch was made."""
+        return set(self.database.rows(_DELETED_BRANCHES))
 
     @property
     def durable(self) -> Ticket:
@@ -357,12 +365,6 @@ class Ledger:
         )
         word = "evicted" if evicted else "erased"
         return dumps({"content": {}, "description": f"[{word}]", "origin": word, "trigger": word})
-
-    def has_body(self, pos: int) -> bool:
-        """Whether the body at a place is there and was not removed."""
-        return bool(
-            self.database.rows("SELECT 1 FROM body WHERE number = ? AND data IS NOT NULL", (pos >> BLOCK,))
-        )
 
     def lines(self, upto: State) -> Iterator[bytes]:
         """The lines up to a state as bytes, each with its newline: the form of dumps and of release 0.1."""
@@ -539,7 +541,7 @@ class Ledger:
         self.refuse_shorter_than_rows()
         last = self.database.rows(_LAST)
         number, digest, self._next_body = last[0] if last else (0, GENESIS, 1)
-        self._rewritten, self._bytes = self._property("rewritten"), None
+        self._rewritten = self._property("rewritten")
         self.start_at(Position(0, number), digest)
 
     def leave_turn(self) -> None:
@@ -593,6 +595,7 @@ class Ledger:
             self.database.writer.execute(_BEFORE_APPENDING)
             self._has_savepoint = True
             standings = self._standing_writer(digest)
+            forgets = False
             for part, (head, bodies) in enumerate(lines):
                 if part < len(lines) - 1:
                     head["more"] = True
@@ -602,8 +605,11 @@ class Ledger:
                 digest = digest_of(raw)
                 number += 1
                 first = self._insert(number, part, head, raw, digest, bodies, standings)
+                forgets = forgets or _forgets(head)
                 self._uncommitted.update(enumerate(bodies, first))
                 placed.append([((first + at) << BLOCK, len(body)) for at, body in enumerate(bodies)])
+            if forgets:
+                self._remove(self.database.writer, bodies_left(self.database.writer, instant(head["tx"])))
         except sqlite3.Error as error:
             self._take_back(f"cannot write {self.path}: {error}.")
             raise self._not_written(error) from error
@@ -653,8 +659,8 @@ class Ledger:
         self._next_body = first + len(bodies)
         for note in RowWriter(writer, head, first, self._words).write():
             standings.note(*note)
-        if any(verb in FORGETTING for verb, *_ in head.get("ops", ())):
-            writer.execute("INSERT OR REPLACE INTO property VALUES ('hiding', ?)", (number,))
+        if _forgets(head):
+            writer.execute(_HIDING, (number,))
         if not more:
             standings.write(instant(head["tx"]))
         return first
@@ -862,7 +868,8 @@ class Ledger:
 
     def start_at(self, position: Position, digest: str) -> None:
         """Continue from a position; what is before it is known."""
-        self._state = self._kept = (position, digest, None, self._number)
+        self._state, self._bytes = (position, digest, None, self._number), None
+        self._kept = self._state
 
     def unchanged(self) -> bool:
         """Whether the last row that was read here is still there. Raises DamageError when it is not, though nobody has noted that rows were removed."""
@@ -886,7 +893,7 @@ class Ledger:
             self._has_savepoint = False
             self.database.roll_back()  # rows of others that were not read here yet stay
             self.database.run("BEGIN IMMEDIATE")
-        self._rewritten, self._bytes = self._property("rewritten"), None
+        self._rewritten = self._property("rewritten")
         self._forget_bodies()
         self.start_at(Position(0, 0), GENESIS)
 
@@ -918,17 +925,39 @@ class Ledger:
 
     def blank(self, segment: int, places: list[Place]) -> Moves:
         """Remove these bodies for good; their hashes stay. Raises EngineError when the disk refuses."""
-        with self.database.transaction() as connection:
-            connection.executemany(
-                "UPDATE body SET data = NULL, checksum = 0 WHERE number = ?",
-                [(place.pos >> BLOCK,) for place in places],
-            )
-            connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
-            connection.execute(_REMOVED)
-        self._bytes = None
-        self._forget_bodies()
-        self.finish_removal()
+        self.remove_bodies([place.pos >> BLOCK for place in places])
         return Moves([], [0])
+
+    def remove_bodies(self, numbers: list[int]) -> None:
+        """Remove bodies for good; their hashes stay. Raises EngineError when the disk refuses."""
+        with self.database.transaction() as connection:
+            self._remove(connection, numbers)
+        self.finish_removal()
+
+    def remove_forgotten(self) -> None:
+        """Remove bodies that are left of what was forgotten, as in a dump or by a killed process of another release, and the bytes of all that was removed.
+
+        Raises EngineError when the disk refuses.
+        """
+        with self.database.transaction() as connection:
+            for (since,) in connection.execute(_FORGOTTEN_FROM).fetchall():
+                if numbers := bodies_left(connection, since):
+                    self._remove(connection, numbers)
+        removals = self.removals()
+        self.finish_removal()
+        with self.database.transaction() as connection:
+            if removals == self.removals():  # else another process has not finished its own
+                connection.execute(_REMOVED_ALL)
+
+    def _remove(self, connection: sqlite3.Connection, numbers: list[int]) -> None:
+        """Remove bodies within a transaction. `finish_removal` removes their bytes."""
+        connection.executemany(
+            "UPDATE body SET data = NULL, checksum = 0 WHERE number = ?", [(number,) for number in numbers]
+        )
+        connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
+        connection.execute(_REMOVED)
+        self._bytes = None
+        self._blocks.clear()
 
     def finish_removal(self) -> bool:
         """Remove the bytes of removed bodies from free pages and the WAL, where any may be left. Returns False while a reader prevents that."""
@@ -952,6 +981,7 @@ class Ledger:
 
         No number is used again: a process that has read the old chain finds nothing by its numbers, and never something else.
         """
+        hides = self.hides_contents()
         with self.database.transaction() as connection:
             number, _, next_body = connection.execute(_LAST).fetchone()
             connection.execute("DELETE FROM chain")
@@ -961,6 +991,8 @@ class Ledger:
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
             complete = ((dumps(head), bodies) for lines in transactions for head, bodies in lines)
             self._add_after(number, next_body, ((raw, digest_of(raw), bodies) for raw, bodies in complete))
+            if not hides:  # of what was forgotten before nothing is left
+                connection.execute(_REMOVED_ALL)
         try:
             self.finish_removal()
         except EngineError as error:
@@ -1006,6 +1038,11 @@ def _places(first: int, count: int, lengths: dict[int, int | None]) -> list[tupl
         NOWHERE if (size := lengths.get(body, 1)) is None else (body << BLOCK, size or 1)
         for body in range(first, first + count)
     ]
+
+
+def _forgets(head: dict[str, Any]) -> bool:
+    """Return True if a line forgets something, and leaves a tombstone of it."""
+    return any(op[0] in FORGETTING and op[1] for op in head.get("ops", ()))
 
 
 def _named_by(raw: bytes, body: int) -> str:

@@ -95,7 +95,7 @@ def resolve(point: Point, id: str) -> tuple[Entity, int]:
     ref = _REF.match(id)
     entity = known(point, ref[1], min(int(ref[2]), LARGEST)) if ref else None
     if ref is None or entity is None:
-        raise NotFoundError.nearest("node or event", id, partial(_beside, point, id))
+        raise NotFoundError.nearest("node or event", id, partial(beside, point, id))
     if not entity.has_version:
         raise NotFoundError(f"no version {ref[2]} of {ref[1]!r} as known at {exactly(point.tx)}.")
     return entity, int(ref[2])
@@ -114,5 +114,6 @@ def _generated(point: Point, beginning: str) -> list[str]:
     return found
 
 
-def _beside(point: Point, id: str) -> list[str]:
+def beside(point: Point, id: str) -> list[str]:
+    """Return the ids that a misspelt one may mean."""
     return [row.id for row in point.rows(IDS_BESIDE, id=id)]

@@ -23,7 +23,7 @@ from graphstore.core.read.view import Reader, View
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.tables.result import Result
-from graphstore.core.write import describing, retention, verbs
+from graphstore.core.write import describing, evictable_rows, retention, verbs
 from graphstore.core.write.act import Act, new_id
 from graphstore.core.write.deciding import decides
 from graphstore.core.write.merge_plan import Decide, Planning
@@ -903,15 +903,15 @@ class GraphStore(Store):
             raise InvalidError(
                 "evict() without before=, larger_than= or ids= would forget everything. Give one of them."
             )
-        with self._by_itself("evict()"):
+        with self._by_itself("evict()", may_be_on_rows=True):
             if ids is not None:
                 there = ("",) if keep_audit else ("", "evicted")
                 chosen = self._chosen(inputs.ids("ids", ids))
                 names = [name for name, word in chosen.items() if word in there]
                 if most is not None:
-                    index, over = self._core.index, self._core.journal.size() - most
-                    ents = [index.ids[name] for name in names if name in index.ids]
-                    names = [index.names[ent] for ent in retention.enough(index, ents, over, keep_audit)]
+                    trunk, over = self._evictable(), self._core.opened_journal.size() - most
+                    known = {name: ent for name in names if (ent := trunk.number(name)) is not None}
+                    names = list(known)[: len(retention.enough(trunk, [*known.values()], over, keep_audit))]
             else:
                 names = self._too_old(wanted, cut, most, keep_audit)
             if names and keep_audit:
@@ -935,7 +935,7 @@ class GraphStore(Store):
         `id` is the whole id, `author` as of `transaction`. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
         """
         text_of("reason", reason)
-        with self._by_itself("erase()"):
+        with self._by_itself("erase()", may_be_on_rows=True):
             if self._chosen([text_of("id", id)]) != {id: "erased"}:
                 self._forget("erase", [id], reason, author)
 
@@ -954,6 +954,8 @@ class GraphStore(Store):
     def _chosen(self, names: Iterable[str]) -> dict[str, str]:
         """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
         core = self._core
+        if core.unread is not None:
+            return evictable_rows.words(core.unread.database, names)
         index, known = core.index, set[str]()
         found = {}
         for name in names:
@@ -973,23 +975,30 @@ class GraphStore(Store):
             found[name] = ([""] + [FORGETTING[verb] for verb in verbs if verb in FORGETTING])[-1]
         return found
 
+    def _evictable_elsewhere(self) -> list[retention.Evictable]:
+        """Return what may be evicted of each branch, deleted ones too."""
+        ledger = self._core.unread
+        if ledger is not None:
+            return [*evictable_rows.branches(ledger.database)]
+        records = self._core.index.branch_records
+        return [retention.OfIndex(self._index_of(record)) for record in records if record.pieces]
+
     def _too_old(
         self, kinds: frozenset[str] | None, cut: Instant | None, most: int | None, keep_audit: bool
     ) -> list[str]:
         """The ids of what may be evicted, on the trunk and on branches, the oldest of each first; with `most` no more than makes the journal smaller."""
-        index, now = self._core.index, self._now()
+        trunk, now = self._evictable(), self._now()
         found: list[str] = []
-        over = None if most is None else self._core.journal.size() - most
-        for each in (index, *(self._index_of(record) for record in index.branch_records if record.pieces)):
-            ents = retention.candidates(each, kinds, cut, now, tombstones=not keep_audit)
-            if each is not index:
-                ents = [
-                    ent for ent in ents if each.names[ent] not in index.ids and each.names[ent] not in found
-                ]
+        over = None if most is None else self._core.opened_journal.size() - most
+        for each in (trunk, *self._evictable_elsewhere()):
+            ents = each.oldest(kinds, cut, now, tombstones=not keep_audit)
+            if each is not trunk:
+                names = ((ent, each.name(ent)) for ent in ents)
+                ents = [ent for ent, name in names if trunk.number(name) is None and name not in found]
             if over is not None:
                 ents = retention.enough(each, ents, over, keep_audit)
                 over -= retention.freed(each, ents, keep_audit)
-            found += [each.names[ent] for ent in ents]
+            found += [each.name(ent) for ent in ents]
         if over is not None and over > 0 and cut is None and found:
             self.notices.append(
                 f"nothing was evicted: without all {len(found)} of it the journal would still be about {over} bytes larger than {most}."

@@ -60,10 +60,6 @@ class WholeStore(Writer):
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
         self._current()
-        if core.unread is not None and core.unread.hides_contents():
-            with core.lock:
-                core.graphs.forget()  # some systems remove no file that is open here
-            core.read_index()  # which removes or hides them
         return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
 
     def _part_of(self, whole: WholeStore, upto: Instant, crossing: Collection[str]) -> None:

@@ -21,7 +21,9 @@ from graphstore.core.read import conflicts, light_rows, row_sight, shaken, spans
 from graphstore.core.read.view_diff import field_changes_by_rows
 from graphstore.core.search import event_fingerprints, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
+from graphstore.core.write import evictable_rows
 from graphstore.errors import DamageError, GraphStoreError
+from graphstore.ledger import forgotten_bodies
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
 from graphstore.read import (
@@ -54,8 +56,9 @@ STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
 MODULES = (
-    chains, contradicting, counted, described, differing, event_fingerprints, event_list, happened, ids, index_of_rows, inspected, link_story, linked, operations,
-    part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search, row_sight, settings, shaken, spans_from_rows, superseding, walking, whole_view,
+    chains, contradicting, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
+    inspected, link_story, linked, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search, row_sight, settings,
+    shaken, spans_from_rows, superseding, walking, whole_view,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -74,7 +77,7 @@ ABOUT_ONE_THING = [
     if {"id", "ids", "number", "numbers", "periods", "beginning", "first", "line"}
     & parameters(statement).keys()
 ]
-FROM_AN_INSTANT_ON = ["changes", "last_changes"]
+FROM_AN_INSTANT_ON = ["changes", "last_changes", "evictions_since", "forgotten_since"]
 OF_ALL_PERIODS = ["differing_things", "differing_links"]
 OF_ALL_THAT_HOLDS = ["held", "held_links"]
 

@@ -23,7 +23,7 @@ from graphstore.memory.recall import recall
 from graphstore.topics import topics
 from graphstore.values import random_bits
 from tests.conftest import START, Clock
-from tests.support.ledger_rows import heads
+from tests.support.ledger_rows import heads, rows
 
 STEPS = 60
 KINDS = (
@@ -137,6 +137,27 @@ def room_step(chance: random.Random) -> Callable[[GraphStore], Any]:
     )
 
 
+def forgetting(chance: random.Random, ids: list[str]) -> Callable[[GraphStore], Any]:
+    """Something that forgets."""
+    one, two = chance.choice([*ids, "nothing"]), chance.choice(ids)
+    keep_audit, kinds = chance.random() < 0.6, chance.choice((None, ["fact"], ["note", "error", "fact"]))
+    before, most = day(chance) or "2026-01-20", chance.choice((1_000, 5_000, 20_000))
+    days, size = chance.choice((None, 20)), chance.choice((None, 3_000, 10_000))
+    return chance.choice(
+        (
+            lambda s: s.erase(one, reason="asked for"),
+            lambda s: s.erase(two, reason="asked for"),
+            lambda s: s.evict(ids=[one, two], keep_audit=keep_audit, reason="old"),
+            lambda s: s.evict(ids=[two], keep_audit=keep_audit),
+            lambda s: s.evict(ids=[two, *ids[:3]], larger_than=most, keep_audit=keep_audit),
+            lambda s: s.evict(before=before, kinds=kinds, keep_audit=keep_audit),
+            lambda s: s.evict(larger_than=most, kinds=kinds, keep_audit=keep_audit),
+            lambda s: s.evict_old(),
+            lambda s: s.set_retention(days=days, bytes=size),
+        )
+    )
+
+
 def question(chance: random.Random, ids: list[str], links: list[str]) -> Callable[[GraphStore], Any]:
     """Return one read with arguments."""
     one, two, link = chance.choice([*ids, "nothing"]), chance.choice(ids), chance.choice([*links, "lnk_none"])
@@ -212,9 +233,9 @@ class Stop(Exception):
 class Player:
     """Tells a store a random history, and notes what each verb answered."""
 
-    def __init__(self, path: Path, seed: int, is_loaded: bool, reads: int = 0) -> None:
+    def __init__(self, path: Path, seed: int, is_loaded: bool, reads: int = 0, forgets: bool = False) -> None:
         self.reads = reads  # how many times as many reads there are in a block
-        self.path, self.seed, self.is_loaded = path, seed, is_loaded
+        self.path, self.seed, self.is_loaded, self.forgets = path, seed, is_loaded, forgets
         self.clock, self.answers = Clock(), list[str]()
         self.ids, self.links = ["n-1", "n-2"], ["lnk_one"]
         self.held: list[Any] = []  # answers that nobody has looked at yet
@@ -224,11 +245,13 @@ class Player:
     def play(self) -> None:
         """Tell all of it."""
         chance = random.Random(self.seed)
+        random_bits._drawn[:] = drawn(f"{self.seed}")
         if chance.random() < 0.3:
             self.store.set_trust({"user": 2, "agent": 1})
         for at in range(STEPS):
             self.clock.move(seconds=chance.choice((0, 1, 3600)))
-            if chance.random() < 0.2:
+            random_bits._drawn[:] = drawn(f"{self.seed} {at}")
+            if chance.random() < 0.2:  # an opening may forget something
                 self.store.close()
                 author = chance.choice((None, "agent:bot"))
                 self.store = graphstore.open(self.path, clock=self.clock, author=author)
@@ -263,7 +286,10 @@ class Player:
 
     def tell(self, seed: str) -> None:
         """Tell one step."""
-        self.note(partial(step(random.Random(seed), self.ids, self.links), self.store))
+        chance = random.Random(seed)
+        forgets = self.forgets and chance.random() < 0.12
+        run = forgetting(chance, self.ids) if forgets else step(chance, self.ids, self.links)
+        self.note(partial(run, self.store))
 
     def ask(self, seed: str) -> None:
         """Note what a read answers."""
@@ -281,7 +307,8 @@ class Player:
             self.answers.append(f"{type(error).__name__}: {error}")
             return
         for each in found if isinstance(found, list) else [found]:
-            if each is None:
+            if each is None or isinstance(each, str):
+                self.answers += [each] if each else []
                 continue
             self.held.append(each)
             if isinstance(each, (graphstore.Snapshot, graphstore.Contradiction, graphstore.Change)):
@@ -328,18 +355,28 @@ def play_rooms(path: Path, seed: int, is_loaded: bool) -> tuple[list[str], list[
     return answers, heads(path), is_unread
 
 
-def play(folder: Path, seed: int, is_loaded: bool, reads: int = 0) -> tuple[list[str], list[Any], int]:
-    """Tell a store a random history. Return what each verb answered, the chain, and how many transactions did not load the index."""
-    player = Player(folder / f"{'loaded' if is_loaded else 'rows'}.gs", seed, is_loaded, reads)
+def play(
+    folder: Path, seed: int, is_loaded: bool, reads: int = 0, forgets: bool = False
+) -> tuple[list[str], list[Any], int]:
+    """Tell a store a random history. Return what each verb answered, the chain and the bodies, and how many transactions did not load the index."""
+    player = Player(folder / f"{'loaded' if is_loaded else 'rows'}.gs", seed, is_loaded, reads, forgets)
     player.play()
-    return player.answers, heads(player.path), player.stayed
+    bodies = rows(player.path, "SELECT number, data FROM body ORDER BY number") if forgets else []
+    return player.answers, heads(player.path) + bodies, player.stayed
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_a_verb_on_the_rows_records_what_it_records_on_the_index(seed, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("seed", "forgets"),
+    [
+        *((seed, False) for seed in range(12)),
+        *((seed, True) for seed in range(12)),
+        *(pytest.param(seed, True, marks=pytest.mark.rest) for seed in range(12, 100)),
+    ],
+)
+def test_a_verb_on_the_rows_records_what_it_records_on_the_index(seed, forgets, tmp_path, monkeypatch):
     monkeypatch.setattr(working_set, "FEW_ROWS", seed % 2 * 8)  # as if things had many periods
-    by_rows, chain, stayed = play(tmp_path, seed, is_loaded=False)
-    by_index, other, loaded = play(tmp_path, seed, is_loaded=True)
+    by_rows, chain, stayed = play(tmp_path, seed, is_loaded=False, forgets=forgets)
+    by_index, other, loaded = play(tmp_path, seed, is_loaded=True, forgets=forgets)
     for at, (one, two) in enumerate(zip(by_rows, by_index, strict=True)):
         assert one == two, at
     assert chain == other

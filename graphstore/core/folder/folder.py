@@ -16,7 +16,7 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -28,7 +28,6 @@ from graphstore.core.folder import branch_index, forgetting, rewrite, vector_fil
 from graphstore.core.folder.server_file import LOCK, holder, own_bytes
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
-from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.file_lock import try_lock
 from graphstore.core.journal.files import (
     is_alone,
@@ -196,19 +195,19 @@ class Folder:
 
     def compact(
         self,
-        branch_records: BranchRecords,
+        deleted: Iterable[tuple[str, Instant]],
         journal: Seam,
         gone: set[str],
         last: rewrite.Transaction,
         tx: Instant,
         folded: frozenset[Instant] = frozenset(),
     ) -> None:
-        """Replace the journal by one without the things of these ids and the `folded` transactions, with one transaction more, at `tx`. Raises
-        EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
+        """Replace the journal by one without the things of these ids, the `deleted` branches (see `BranchRecords.deleted`) and the `folded` transactions,
+        with one transaction more, at `tx`. Raises EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
         old = Journal(self.journal, writer=False)
         try:
             rewrite.write(
-                rewrite.chained(chain(rewrite.left(old, gone, branch_records, folded), [last])),
+                rewrite.chained(chain(rewrite.left(old, gone, deleted, folded), [last])),
                 self._fresh,
                 journal.generation + 1,
             )

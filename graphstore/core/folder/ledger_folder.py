@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
+from graphstore.core.folder import forgetting, rewrite, vector_file
 from graphstore.core.folder.folder import Folder, known_reach
 from graphstore.core.folder.shaky_rows import ShakyRows
 from graphstore.core.folder.upgrading import upgrade_folder
 from graphstore.core.index.index import Index
-from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.file_lock import try_lock
 from graphstore.core.journal.files import open_plain
 from graphstore.core.journal.seam import Seam
@@ -120,11 +119,17 @@ class LedgerFolder(Folder):
             notify(notice)
         super().prepare(journal, notify)
         known = known_reach(self.path)
-        may_wait = not journal.hides_contents() and (known is None or known.last_tx <= journal.last_tx())
-        if not self.read_only:
-            self._is_new_here = journal.check_copy()
-            if may_wait:
-                self._accept(journal)
+        may_wait = known is None or known.last_tx <= journal.last_tx()
+        if self.read_only:
+            return may_wait and not journal.hides_contents()
+        self._is_new_here = journal.check_copy()
+        if may_wait:
+            self._accept(journal)
+            try:
+                self.remove_forgotten(journal)
+            except EngineError as error:
+                error.outcome = "not kept"  # what was asked for; the erasure that this was to finish is
+                raise
         return may_wait
 
     def _accept(self, journal: Ledger) -> None:
@@ -166,25 +171,22 @@ class LedgerFolder(Folder):
             )
 
     def forget(self, index: Index, journal: Seam) -> None:
-        """Hide evicted and erased contents, and remove those that are still in the files. Raises EngineError when the disk refuses."""
+        """Hide evicted and erased contents in an index, and remove them from the files. Raises EngineError when the disk refuses."""
         assert isinstance(journal, Ledger)
         forgetting.hide(index)
-        if self.read_only:
-            index.left = None
-            return
-        left = {place.pos for place in index.left or ()}
-        there = {pos for pos in left if journal.has_body(pos)}
-        elsewhere = [place for place in branch_index.remaining(index, journal) if journal.has_body(place.pos)]
-        if not there and not elsewhere:
-            index.left = None  # another process has removed them
-            journal.note_removed()
+        if not self.read_only:
+            self.remove_forgotten(journal)
+        index.left = None
+
+    def remove_forgotten(self, journal: Ledger) -> None:
+        """Remove what was forgotten from all files, unless that was done. Raises EngineError when the disk refuses."""
+        if not journal.hides_contents():
             return
         try:
             self._remove_old()
             self._remove_copies()
-            vector_file.forget(self.path, forgetting.names(index))
-            forgetting.finish(index, journal, elsewhere)
-            journal.note_removed()
+            vector_file.forget(self.path, journal.names_forgotten())
+            journal.remove_forgotten()
             self._tell_of_bytes(journal)
         except OSError as error:
             raise EngineError(
@@ -203,7 +205,7 @@ class LedgerFolder(Folder):
 
     def compact(
         self,
-        branch_records: BranchRecords,
+        deleted: Iterable[tuple[str, Instant]],
         journal: Seam,
         gone: set[str],
         last: rewrite.Transaction,
@@ -224,7 +226,7 @@ class LedgerFolder(Folder):
             ) from error
         old = self.fresh_journal()
         try:
-            transactions = [*rewrite.left(old, gone, branch_records, folded), last]
+            transactions = [*rewrite.left(old, gone, deleted, folded), last]
             for _ in rewrite.chained(transactions):  # which completes their heads
                 pass
             journal.replace(transactions)
@@ -254,9 +256,11 @@ class LedgerFolder(Folder):
         """Name what of the ledger differs from what was written."""
         try:
             with contextlib.closing(self.fresh_journal()) as ledger:
+                faults = [*ledger.faults()]
+                if ledger.hides_contents() and not self.read_only:
+                    faults.append((0, "forgotten contents are in files beside it still. Reopen the store."))
                 return [
-                    Problem(file=str(self.file), line=number or None, message=why)
-                    for number, why in ledger.faults()
+                    Problem(file=str(self.file), line=number or None, message=why) for number, why in faults
                 ]
         except EngineError as error:
             return [Problem(file=str(self.file), line=None, message=str(error))]

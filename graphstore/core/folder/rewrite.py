@@ -14,7 +14,6 @@ from typing import IO, Any
 
 import orjson
 
-from graphstore.core.journal.branch_records import BranchRecords
 from graphstore.core.journal.files import remove_tree, sync, sync_folder
 from graphstore.core.journal.journal import SEGMENT_BYTES
 from graphstore.core.journal.line import (
@@ -91,14 +90,12 @@ class Compacting:
     A link may have the same id as a thing.
     """
 
-    def __init__(self, gone: set[str], branch_records: BranchRecords) -> None:
+    def __init__(self, gone: set[str], deleted: Iterable[tuple[str, Instant]]) -> None:
         self.gone = gone
         self.links: set[str] = set()  # those that are left out
         self._trunk = self._rows = _Rows()
         self._branches: dict[str, _Rows | None] = {}  # None: deleted
-        self._deleted = {
-            (record.name, record.made) for record in branch_records if record.deleted is not None
-        }
+        self._deleted = frozenset(deleted)
         self._link_bodies: set[str] = set()  # hashes of the bodies of left-out links, in one transaction
 
     def transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
@@ -246,10 +243,13 @@ def _bodies(head: Head) -> list[int]:
 
 
 def left(
-    journal: Seam, gone: set[str], branch_records: BranchRecords, folded: frozenset[Instant] = frozenset()
+    journal: Seam,
+    gone: set[str],
+    deleted: Iterable[tuple[str, Instant]],
+    folded: frozenset[Instant] = frozenset(),
 ) -> Iterator[Transaction]:
     """The rest of each transaction of a journal, read from its beginning; nothing of the `folded` ones, which a later one tells."""
-    compacting = Compacting(gone, branch_records)
+    compacting = Compacting(gone, deleted)
     lines: list[Line] = []
     for group in journal.read():
         lines += group

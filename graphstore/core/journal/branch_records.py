@@ -113,6 +113,10 @@ class BranchRecords:
         """Those that were not deleted."""
         return [record for record in self._all if record.deleted is None]
 
+    def deleted(self) -> set[tuple[str, Instant]]:
+        """The names of those that were deleted, each with when the branch was made."""
+        return {(record.name, record.made) for record in self._all if record.deleted is not None}
+
     def begun_from(self, record: BranchRecord) -> list[BranchRecord]:
         """The branches that began from a branch, deleted ones too."""
         return self._begun_from.get((record.name, record.made), [])

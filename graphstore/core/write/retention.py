@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
@@ -30,36 +30,109 @@ _LINE = 512  # approximate bytes that it adds once
 # 370 to 470 where its id is short or generated, 580 for a commit, 700 for a span of a trace and for an event with a link.
 _AUDIT = 500
 _AUDITS = 0.25  # of the allowed size: what remains of evicted events may take so much before it is summed up
-_SUMS = "evicted"  # in the body of the operation that summed them up: day -> type -> how many
+SUMS = "evicted"  # in the body of the operation that summed them up: day -> type -> how many
 
 Sums = dict[str, dict[str, int]]
 
 
-def candidates(
-    index: Index,
-    kinds: frozenset[str] | None,
-    before: Instant | None,
-    now: Instant,
-    *,
-    tombstones: bool = False,
-) -> list[int]:
-    """What may be evicted, the oldest first: events, and nodes of `kinds` that have ended by `before` (default `now`); with
-    `tombstones` what was evicted earlier as well."""
-    found = []
-    over = now if before is None else before
-    for ent in range(len(index.names)) if kinds is None else _of_kinds(index, kinds):
-        word = index.word(ent)
-        if word and not (tombstones and word == "evicted"):
-            continue
-        if index.is_event[ent]:
-            last = index.last_seen(ent)
-        elif kinds is not None and all(index.r_to[row] <= over for row in index.now_of[ent]):
-            last = index.changed[ent]
-        else:
-            continue
-        if before is None or last < before:
-            found.append((last, ent))
-    return [ent for _, ent in sorted(found)]
+class Evictable(Protocol):
+    """What may be evicted of one line of belief, by numbers."""
+
+    def oldest(
+        self,
+        kinds: frozenset[str] | None,
+        before: Instant | None,
+        now: Instant,
+        *,
+        tombstones: bool = False,
+    ) -> list[int]:
+        """Return what may be evicted, the oldest first: events, and nodes of `kinds` that have ended by `before` (default `now`); with
+        `tombstones` what was evicted earlier as well."""
+        ...
+
+    @property
+    def evicted(self) -> list[int]:
+        """The events that were evicted before."""
+        ...
+
+    def number(self, id: str) -> int | None:
+        """Return the number of an id; None where it is not known on this line."""
+        ...
+
+    def name(self, ent: int) -> str:
+        """Return the id of one of these."""
+        ...
+
+    def kind(self, ent: int) -> str:
+        """Return the kind of a node, or the type of an event."""
+        ...
+
+    def last(self, ent: int) -> Instant:
+        """Return when an event happened last."""
+        ...
+
+    def size(self, ent: int) -> int:
+        """Return what the contents of one take, in bytes."""
+        ...
+
+
+class OfIndex:
+    """Finds in an index what may be evicted; see `Evictable`."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def oldest(
+        self,
+        kinds: frozenset[str] | None,
+        before: Instant | None,
+        now: Instant,
+        *,
+        tombstones: bool = False,
+    ) -> list[int]:
+        """See `Evictable.oldest`."""
+        index = self._index
+        found = []
+        over = now if before is None else before
+        for ent in range(len(index.names)) if kinds is None else _of_kinds(index, kinds):
+            word = index.word(ent)
+            if word and not (tombstones and word == "evicted"):
+                continue
+            if index.is_event[ent]:
+                last = index.last_seen(ent)
+            elif kinds is not None and all(index.r_to[row] <= over for row in index.now_of[ent]):
+                last = index.changed[ent]
+            else:
+                continue
+            if before is None or last < before:
+                found.append((last, ent))
+        return [ent for _, ent in sorted(found)]
+
+    @property
+    def evicted(self) -> list[int]:
+        """See `Evictable.evicted`."""
+        index = self._index
+        return [ent for ent in index.gone if index.is_event[ent] and index.word(ent) == "evicted"]
+
+    def number(self, id: str) -> int | None:
+        """See `Evictable.number`."""
+        return self._index.ids.get(id)
+
+    def name(self, ent: int) -> str:
+        """See `Evictable.name`."""
+        return self._index.names[ent]
+
+    def kind(self, ent: int) -> str:
+        """See `Evictable.kind`."""
+        return self._index.kind[ent]
+
+    def last(self, ent: int) -> Instant:
+        """See `Evictable.last`."""
+        return self._index.last_seen(ent)
+
+    def size(self, ent: int) -> int:
+        """See `Evictable.size`."""
+        return sum(self._index.v_len[ver] for ver in self._index.versions_of[ent])
 
 
 def _of_kinds(index: Index, kinds: frozenset[str]) -> list[int]:
@@ -99,28 +172,28 @@ def contents_elsewhere(
             yield line.setting(setting), [each for each in contents(line, kind) if each.name not in index.ids]
 
 
-def enough(index: Index, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
+def enough(of: Evictable, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
     """The first of `ents` whose removal frees more than so many bytes."""
     taken = []
     bytes_over += _LINE if bytes_over >= 0 else 0
     for ent in ents:
         if bytes_over <= 0:
             break
-        bytes_over -= freed(index, [ent], keep_audit)
+        bytes_over -= freed(of, [ent], keep_audit)
         taken.append(ent)
     return taken
 
 
-def outgrown(index: Index, size: int, allowed: int, now: Instant) -> tuple[list[int], bool]:
+def outgrown(of: Evictable, size: int, allowed: int, now: Instant) -> tuple[list[int], bool]:
     """What is to go from a journal of more than the allowed bytes, the oldest events; and whether nothing is to remain of them, nor of the
     events that were evicted before. Never all that stand: where that would not do, the older half."""
     over = size - int(allowed * AFTER_EVICTION)
-    there = candidates(index, None, None, now)
-    ents = _not_all(there, enough(index, there, over, True))
-    evicted = [ent for ent in index.gone if index.is_event[ent] and index.word(ent) == "evicted"]
+    there = of.oldest(None, None, now)
+    ents = _not_all(there, enough(of, there, over, True))
+    evicted = of.evicted
     if (len(evicted) + len(ents)) * _AUDIT <= allowed * _AUDITS:
         return ents, False
-    ents = _not_all(there, enough(index, there, over - len(evicted) * _AUDIT, False))
+    ents = _not_all(there, enough(of, there, over - len(evicted) * _AUDIT, False))
     return evicted + ents, True
 
 
@@ -128,12 +201,12 @@ def _not_all(there: list[int], ents: list[int]) -> list[int]:
     return ents if len(ents) < len(there) else ents[: len(ents) // 2]
 
 
-def sums_of(index: Index, ents: Iterable[int]) -> Sums:
+def sums_of(of: Evictable, ents: Iterable[int]) -> Sums:
     """How many events of which type happened last on which day, of UTC."""
     sums: Sums = {}
     for ent in ents:
-        day = sums.setdefault(moment(index.last_seen(ent)).date().isoformat(), {})
-        day[index.kind[ent]] = day.get(index.kind[ent], 0) + 1
+        day, kind = sums.setdefault(moment(of.last(ent)).date().isoformat(), {}), of.kind(ent)
+        day[kind] = day.get(kind, 0) + 1
     return sums
 
 
@@ -142,7 +215,7 @@ def summed_before(index: Index, raw: Raw, day: Instant) -> tuple[frozenset[Insta
     since, found, sums = day - day % DAY, set(), Sums()
     for op in range(bisect_left(index.o_tx, since), len(index.o_tx)):
         if index.o_verb[op] == "evict" and not index.o_subject[op] and index.o_len[op]:
-            told: Sums | None = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get(_SUMS)
+            told: Sums | None = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get(SUMS)
             if told is not None:
                 found.add(index.o_tx[op])
                 sums = together(sums, told)
@@ -156,9 +229,9 @@ def together(one: Sums, other: Sums) -> Sums:
     }
 
 
-def freed(index: Index, ents: list[int], keep_audit: bool) -> int:
+def freed(of: Evictable, ents: list[int], keep_audit: bool) -> int:
     """How many bytes the removal of their contents frees, approximately."""
-    contents = [sum(index.v_len[ver] for ver in index.versions_of[ent]) for ent in ents]
+    contents = [of.size(ent) for ent in ents]
     if keep_audit:
         return sum(max(size - _TOMBSTONE, 0) for size in contents)
     return sum(contents) + 4 * _TOMBSTONE * len(ents)
@@ -196,7 +269,7 @@ def without_trace(
     head: dict[str, Any] = {"ops": [["evict", "", 0]], "requires": REQUIRES, "tx": moment(tx)}
     if author is not None:
         head["author"] = author
-    told = {} if sums is None else {_SUMS: sums}
+    told = {} if sums is None else {SUMS: sums}
     body = dumps({"reason": text, "salt": random_64(), **told})
     compose(head, [body], GENESIS)  # the head holds its hash
     return head, [body]

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 from graphstore.core.folder import folder
+from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.index.working_set import WorkingSet
@@ -32,9 +33,10 @@ from graphstore.core.read.sight import Core
 from graphstore.core.read.vector_search import Vectors
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.messages import Postings
+from graphstore.core.search.row_search import RowSearch
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
-from graphstore.core.write import deciding, retention
+from graphstore.core.write import deciding, evictable_rows, retention
 from graphstore.core.write.drawn_ids import given, noted
 from graphstore.core.write.durability import Waiting
 from graphstore.core.write.given_arguments import Call, called
@@ -993,14 +995,20 @@ class Writer(Reader):
             yield
 
     @contextlib.contextmanager
-    def _by_itself(self, what: str) -> Iterator[None]:
-        """Hold the writer's lock and the turn to write, with no transaction open."""
+    def _by_itself(self, what: str, *, may_be_on_rows: bool = False) -> Iterator[None]:
+        """Hold the writer's lock and the turn to write, with no transaction open.
+
+        Args:
+            may_be_on_rows: the block reads from the rows of a ledger where the index is not loaded.
+        """
+        core = self._core
         with self._alone(what):
-            self._take_turn()
+            self._take_turn(core.unread if may_be_on_rows else None)
+            core.working = None  # each transaction of the block has its own
             try:
                 yield
             finally:
-                self._core.journal.leave_turn()
+                core.opened_journal.leave_turn()
 
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
@@ -1013,10 +1021,14 @@ class Writer(Reader):
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
         with core.lock, core.epoch.replaced(), self._left_alone():
-            with self._transact(None, author, reason) as work:
+            with self._transact(None, author, reason, is_narrow=True) as work, self._on_rows(work):
                 retention.forget(work, verb, names, core.raw)
-            self._make_durable(core.journal.ticket(), self._last_tx)
+            self._make_durable(core.opened_journal.ticket(), self._last_tx)
             self._waiting.clear()
+            if core.unread is not None:
+                core.graphs.forget()
+                self._remove_forgotten(core.unread)
+                return
             try:
                 core.search.drop(core.index)
                 core.postings.drop(core.index)
@@ -1032,6 +1044,25 @@ class Writer(Reader):
                 for line in self._lines[1:]:
                     line._follow_trunk(anew=True)
 
+    def _remove_forgotten(self, ledger: Ledger) -> None:
+        """Remove from the files what was forgotten, by the rows of the ledger."""
+        assert isinstance(self._place, LedgerFolder)
+        try:
+            self._place.remove_forgotten(ledger)
+        except EngineError as error:
+            error.outcome = error.outcome or "kept"
+            raise
+        except BaseException:  # interrupted anywhere
+            self._place.remove_forgotten(ledger)
+            raise
+
+    def _evictable(self) -> retention.Evictable:
+        """Return what may be evicted of the trunk."""
+        ledger = self._core.unread
+        return (
+            retention.OfIndex(self._core.index) if ledger is None else evictable_rows.OfRows(ledger.database)
+        )
+
     @contextlib.contextmanager
     def _left_alone(self) -> Iterator[None]:
         """Skip the check of the journal's size: an eviction is running."""
@@ -1045,34 +1076,49 @@ class Writer(Reader):
         """Rewrite the journal without these things, and rebuild the index from it. `sums` are kept of them, in one record a day."""
         core = self._core
         with core.lock, core.epoch.replaced():
-            tx = self._next_tx(None)
+            tx, ledger = self._next_tx(None), core.unread
             try:
-                core.journal.settle()
+                core.opened_journal.settle()
             except EngineError as error:
                 error.outcome = "not kept"
                 raise
             core.graphs.forget()
             count, folded = len(names), frozenset[Instant]()
             if sums is not None:
-                folded, earlier = retention.summed_before(core.index, core.raw, tx)
+                if ledger is None:
+                    folded, earlier = retention.summed_before(core.index, core.raw, tx)
+                else:
+                    folded, earlier = evictable_rows.summed_before(ledger.database, tx)
                 sums = retention.together(earlier, sums)
                 count = sum(sum(types.values()) for types in sums.values())
             last = retention.without_trace(tx, count, self._author, reason, sums)
             self._waiting.clear()
+            deleted = core.index.branch_records.deleted() if ledger is None else ledger.deleted_branches()
             try:
-                self._place.compact(core.index.branch_records, core.journal, names, [last], tx, folded)
+                self._place.compact(deleted, core.opened_journal, names, [last], tx, folded)
             except EngineError:
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
-                    self._rebuild_index()
+                    self._begin_again()
                 raise
             except BaseException:
-                self._rebuild_index()
+                self._begin_again()
                 raise
             try:
-                self._rebuild_index()
+                self._begin_again()
             except EngineError as error:
                 error.outcome = "kept"
                 raise
+
+    def _begin_again(self) -> None:
+        """Go on from a chain that was rewritten, or might have been."""
+        core = self._core
+        if core.unread is None:
+            self._rebuild_index()
+            return
+        core.unread.reopen()
+        core.unread.skip()
+        core.row_search = RowSearch()
+        core.graphs.follow()
 
     def _keep_small(self) -> None:
         """Evict the oldest events once the journal has outgrown the size the store keeps."""
@@ -1089,17 +1135,18 @@ class Writer(Reader):
                 return
             why = f"the journal passed {kept['bytes']} bytes"
             try:
-                with _asked_by(None), self._by_itself("eviction"):
-                    index = core.index
-                    ents, summed = retention.outgrown(index, core.journal.size(), kept["bytes"], self._now())
+                with _asked_by(None), self._by_itself("eviction", may_be_on_rows=True):
+                    of, size = self._evictable(), core.opened_journal.size()
+                    ents, summed = retention.outgrown(of, size, kept["bytes"], self._now())
+                    names = [of.name(ent) for ent in ents]
                     if ents and summed:
-                        self._purge({index.names[ent] for ent in ents}, why, retention.sums_of(index, ents))
+                        self._purge(set(names), why, retention.sums_of(of, ents))
                     elif ents:
-                        self._forget("evict", [index.names[ent] for ent in ents], why)
+                        self._forget("evict", names, why)
             except EngineError as error:  # committed transactions stay
                 self.notices.append(str(error))
             finally:  # where what cannot be evicted exceeds the size, only growth makes another attempt worthwhile
-                size = core.journal.size()
+                size = core.opened_journal.size()
                 self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
 
     def _usable(self) -> None:

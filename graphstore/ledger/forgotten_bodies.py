@@ -1,0 +1,32 @@
+"""Finds the bodies of forgotten things that are still in the ledger, on the trunk and on each branch."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from graphstore.ledger.branch_rows import TRUNK, all_branches
+from graphstore.ledger.statements import Statement
+from graphstore.values.period import Instant
+
+
+class Number(NamedTuple):
+    """The number of a row."""
+
+    number: int
+
+
+FORGOTTEN_SINCE = Statement("forgotten_since", Number)
+FORGOTTEN_BODIES = Statement("forgotten_bodies", Number)
+
+
+def bodies_left(connection: sqlite3.Connection, since: Instant) -> list[int]:
+    """Return the numbers of the bodies that are left of what was forgotten at an instant or later."""
+    found: set[int] = set()
+    for line in (TRUNK, *all_branches(connection)):
+        reader = line.reader(connection)
+        for (entity,) in reader.execute(FORGOTTEN_SINCE.text, {"tx": since}).fetchall():
+            found.update(
+                body for (body,) in reader.execute(FORGOTTEN_BODIES.text, {"number": entity}).fetchall()
+            )
+    return sorted(found)
