@@ -934,12 +934,13 @@ class Ledger:
             self._remove(connection, numbers)
         self.finish_removal()
 
-    def remove_forgotten(self) -> None:
-        """Remove bodies that are left of what was forgotten, as in a dump or by a killed process of another release, and the bytes of all that was removed.
+    def remove_forgotten(self, timeout: float | None = None) -> None:
+        """Remove bodies that are left of what was forgotten, as in a dump, and the bytes of all that was removed. Raises EngineError when the disk refuses.
 
-        Raises EngineError when the disk refuses.
+        Args:
+            timeout: seconds to wait for other writers; None for those of the store.
         """
-        with self.database.transaction() as connection:
+        with self.database.transaction(timeout) as connection:
             for (since,) in connection.execute(_FORGOTTEN_FROM).fetchall():
                 if numbers := bodies_left(connection, since):
                     self._remove(connection, numbers)

@@ -61,23 +61,24 @@ def due(store: Store, now: TimeLike | None = None) -> Due:
     layers, cap = memory.layers, memory.cap
     at = store._now() if now is None else store._time(now, "now")
     chunks = _chunks(store._contents(CHUNK), layers)
-    expired = [chunk for chunk in chunks if tables.over(chunk.layer, chunk.born, at)]
-    rest = [chunk for chunk in chunks if not tables.over(chunk.layer, chunk.born, at)]
-    loose = [chunk for chunk in rest if not chunk.layer.permanent]
-    capped = loose[: max(0, len(rest) - cap)]
-    if isinstance(store, GraphStore):
-        expired += [chunk for chunk in _elsewhere(store) if tables.over(chunk.layer, chunk.born, at)]
-    expired = sorted({chunk.name: chunk for chunk in expired}.values(), key=lambda chunk: chunk.born)
-    counts = Counter(chunk.layer.name for chunk in (*expired, *capped))
-    return Due(
-        at=moment(at),
-        expired=tuple(chunk.name for chunk in expired),
-        capped=tuple(chunk.name for chunk in capped),
-        events=tuple(_old(store, at)),
-        layers=dict(sorted(counts.items())),
-        left=len(rest) - len(capped),
-        cap=cap,
-    )
+    with store._unchanging():
+        expired = [chunk for chunk in chunks if tables.over(chunk.layer, chunk.born, at)]
+        rest = [chunk for chunk in chunks if not tables.over(chunk.layer, chunk.born, at)]
+        loose = [chunk for chunk in rest if not chunk.layer.permanent]
+        capped = loose[: max(0, len(rest) - cap)]
+        if isinstance(store, GraphStore):
+            expired += [chunk for chunk in _elsewhere(store) if tables.over(chunk.layer, chunk.born, at)]
+        expired = sorted({chunk.name: chunk for chunk in expired}.values(), key=lambda chunk: chunk.born)
+        counts = Counter(chunk.layer.name for chunk in (*expired, *capped))
+        return Due(
+            at=moment(at),
+            expired=tuple(chunk.name for chunk in expired),
+            capped=tuple(chunk.name for chunk in capped),
+            events=tuple(_old(store, at)),
+            layers=dict(sorted(counts.items())),
+            left=len(rest) - len(capped),
+            cap=cap,
+        )
 
 
 def _old(store: Store, at: Instant) -> list[str]:

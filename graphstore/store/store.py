@@ -869,9 +869,10 @@ class GraphStore(Store):
 
     def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[Content]]]:
         """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
-        ledger = self._core.answering
-        if ledger is not None and not ledger.database.rows("SELECT 1 FROM line LIMIT 1"):
-            return []
+        ledger = self._core.unread
+        if isinstance(ledger, Ledger):
+            of = evictable_rows.OfRows(ledger.database)
+            return list(of.contents_elsewhere(kind, setting)) if self._is_settled() else []
         with self._core.lock:
             return list(retention.contents_elsewhere(self._core.index, self._index_of, kind, setting))
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
-from graphstore.core.index.index_of_rows import FORGOTTEN
 from graphstore.core.read import snapshots
 from graphstore.core.read.from_rows import committed_rows_first, rows_first
 from graphstore.core.read.outside import Outside
-from graphstore.core.read.row_sight import ENTITIES_OF
 from graphstore.core.read.sight import Sight
 from graphstore.core.tables.guard import LIMITS, Limits
-from graphstore.core.write import retention
+from graphstore.core.write import evictable_rows, retention
 from graphstore.core.write.deciding import decides
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
@@ -40,10 +38,7 @@ if TYPE_CHECKING:
 
 def _contents_by_rows(point: Point, kind: str) -> list[Content]:
     """Return the nodes of a kind that are not forgotten, as `WholeStore._contents` does."""
-    committed = Point(point.database, OPEN, OPEN)
-    gone = {row.number for row in committed.rows(FORGOTTEN)}
-    known = committed.rows(ENTITIES_OF, events=False, kind=kind, scope=None)
-    return [Content(row.tx_from, row.id, row.scope) for row in known if row.number not in gone]
+    return evictable_rows.OfRows(point.database).contents(kind)
 
 
 class WholeStore(Writer):
@@ -256,15 +251,21 @@ class WholeStore(Writer):
 
         return self._looked(look)
 
-    @rows_first(_contents_by_rows)
+    @committed_rows_first(_contents_by_rows)
     def _contents(self, kind: str) -> list[Content]:
         """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
         return self._looked(lambda sight: retention.contents(sight.index, kind))
 
+    def _unchanging(self) -> AbstractContextManager[object]:
+        """A block in which nothing is written that its reads would see."""
+        ledger = self._core.answering
+        return self.reading() if ledger is None else ledger.snapshot()
+
     def _is_settled(self) -> bool:
         """Whether this is the trunk, and no transaction that is open has written anything."""
-        if self._core.unread is not None and self._core.working is None:
-            return True
+        unread = self._core.unread
+        if unread is not None:
+            return isinstance(unread, Ledger) and (self._open is None or self._open.empty)
         return self._core.index.branch is None and not self._core.index.pending
 
     def stats(self) -> dict[str, Any]:

@@ -174,19 +174,26 @@ class LedgerFolder(Folder):
         """Hide evicted and erased contents in an index, and remove them from the files. Raises EngineError when the disk refuses."""
         assert isinstance(journal, Ledger)
         forgetting.hide(index)
-        if not self.read_only:
+        if journal.in_turn:
             self.remove_forgotten(journal)
+        elif not self.read_only:
+            with contextlib.suppress(LockedError):  # who forgot it is removing it, or the next opening does
+                self.remove_forgotten(journal, timeout=0)
         index.left = None
 
-    def remove_forgotten(self, journal: Ledger) -> None:
-        """Remove what was forgotten from all files, unless that was done. Raises EngineError when the disk refuses."""
+    def remove_forgotten(self, journal: Ledger, timeout: float | None = None) -> None:
+        """Remove what was forgotten from all files, unless that was done. Raises EngineError when the disk refuses.
+
+        Args:
+            timeout: seconds to wait for other writers; None for those of the store.
+        """
         if not journal.hides_contents():
             return
         try:
             self._remove_old()
             self._remove_copies()
             vector_file.forget(self.path, journal.names_forgotten())
-            journal.remove_forgotten()
+            journal.remove_forgotten(timeout)
             self._tell_of_bytes(journal)
         except OSError as error:
             raise EngineError(

@@ -45,7 +45,9 @@ def committed_rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
     return partial(_decorated, answer, attrgetter("answering_committed"))
 
 
-def _decorated(answer: Callable[..., Any], answering: Callable[[Core], LedgerRows | None], read: Read) -> Read:
+def _decorated(
+    answer: Callable[..., Any], answering: Callable[[Core], LedgerRows | None], read: Read
+) -> Read:
     @wraps(read)
     def reading(self: Any, *args: Any, **named: Any) -> Any:
         core = self._core

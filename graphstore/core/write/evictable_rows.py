@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import orjson
 
-from graphstore.core.write.retention import DAY, SUMS, Sums, together
+from graphstore.core.write.retention import DAY, SUMS, Content, Sums, together
 from graphstore.errors import NotFoundError
 from graphstore.ledger.branch_rows import TRUNK, Line
 from graphstore.ledger.forgotten_bodies import Number
 from graphstore.ledger.statements import Statement
+from graphstore.read import settings
 from graphstore.read.ids import beside
 from graphstore.read.points import Point, as_json
 from graphstore.values.period import OPEN, Instant
@@ -69,6 +70,7 @@ class Told(NamedTuple):
 
 BRANCHES = Statement("branches", Branch)
 EVICTABLE = Statement("evictable", Old)
+CONTENTS = Statement("contents", Content)
 CONTENT_BYTES = Statement("content_bytes", Bytes)
 FORGOTTEN_HOW = Statement("forgotten_how", Word)
 BRANCH_IDS = Statement("branch_ids", Id)
@@ -93,6 +95,7 @@ class OfRows:
 
     def __init__(self, database: Database, line: Line = TRUNK) -> None:
         self._point = Point(cast("Database", _LineDatabase(database, line)), OPEN, OPEN)
+        self._database = database
         self._found: dict[int, Old] = {}
 
     def oldest(
@@ -126,6 +129,16 @@ class OfRows:
         )
         self._found.update((each.number, each) for each in found)
         return found
+
+    def contents(self, kind: str) -> list[Content]:
+        """Return the nodes of a kind that are not forgotten, whether they stand or not, in the order in which they were recorded."""
+        return self._point.rows(CONTENTS, kind=kind)
+
+    def contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
+        """As `contents`, for each branch (deleted ones too): the nodes unknown to this line, which is the trunk, with the value of a setting of the branch."""
+        for line in branches(self._database):
+            found = [each for each in line.contents(kind) if self.number(each.name) is None]
+            yield settings.setting(line._point, setting), found
 
     def name(self, ent: int) -> str:
         """See `Evictable.name`."""
