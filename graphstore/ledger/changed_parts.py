@@ -49,6 +49,7 @@ class ChangedParts:
         )
         self._opened = self._added(_OPENED, heads, "rows")
         self._closed = self._named(_CLOSED, heads, "closed")
+        facts.load_operations({row.closed_by for rows in self._closed.values() for row in rows})
         self._removed = self._added(_REMOVED, heads, "gaps")
         self._changed = self._added(_CHANGED, heads, "turns")
         self._links_opened = self._added(_LINKS_OPENED, heads, "link_rows")
@@ -68,16 +69,16 @@ class ChangedParts:
         found: dict[int, list[Any]] = {}
         for entity, *row in self._facts.fetch(statement, asked) if self._since else ():
             if entity in self._since:
-                found.setdefault(entity, []).append(row)
+                found.setdefault(entity, []).append(Row._make(row) if len(row) == len(Row._fields) else row)
         return found
 
     def opened(self, entity: int) -> list[Row]:
         """The periods of an entity that the transaction opened."""
-        return [Row._make(row) for row in self._opened.get(entity, ())]
+        return self._opened.get(entity, [])
 
     def closed(self, entity: int) -> list[Row]:
         """The periods of an entity that the transaction closed."""
-        return [Row._make(row) for row in self._closed.get(entity, ())]
+        return self._closed.get(entity, [])
 
     def is_new(self, entity: int) -> bool:
         """Whether no period of an entity was opened before the transaction."""

@@ -59,6 +59,13 @@ class Reached(NamedTuple):
 
 Known = dict[int, list[Reached]]
 """Maps entities to the falls that reach them now, by time. A shaky entity that is missing has to be worked out."""
+_NOTHING_KNOWN: list[Reached] = []
+
+
+Cause = tuple[Fall, int]
+"""A fall, and the entity that fell."""
+Arrival = tuple[Fall, bool, Instant, Instant, int]
+"""A fall on its way to an entity: whether something changed on the path, the period, and the entity that fell."""
 
 
 class _HiddenFallError(Exception):
@@ -83,11 +90,11 @@ class Spreading:
         self._below: set[int] = set(self._anew)  # and those by which a fall may reach them
         self._taken_over: set[int] = set()  # those of them of which no falls are known
         self._resting: dict[int, list[Ground]] = {}  # of what may have fallen: which of those rest on it
-        self._inherited: dict[tuple[Fall, int], dict[int, list[Period]]] = {}
-        """What reaches entities by a foundation of which it is known which falls reach it."""
+        self._arriving: dict[
+            int, list[Arrival]
+        ] = {}  # what reaches entities directly, or by a foundation whose falls are known
+        self._inherited: set[Cause] = set()  # of these, what comes by such a foundation
         self._looks: dict[int, int] = {}
-        self._whole: dict[int, list[Period]] = {}
-        """What a later fall has reached, that no thing on the way stopped."""
 
     def result(self) -> dict[int, list[Period]]:
         """Return the shaky periods of each entity whose rows may have to change."""
@@ -110,13 +117,14 @@ class Spreading:
     def _spread_all(self) -> None:
         if not self._linked:
             return
-        reaching = {(fall, root): reached for fall, root, reached in self._reaching()}
-        for cause, inherited in self._inherited.items():
-            reached = reaching.setdefault(cause, {})
-            for entity, periods in inherited.items():
-                reached[entity] = [*reached.get(entity, ()), *periods]
-        for (fall, root), reached in sorted(reaching.items(), key=lambda one: -one[0][0].operation):
-            self._spread(fall, root, reached)
+        self._find_arriving()
+        stopped, before = set[Cause](), -1
+        while len(stopped) > before:  # what was hidden by a fall that stops somewhere may pass there
+            before = len(stopped)
+            self._reached = {}
+            self._spread(self._arriving, stopped)
+        for entity, reached in self._reached.items():
+            _add(self._found, entity, _fewest([one[:2] for one in reached]))
 
     def _keep(self) -> None:
         """Keep which falls reach the entities of which all is known."""
@@ -131,18 +139,18 @@ class Spreading:
     def _worked_out_anew(self) -> set[int]:
         """Return what was touched and may be reached by earlier falls too, and what may be less shaky: their flags are worked out again.
 
-        An entity without links has none.
+        An entity that never rested on another has none, and none is due to an entity on which nothing ever rested.
         """
         facts = self._facts
         self._linked = facts.linked(self._touched.fallen | self._touched.itself)
-        facts.shaky.load(self._linked)
+        facts.load_standing(self._linked)
         found: set[int] = set()
         level: dict[int, set[Reached] | None] = {}
         for entity in self._linked:
             reached = self._reached_before(entity)
             if reached is not None and self._gains_nothing(entity):
                 kept = self._not_looked_at(entity, reached)
-                self._known[entity] = _latest(kept)
+                self._known[entity] = kept
                 self._trimmed[entity] = [one[:2] for one in kept]
                 level[entity] = set(reached).difference(kept)
             else:
@@ -153,7 +161,7 @@ class Spreading:
             leading = {entity: lose for entity, lose in level.items() if self._may_matter(entity, lose)}
             facts.load_below(leading)
             others = {ground.other for entity in leading for ground in facts.dependants(entity)}
-            facts.shaky.load(others)
+            facts.load_standing(others)
             level = {}
             for entity, lose in leading.items():
                 itself = self._may_shake_less(entity)
@@ -294,8 +302,8 @@ class Spreading:
             looked = self._looked_first(entity)
             for one in known:
                 if one.fall.operation > looked and (both := overlap((one.start, one.stop), ground[1:3])):
-                    inherited = self._inherited.setdefault((one.fall, one.root), {})
-                    inherited.setdefault(entity, []).append(both)
+                    self._inherited.add((one.fall, one.root))
+                    self._arriving.setdefault(entity, []).append((one.fall, False, *both, one.root))
 
     def _leaves(self, entities: Iterable[int]) -> set[int]:
         """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
@@ -314,31 +322,31 @@ class Spreading:
         """Let what reaches a foundation reach an entity that nobody has ever looked at, and on which nothing rests."""
         self._taken_over.add(entity)
         arrived = [both for one in self._facts.shaky[ground.other] if (both := overlap(one, ground[1:3]))]
-        _add(self._found, entity, _common(arrived, self._unseen(entity, NOW)))
+        standing = [(start, stop) for start, stop, _ in self._facts.upright(entity)]
+        _add(self._found, entity, _common(arrived, _fewest(standing)))
 
-    def _reaching(self) -> Iterator[tuple[Fall, int, dict[int, list[Period]]]]:
-        """The falls, of what, and which parts of what they reach directly."""
+    def _find_arriving(self) -> None:
+        """Find which falls reach entities directly."""
         facts = self._facts
         sources = self._sources()
-        facts.load_believed(sources)
+        facts.load_fallen(sources, self._fallen & self._linked)
+        asked = {}
         for root in sources:
-            is_fallen = root in self._fallen
-            grounds = facts.dependants(root) if is_fallen else self._resting_on(root)
-            periods = self._periods(root, grounds)
-            if not periods:
-                continue
-            parts = (facts.falls if is_fallen else facts.falls_before)(root, periods, grounds)
+            grounds = facts.dependants(root) if root in self._fallen else self._resting_on(root)
+            if periods := self._periods(root, grounds):
+                asked[root] = periods, grounds
+        facts.load_upright({ground.other for _, grounds in asked.values() for ground in grounds})
+        for root, parts in facts.falls(asked, self._fallen).items():
+            grounds, is_fallen = asked[root][1], root in self._fallen
             if any(fall.word == "revised" for part in parts for fall in part.falls):
                 facts.load_recorded(grounds)
-            reached: dict[Fall, dict[int, list[Period]]] = {}
-            for ground in grounds:
+            for ground in grounds if parts else ():
                 looked = self._looked_first(ground.other)
                 for part in parts:
                     for start, stop, fall in facts.counted(part, root, ground):
                         if fall.operation > looked:
-                            reached.setdefault(fall, {}).setdefault(ground.other, []).append((start, stop))
-            for fall, first in reached.items():
-                yield fall, root, first
+                            arriving = self._arriving.setdefault(ground.other, [])
+                            arriving.append((fall, is_fallen, start, stop, root))
 
     def _looked_first(self, entity: int) -> int:
         """Return the operation that looked at an entity longest ago, of those that looked last at its parts: no earlier fall reaches it."""
@@ -361,70 +369,65 @@ class Spreading:
         exempt = self._facts.replacers(root)
         return [ground for ground in self._resting.get(root, ()) if ground.other not in exempt]
 
-    def _spread(self, fall: Fall, root: int, level: dict[int, list[Period]]) -> None:
-        """Follow a fall from its entity to the dependants.
+    def _spread(self, level: dict[int, list[Arrival]], stopped: set[Cause]) -> None:
+        """Follow falls to the dependants. Add those that stop at some of them to `stopped`.
 
         A path on which something changed may lead to dependants that the fall has not reached before. On another path, what leads to `_anew` is enough.
         """
-        facts, is_stopped, is_inherited = self._facts, False, (fall, root) in self._inherited
-        changed = (
-            set(level) if root in self._fallen else set[int]()
-        )  # reached by a path on which something changed
-        exempt = facts.replacers(root)
-        left: dict[int, list[Period]] = {}  # what the fall may reach of each entity, and has not reached yet
-        reached: dict[int, list[Period]] = {}
+        facts = self._facts
         while level:
             facts.load_below(level)
-            further: dict[int, list[Period]] = {}
+            further: dict[int, list[Arrival]] = {}
             for entity, arrived in level.items():
-                if entity not in left:
-                    left[entity] = self._reachable(entity, fall.operation)
-                parts = _common(arrived, left[entity]) if left[entity] else []
-                if not parts:
-                    continue
-                if entity in exempt or (fall.word == "ended" and facts.entity(entity).is_event):
-                    if is_inherited:
-                        raise _HiddenFallError
-                    is_stopped = True
-                    continue
-                left[entity] = _without(left[entity], parts)
-                _add(reached, entity, parts)
-                if entity in self._anew:
-                    changed.add(entity)
-                for ground in facts.dependants(entity):
-                    if left.get(ground.other, True) and (entity in changed or ground.other in self._below):
-                        self._pass_on(ground, parts, further)
-                        if entity in changed:
-                            changed.add(ground.other)
+                passing = self._newly_reached(entity, arrived, stopped)
+                is_anew = entity in self._anew
+                for other, since, until, _, kind in facts.dependants(entity) if passing else ():
+                    if "shaky" not in facts.resting[kind]:
+                        continue
+                    is_below = other in self._below
+                    passed = [
+                        (fall, is_changed or is_anew, max(start, since), min(stop, until), root)
+                        for fall, is_changed, start, stop, root in passing
+                        if start < until and since < stop and (is_changed or is_anew or is_below)
+                    ]
+                    if passed:
+                        further.setdefault(other, []).extend(passed)
             level = further
-        for entity, parts in reached.items():
-            _add(self._found, entity, parts)
-            self._reached.setdefault(entity, []).extend(
-                Reached(start, stop, fall, root, not is_stopped) for start, stop in parts
-            )
-            if not is_stopped:
-                _add(self._whole, entity, parts)
 
-    def _pass_on(self, ground: Ground, parts: list[Period], further: dict[int, list[Period]]) -> None:
-        """Add the parts of a foundation over which an entity rests on it."""
-        other, start, stop, _, kind = ground
-        if "shaky" in self._facts.resting[kind]:
+    def _newly_reached(self, entity: int, arrived: list[Arrival], stopped: set[Cause]) -> list[Arrival]:
+        """Return over which periods falls reach an entity that no later fall has reached: there it stands, and was not rechecked since."""
+        upright, reached = self._facts.upright(entity), self._reached.setdefault(entity, [])
+        known = _NOTHING_KNOWN if entity in self._below else self._known.get(entity, _NOTHING_KNOWN)
+        found: list[Arrival] = []
+        for fall, is_changed, since, until, root in sorted(arrived, reverse=True):
+            operation = fall.operation
+            parts = [
+                (max(start, since), min(stop, until))
+                for start, stop, looked in upright
+                if looked < operation and start < until and since < stop
+            ]
+            if not parts:
+                continue
+            holes = [
+                one[:2]
+                for one in (*reached, *known)
+                if one.fall.operation >= operation and (one.is_whole or one[2:4] == (fall, root))
+            ]
+            parts = _without(_fewest(parts), holes) if holes else _fewest(parts)
+            if not parts:
+                continue
+            cause = fall, root
+            if entity in self._facts.replacers(root) or (
+                fall.word == "ended" and self._facts.entity(entity).is_event
+            ):
+                if cause in self._inherited:
+                    raise _HiddenFallError
+                stopped.add(cause)
+                continue
             for part in parts:
-                if both := overlap(part, (start, stop)):
-                    further.setdefault(other, []).append(both)
-
-    def _reachable(self, entity: int, operation: int) -> list[Period]:
-        """Return over which periods an operation may make an entity shaky, and no later one did."""
-        unseen, holes = self._unseen(entity, operation), self._whole.get(entity, _NOTHING)
-        if entity not in self._below and (known := self._known.get(entity)):
-            later = [one[:2] for one in known if one.is_whole and one.fall.operation >= operation]
-            holes = [*holes, *later]
-        return _without(unseen, holes) if holes else unseen
-
-    def _unseen(self, entity: int, operation: int) -> list[Period]:
-        """Return the periods over which an entity stands and was not rechecked since an operation."""
-        parts = self._facts.upright(entity)
-        return _fewest([(start, stop) for start, stop, looked in parts if looked < operation])
+                reached.append(Reached(*part, fall, root, cause not in stopped))
+                found.append((fall, is_changed, *part, root))
+        return found
 
 
 def _add(found: dict[int, list[Period]], entity: int, parts: list[Period]) -> None:

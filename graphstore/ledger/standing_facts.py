@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -36,10 +36,6 @@ _ROWS = f"SELECT {ROW} {_EACH} period p WHERE p.entity = s.value ORDER BY p.numb
 _BELIEVED = (
     f"SELECT {ROW} {_EACH} period p WHERE p.entity = s.value AND p.closed_by IS NULL ORDER BY p.valid_from"
 )
-_COVERING = (
-    "SELECT p.number, p.valid_from, p.valid_to, p.version, p.tx_from, p.tx_to, p.opened_by, p.closed_by FROM period p "
-    "WHERE p.entity = ?1 AND p.valid_from < ?3 AND p.valid_to > ?2 AND p.number < ?4 ORDER BY p.number DESC LIMIT ?5"
-)
 _OPERATION = f"SELECT o.number, o.tx, o.verb, o.subject {_EACH} operation o WHERE o.number = s.value"
 _UNDONE = f"SELECT u.tx, u.operation {_EACH} undone u WHERE u.tx = s.value"
 _SUPERSESSIONS = (
@@ -62,9 +58,21 @@ SELECT EXISTS (
   WHERE p.entity = ?1 AND p.closed_by < ?2 AND o.verb IN ('retract', 'correct', 'undo')
 ) OR EXISTS (SELECT 1 FROM removed r WHERE r.entity = ?1 AND r.operation < ?2)
 """
+_COVERING = "SELECT p.entity, p.number, p.valid_from, p.valid_to, p.version, p.tx_from, p.tx_to, p.opened_by, p.closed_by FROM {0[period]}"
 _CHANGED_OVER = (
-    "SELECT c.number, c.valid_from, c.valid_to, c.operation, c.is_certain FROM changed c "
-    "WHERE c.entity = ?1 AND c.valid_from < ?3 AND c.valid_to > ?2 AND c.number < ?4 ORDER BY c.number DESC LIMIT ?5"
+    "SELECT p.entity, p.number, p.valid_from, p.valid_to, p.operation, p.is_certain FROM {0[changed]}"
+)
+_OF_ONE_SPAN = {
+    table: f"{table} p WHERE p.entity = ?1 AND p.valid_from < ?3 AND p.valid_to > ?2 AND p.number < ?4 ORDER BY p.number DESC LIMIT ?5"
+    for table in ("period", "changed")
+}
+_OF_SPANS = {
+    table: f"json_each(?1) s CROSS JOIN {table} p WHERE p.number IN (SELECT q.number FROM {table} q WHERE q.entity = s.value ->> 0 "
+    "AND q.valid_from < s.value ->> 2 AND q.valid_to > s.value ->> 1 AND q.number < s.value ->> 3 ORDER BY q.number DESC LIMIT ?2)"
+    for table in ("period", "changed")
+}
+_FIRST_RECORDED = (
+    "SELECT s.value, (SELECT min(operation) FROM version WHERE entity = s.value) FROM json_each(?1) s"
 )
 _BELIEVED_SINCE = (
     "SELECT s.value, EXISTS (SELECT 1 FROM period WHERE entity = s.value AND opened_by < ?2), "
@@ -110,8 +118,8 @@ _SHAKY = (
     f"WHERE a.entity = s.value AND a.tx_to = {OPEN} ORDER BY a.valid_from"
 )
 _LINKED = (
-    "SELECT s.value FROM json_each(?1) s WHERE EXISTS (SELECT 1 FROM link WHERE source = s.value) "
-    "OR EXISTS (SELECT 1 FROM link WHERE target = s.value)"
+    "SELECT s.value FROM json_each(?1) s WHERE EXISTS (SELECT 1 FROM link WHERE source = s.value AND kind IN (:resting)) "
+    "OR EXISTS (SELECT 1 FROM link WHERE target = s.value AND kind IN (:resting))"
 )
 _MAY_HAVE_FALLEN = (
     "SELECT s.value FROM json_each(?1) s WHERE "
@@ -155,6 +163,11 @@ _DOWN, _UP = ("target", "source"), ("source", "target")
 _DEPENDANTS, _DEPENDANTS_AHEAD = _resting(_DOWN, _UP), _ahead(_DOWN, _UP)
 _GROUNDS, _GROUNDS_AHEAD = _resting(_UP, _DOWN), _ahead(_UP, _DOWN)
 _RESTING_KINDS = 'SELECT kind FROM defined WHERE instr(kind, \'"rests":["\') > 0 ORDER BY number'
+_KEPT = {"_operations", "_undone", "_recorded", "_entities", "_forgotten"}
+_OF_LINKS = {
+    "grounds", "_dependants", "_supersessions", "_all_supersessions", "_ever_superseded", "_replacers", "_replaced",
+}  # fmt: skip
+"""Lookups of which a transaction changes only those of the ends of its links."""
 _NO_ROWS: list[Any] = []  # one for all, since garbage collection costs more the more lists there are
 _NARROW = 16  # entities or rows: below that a statement costs more than its rows
 _RETRACTED_SOMEWHERE = -1  # in place of an operation: the retraction that overlaps the link decides
@@ -286,7 +299,8 @@ def _of_one(statement: str) -> str:
 
 @cache
 def _of_kinds(statement: str, kinds: tuple[str, ...]) -> str:
-    return statement.replace("(:kinds)", _listed(kind for kind in kinds if kind not in UPHOLDING))
+    replacing = statement.replace("(:kinds)", _listed(kind for kind in kinds if kind not in UPHOLDING))
+    return replacing.replace("(:resting)", _listed({*kinds, *UPHOLDING}))
 
 
 class Facts:
@@ -317,6 +331,7 @@ class Facts:
     _removed = Rows(_REMOVED)
     _replacers = Rows(_REPLACERS)
     _replaced = Rows(_REPLACED)
+    _first_recorded = Rows(_FIRST_RECORDED)
     _ever_fallen = Rows(_MAY_HAVE_FALLEN)
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -328,8 +343,14 @@ class Facts:
         self._kept_falls: dict[int, _KeptFalls] = {}
         self.upright_before: dict[int, list[tuple[Instant, Instant, int]]] = {}  # of what was forgotten last
 
-    def forget(self, entities: Collection[int], links: Iterable[int]) -> None:
-        """Forget what a transaction changed, and what was read of some periods only."""
+    def forget(self, entities: Set[int], links: Iterable[int], ends: Set[int]) -> None:
+        """Forget what a transaction changed, and what was read of some periods only.
+
+        Args:
+            entities: what it changed, with the ends of the links.
+            links: the links that it changed.
+            ends: the ends of those.
+        """
         for name in ("rows", "_removed"):
             self.__dict__.pop(name, None)
         self._changed.clear()
@@ -337,23 +358,24 @@ class Facts:
         self.upright_before = {
             entity: self._upright[entity] for entity in entities if entity in self._upright
         }
-        for lookup in (self._kept_falls, *self._of_entities()):
-            for entity in entities:
-                lookup.pop(entity, None)
+        for name, lookup in (("", self._kept_falls), *self._of_entities()):
+            for entity in lookup.keys() & (ends if name in _OF_LINKS else entities):
+                del lookup[entity]
         for link in links:
             self._recorded.pop(link, None)
 
     def size(self) -> int:
         """Return of how many entities most is known."""
-        return max((len(lookup) for lookup in self._of_entities()), default=0)
+        return max((len(lookup) for _, lookup in self._of_entities()), default=0)
 
-    def _of_entities(self) -> Iterator[dict[int, Any]]:
+    def _of_entities(self) -> Iterator[tuple[str, dict[int, Any]]]:
+        """Return the lookups whose rows a transaction may change that takes nothing back."""
         for name, lookup in self.__dict__.items():
-            if isinstance(lookup, Lookup) and name not in ("_operations", "_undone", "_recorded"):
-                yield lookup
+            if isinstance(lookup, Lookup) and name not in _KEPT:
+                yield name, lookup
 
     def of_kinds(self, statement: str) -> str:
-        """Return a statement with the kinds by which a source rests on its target."""
+        """Return a statement with the kinds by which a source rests on its target, or with all by which one end rests on the other."""
         return _of_kinds(statement, tuple(self.resting))
 
     def fetch(self, statement: str, *values: object) -> list[Any]:
@@ -428,8 +450,8 @@ class Facts:
     # ------------------------------------------------------------------ many at once
 
     def linked(self, entities: Collection[int]) -> set[int]:
-        """Those of some entities from or to which a link was ever made."""
-        return {entity for (entity,) in self._each(_LINKED, entities)}
+        """Those of some entities from or to which a link was ever made by which one end rests on the other."""
+        return {entity for (entity,) in self._each(self.of_kinds(_LINKED), entities)}
 
     def load_whole(self, entities: Collection[int]) -> None:
         """Read the whole past of entities. Of one alone, that is read when it is asked for."""
@@ -438,16 +460,27 @@ class Facts:
         for lookup in (self.rows, self._removed, self._forgotten, self._believed, self._supersessions):
             lookup.load(entities)
         rows = [row for entity in entities for row in self.rows[entity]]
-        self._operations.load({by for row in rows for by in (row.opened_by, row.closed_by) if by is not None})
+        self.load_operations({by for row in rows for by in (row.opened_by, row.closed_by)})
 
     def load_entities(self, entities: Collection[int]) -> None:
         """Read what entities are."""
         self._entities.load(entities)
 
-    def load_believed(self, entities: Collection[int]) -> None:
-        """Read what is believed now of entities, and whether they were forgotten."""
-        for lookup in (self._entities, self._forgotten, self._believed):
+    def load_operations(self, numbers: Iterable[int | None]) -> None:
+        """Read operations."""
+        self._operations.load(number for number in numbers if number is not None)
+
+    def load_standing(self, entities: Collection[int]) -> None:
+        """Read how entities stand, and what they replace."""
+        for lookup in (self.shaky, self._entities, self._replaced):
             lookup.load(entities)
+        self.load_upright(entities)
+
+    def load_fallen(self, entities: Collection[int], anew: Collection[int]) -> None:
+        """Read what is believed now of entities, whether they were forgotten, and what replaces them; of those that have fallen anew also what rests on them."""
+        for lookup in (self._entities, self._forgotten, self._believed, self._supersessions, self._replacers):
+            lookup.load(entities)
+        self.load_dependants(anew)
 
     def load_below(self, entities: Collection[int]) -> None:
         """Read what rests on entities, and how those stand; of a few entities, also what rests on that, and so on."""
@@ -461,7 +494,7 @@ class Facts:
         missing = self._with_ahead(entities, self.grounds, _GROUNDS_AHEAD)
         self.load_upright(missing)
         self.grounds.load(missing)
-        bases = {ground.other for entity in missing for ground in self.grounds[entity]}
+        bases = {ground.other for entity in (*missing, *entities) for ground in self.grounds[entity]}
         self._ever_fallen.load(bases)
         self.shaky.load(bases)
 
@@ -652,87 +685,115 @@ class Facts:
 
     # ------------------------------------------------------------------ what became of an entity
 
-    def falls_before(
-        self, entity: int, periods: list[Period], grounds: Collection[Ground]
-    ) -> list[FallenPart]:
-        """Return what `falls` returns of an entity that the transaction did not change. What was found before is kept, so parts of other periods may be included."""
-        kept = self._kept_falls.get(entity)
-        links = {ground.link for ground in grounds}
-        if kept is not None:
-            if links <= kept.grounds.keys() and not any(
+    def falls(
+        self, asked: Mapping[int, tuple[list[Period], list[Ground]]], fallen: Collection[int]
+    ) -> dict[int, list[FallenPart]]:
+        """Return what became of entities, over which parts of periods, as far as it counts for links to them. To be asked once in a transaction.
+
+        What is found of others than `fallen`, which the transaction changed, is kept for the next one, so parts of other periods may be included.
+        """
+        found: dict[int, list[FallenPart]] = {}
+        wanted: dict[int, _KeptFalls] = {}
+        for entity, (periods, grounds) in asked.items():
+            links = {ground.link: ground for ground in grounds}
+            kept = self._kept_falls.get(entity) if entity not in fallen else None
+            if kept is None:
+                wanted[entity] = _KeptFalls(periods, links, [])
+            elif links.keys() <= kept.grounds.keys() and not any(
                 without_all(period, kept.periods) for period in periods
             ):
-                return kept.parts
-            periods = coalesce([*periods, *kept.periods])
-        found = {} if kept is None else kept.grounds
-        found.update((ground.link, ground) for ground in grounds)
-        parts = self.falls(entity, periods, found.values())
-        self._kept_falls[entity] = _KeptFalls(periods, found, parts)
-        return parts
-
-    def falls(self, entity: int, periods: list[Period], grounds: Iterable[Ground]) -> list[FallenPart]:
-        """What became of an entity, over which parts of periods, as far as it counts for these links to it. To be asked once of each entity."""
-        if self.believed(entity) and not (self._forgotten[entity] or self.entity(entity).is_event):
-            self._load_over(entity, periods, grounds)
-        edges = self.edges(entity)
-        return [part for period in periods for part in self._falls_over(entity, period, edges)]
-
-    def _load_over(self, entity: int, periods: list[Period], grounds: Iterable[Ground]) -> None:
-        """Read what may say what became of a node over periods: what was believed last of the time in which it does not stand, and the last changes of its content."""
-        standing = coalesce((row.start, row.stop) for row in self.believed(entity))
-        absent = [part for period in periods for part in without_all(period, standing)]
-        if entity not in self.rows:
-            found = self._last_over(
-                _COVERING,
-                entity,
-                absent,
-                lambda row: not self._any_undone or self.removes(row[-1], entity),
+                found[entity] = kept.parts
+            else:
+                wanted[entity] = _KeptFalls(
+                    coalesce([*periods, *kept.periods]), {**kept.grounds, **links}, []
+                )
+        self._load_over(wanted)
+        for entity, kept in wanted.items():
+            edges = self.edges(entity)
+            kept.parts.extend(
+                part for period in kept.periods for part in self._falls_over(entity, period, edges)
             )
+            found[entity] = kept.parts
+            if entity not in fallen:
+                self._kept_falls[entity] = kept
+        return found
+
+    def _load_over(self, wanted: Mapping[int, _KeptFalls]) -> None:
+        """Read what may say what became of nodes over periods: what was believed last of the time in which they do not stand, and the last changes of their
+        content."""
+        absent: dict[int, list[Period]] = {}
+        present: dict[int, list[Period]] = {}
+        for entity, (periods, grounds, _) in wanted.items():
+            if not self.believed(entity) or self._forgotten[entity] or self.entity(entity).is_event:
+                continue
+            standing = coalesce((row.start, row.stop) for row in self.believed(entity))
+            absent[entity] = [part for period in periods for part in without_all(period, standing)]
+            if any("revised" in self.resting[ground.kind] for ground in grounds.values()):
+                present[entity] = [
+                    both for period in periods for one in standing if (both := overlap(period, one))
+                ]
+        covering = self._last_over(
+            _COVERING,
+            {entity: parts for entity, parts in absent.items() if entity not in self.rows},
+            lambda entity, row: not self._any_undone or self.removes(row[-1], entity),
+        )
+        for entity, rows in covering.items():
             self.rows[entity] = [
-                Row(number, version, start, stop, *more) for number, start, stop, version, *more in found
+                Row(number, version, start, stop, *more) for number, start, stop, version, *more in rows
             ]
-        if not absent:
-            self._removed.setdefault(entity, _NO_ROWS)
-        if any("revised" in self.resting[ground.kind] for ground in grounds):
-            present = [both for period in periods for one in standing if (both := overlap(period, one))]
-            found = self._last_over(
-                _CHANGED_OVER,
-                entity,
-                present,
-                lambda row: row[4] and self.counts(row[3]),
-                lambda: self._recorded_before(grounds),
-            )
-            self._changed[entity] = [row[1:] for row in found if self.counts(row[3])]
+        self._removed.load([entity for entity, parts in absent.items() if parts])
+        self._removed.update((entity, _NO_ROWS) for entity, parts in absent.items() if not parts)
+        changed = self._last_over(
+            _CHANGED_OVER,
+            present,
+            lambda _, row: row[4] and self.counts(row[3]),
+            lambda entity: self._recorded_before(wanted[entity].grounds.values()),
+        )
+        for entity, rows in changed.items():
+            self._changed[entity] = [row[1:] for row in rows if self.counts(row[3])]
 
     def _last_over(
         self,
         statement: str,
-        entity: int,
-        periods: list[Period],
-        counts: Callable[[Any], object],
-        first: Callable[[], int] | None = None,
-    ) -> list[Any]:
-        """Read the rows of an entity that overlap periods, the newest first, until each instant is in one that counts. Return them, the oldest first.
+        asked: Mapping[int, list[Period]],
+        counts: Callable[[int, Any], object],
+        first: Callable[[int], int] | None = None,
+    ) -> dict[int, list[Any]]:
+        """Read the rows of entities that overlap periods, the newest first, until each instant is in one that counts. Return them, the oldest first.
 
         Args:
             statement: finds rows by entity, start, stop, number before, and how many. Its first columns are the number and the period of a row.
-            first: tells before which operation no row matters; the fourth column is the operation. None where all may.
+            asked: the periods of each entity.
+            first: tells before which operation no row of an entity matters; the fourth column is the operation. None where all may.
         """
-        left, found, before, most, oldest = coalesce(periods), list[Any](), OPEN, _NARROW, -1
+        found: dict[int, list[Any]] = {entity: [] for entity in asked}
+        left = {entity: coalesce(periods) for entity, periods in asked.items() if periods}
+        before, most = dict.fromkeys(left, OPEN), _NARROW
         while left:
-            start, stop = min(one[0] for one in left), max(one[1] for one in left)
-            rows = self.fetch(statement, entity, start, stop, before, most)
-            for row in rows:
-                found.append(row)
-                if counts(row):
-                    left = [part for one in left for part in without_all(one, (row[1:3],))]
-            if len(rows) < most:
-                break
-            oldest = first() if first is not None and oldest < 0 else oldest
-            if first is not None and rows[-1][3] < oldest:
-                break
-            before, most = rows[-1][0], most * 4
-        return found[::-1]
+            spans = [(entity, parts[0][0], parts[-1][1], before[entity]) for entity, parts in left.items()]
+            rows_of: dict[int, list[Any]] = {}
+            for entity, *row in self._over_spans(statement, spans, most):
+                rows_of.setdefault(entity, []).append(row)
+            for entity, *_ in spans:
+                rows = sorted(rows_of.get(entity, ()), reverse=True)
+                found[entity] += rows
+                parts = left[entity]
+                for row in rows:
+                    if counts(entity, row):
+                        parts = [part for one in parts for part in without_all(one, (row[1:3],))]
+                left[entity] = parts
+                if not parts or len(rows) < most or (first is not None and rows[-1][3] < first(entity)):
+                    del left[entity]
+                else:
+                    before[entity] = rows[-1][0]
+            most *= 4
+        return {entity: rows[::-1] for entity, rows in found.items()}
+
+    def _over_spans(self, statement: str, spans: list[tuple[int, ...]], most: int) -> list[Any]:
+        """Return the last rows of each entity in a span: (entity, start, stop, number before), at most so many of each."""
+        if len(spans) == 1:
+            return self.fetch(statement.format(_OF_ONE_SPAN), *spans[0], most)
+        return self.fetch(statement.format(_OF_SPANS), orjson.dumps(spans).decode(), most)
 
     def _recorded_before(self, grounds: Iterable[Ground]) -> int:
         """The first operation that recorded any of some links."""
@@ -808,7 +869,7 @@ class Facts:
             return [Fall(here, "ended")]
         if self.standing(entity, valid) == "not_yet":
             return []
-        [(first,)] = self.fetch("SELECT min(operation) FROM version WHERE entity = ?", entity)
+        [(first,)] = self._first_recorded[entity]
         return [] if first is None else [Fall(first, "ended")]
 
     def _retraction(self, operation: int) -> Fall:

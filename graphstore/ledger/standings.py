@@ -80,7 +80,7 @@ class StandingWriter:
             self._facts = Facts(self.connection)
             self._known.clear()
         else:
-            self._facts.forget(touched.fallen | touched.itself | touched.ends, touched.links)
+            self._facts.forget(touched.fallen | touched.itself | touched.ends, touched.links, touched.ends)
         return self._facts, self._known
 
     def _write_rows(
