@@ -10,11 +10,11 @@ all is worked out from nothing. So a transaction reads the direct foundations of
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from graphstore.ledger.changed_parts import ChangedParts
-from graphstore.ledger.standing_facts import NOW, Facts, Fall, Ground
+from graphstore.ledger.standing_facts import Facts, Fall, Ground
 from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, overlap, without_all
 from graphstore.values.vocabulary import RESTS
 

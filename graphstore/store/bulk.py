@@ -9,11 +9,14 @@ from datetime import datetime
 from itertools import repeat
 from typing import Any
 
+import orjson
+
 from graphstore.core.index import libraries, shaky_spans
 from graphstore.core.index.births import Birth, Run
-from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
+from graphstore.core.index.occurrences import note_print
+from graphstore.core.index.working_set import WorkingSet, is_text
 from graphstore.core.write import verbs
 from graphstore.core.write.act import Act
 from graphstore.core.write.given_arguments import bounds, known_ids
@@ -63,6 +66,15 @@ _NEVER = BEGINNING - 1
 Step = tuple[
     int, str, Sequence[int], list[Period]
 ]  # what it is, the table, the rows; of retractions the period of each
+_NEXT_NUMBERS = "SELECT entity, version, link_period, occurrence FROM next_number"
+_STORED = """
+SELECT (SELECT count(*) FROM entity WHERE number >= ?1), (SELECT count(*) FROM entity WHERE number >= ?1 AND is_event = 1),
+  (SELECT count(*) FROM version v CROSS JOIN entity e WHERE v.number >= ?2 AND v.ordinal > 0 AND e.number = v.entity AND e.is_event = 0),
+  (SELECT count(DISTINCT p.link) FROM link_period p CROSS JOIN operation o WHERE p.number >= ?3 AND o.number = p.opened_by AND o.verb = 'link')
+"""
+_IDENTITIES = (
+    "SELECT e.id, e.kind, e.key, e.scope FROM json_each(?) s CROSS JOIN entity e WHERE e.id = s.value"
+)
 _RETRACT, _EVENTS, _VERSIONS, _LINKS, _UNLINK = range(5)
 
 
@@ -82,10 +94,11 @@ def load(
     memory = _Memory(tables, identities)
     if len(tables["versions"]) >= _MANY:
         libraries.load("numpy")
-    with no_collecting(), store._together():
-        before = store._core.index.mark()
+    with no_collecting(), store._together(is_narrow=True):
+        before = None if store._core.unread is not None else store._core.index.mark()
+        counted = _counted(store)
         for at, steps in _steps(tables) if dated else _one_step(tables):
-            with store._transact(at, None, None) as work, store._core.lock:
+            with store._transact(at, None, None, is_narrow=True) as work, store._on_rows(work):
                 work.starts = {}
                 loader = _Loader(Act(store._core, work), memory)
                 for step in steps if progress is None else _in_thousands(steps, count):
@@ -93,14 +106,14 @@ def load(
                     count += len(step[2])
                     if progress and count % 1000 == 0:
                         loader.bear()
-                        progress(count, total)
-                loader.bear()
-                left = work.index.lengths()
-            if len(memory.contents) > _KEPT or store._core.index.lengths() != left:
-                memory.forget()  # versions got other numbers
-        stored = _stored(store._core.index, before)
-    with no_collecting(), store._core.lock:
-        shaky_spans.fill(store._core.index, store._core.raw, before)
+                        store._call_outside(progress, count, total)
+                        if loader.index is not work.index:
+                            loader = _Loader(loader.act, memory)
+                loader.end()
+        stored = _stored(store, counted)
+    if before is not None:
+        with no_collecting(), store._core.lock:
+            shaky_spans.fill(store._core.index, store._core.raw, before)
     return stored
 
 
@@ -115,33 +128,38 @@ def _in_thousands(steps: Sequence[Step], count: int) -> Iterator[Step]:
             at, count = stop, count + len(part)
 
 
-def _stored(index: Index, before: Mark) -> dict[str, int]:
+def _counted(store: Writer) -> tuple[int, ...]:
+    """The numbers that the next entity, version, row of a link and occurrence get."""
+    ledger = store._core.unread
+    if ledger is not None:
+        return ledger.database.rows(_NEXT_NUMBERS)[0]
+    mark = store._core.index.mark()
+    return mark.entities, mark.versions, mark.link_rows, mark.seen
+
+
+def _stored(store: Writer, before: tuple[int, ...]) -> dict[str, int]:
     """What a load left in the store: new nodes, their versions, new events and further occurrences of known ones, links written."""
-    after = index.mark()
-    born = index.is_event[before.entities : after.entities]
-    events = sum(map(bool, born))
-    described = sum(
-        not index.is_event[index.v_ent[ver]] and index.v_num[ver] > 0
-        for ver in range(before.versions, after.versions)
-    )
-    linked = {
-        index.k_link[row]
-        for row in range(before.link_rows, after.link_rows)
-        if index.o_verb[index.k_op[row]] == "link"
-    }
-    return {
-        "nodes": len(born) - events,
-        "versions": described,
-        "events": events + after.seen - before.seen,
-        "links": len(linked),
-    }
+    ledger = store._core.unread
+    if ledger is not None:
+        [(born, events, described, linked)] = ledger.database.rows(_STORED, before[:3])
+    else:
+        index, after = store._core.index, _counted(store)
+        born, events = after[0] - before[0], sum(map(bool, index.is_event[before[0] : after[0]]))
+        described = sum(
+            not index.is_event[index.v_ent[ver]] and index.v_num[ver] > 0
+            for ver in range(before[1], after[1])
+        )
+        rows = range(before[2], after[2])
+        linked = len({index.k_link[row] for row in rows if index.o_verb[index.k_op[row]] == "link"})
+    again = _counted(store)[3] - before[3]
+    return {"nodes": born - events, "versions": described, "events": events + again, "links": linked}
 
 
 def _identities(store: Writer, tables: dict[str, Table]) -> dict[str, Row]:
     """What each node is, by id. A node must have a version, and rows of a known node must agree with the store."""
-    index = store._core.index
     found: dict[str, Row] = {}
     described = set(tables["versions"].column("node_id"))
+    known = _known_nodes(store, tables["nodes"].column("id"))
     for number, row in enumerate(tables["nodes"]):
         name = row["id"]
         if name in found:
@@ -149,24 +167,33 @@ def _identities(store: Writer, tables: dict[str, Table]) -> dict[str, Row]:
                 f"nodes row {number}: {name!r} is there twice. Give each node once, and its versions in versions=."
             )
         found[name] = row
-        ent = index.ids.get(name, -1) if isinstance(name, str) else -1
-        if ent < 0:
+        if name not in known:
             if name not in described:
                 raise InvalidError(
                     f"nodes row {number}: nothing describes {name!r}. Give at least one row of versions= with that node_id."
                 )
             continue
+        kind, key, scope = known[name]
         slot = None if row.get("key") is None else slot_name(row["key"])
-        if (row.get("kind") or DEFAULT_KIND, slot, row.get("scope") or "") != (
-            index.kind[ent],
-            index.key[ent],
-            index.scope[ent],
-        ):
+        if (row.get("kind") or DEFAULT_KIND, slot, row.get("scope") or "") != (kind, key, scope):
             raise ConflictError(
-                f"nodes row {number}: {name!r} is known already as kind {index.kind[ent]!r}, key {index.key[ent]!r}, scope "
-                f"{index.scope[ent]!r}. What a node is never changes: give the same, or choose another id."
+                f"nodes row {number}: {name!r} is known already as kind {kind!r}, key {key!r}, scope "
+                f"{scope!r}. What a node is never changes: give the same, or choose another id."
             )
     return found
+
+
+def _known_nodes(store: Writer, names: Sequence[str]) -> dict[str, tuple[str, str | None, str]]:
+    """The kind, the key and the scope of those of some ids that the store knows."""
+    ledger = store._core.unread
+    if ledger is not None:
+        asked = orjson.dumps([name for name in names if is_text(name)]).decode()
+        return {
+            name: (kind, key, scope) for name, kind, key, scope in ledger.database.rows(_IDENTITIES, [asked])
+        }
+    index = store._core.index
+    ents = [(name, index.ids.get(name, -1)) for name in names]
+    return {name: (index.kind[ent], index.key[ent], index.scope[ent]) for name, ent in ents if ent >= 0}
 
 
 def rows(table: Any) -> list[Row]:
@@ -183,6 +210,7 @@ class _Memory:
         self.opened: _Opened = {}  # links that will be taken back
         self.tails: _Tails = {}  # of nodes without a key
         self.contents: dict[int, Json] = {}  # of versions
+        self.left = (0, 0)  # how many versions and rows there were after the last transaction
         # name of a kind, confidence, maker of links -> see `_alike`
         self.kinds: dict[Any, Attributes | None] = {}
 
@@ -199,10 +227,13 @@ class _Loader:
     def __init__(self, act: Act, memory: _Memory) -> None:
         self.act, self.index, self.work = act, act.index, act.work
         self.memory, self.tails = memory, memory.tails
+        if len(memory.contents) > _KEPT or memory.left != _lengths(self.index):
+            memory.forget()  # versions got other numbers
         self.recording = Recording(act)
         self.run, self.fresh_links = Run(act.index), NewLinks(act.core, act.work)
         self.ranked = act.index.setting(TRUST) is not None
         self.tailed = not (self.ranked or act.index.undone_by)
+        self.sole: dict[int, int] = {}  # of nodes of which one row is all that was said
         self.number = 0  # of the row that is being written
 
     def do(self, step: Step) -> None:
@@ -217,6 +248,8 @@ class _Loader:
                 for at in range(0, len(numbers), _BLOCK):
                     many(numbers[at : at + _BLOCK])
             else:
+                if what == _EVENTS:
+                    self._prepare("events", ("id",), numbers)
                 write = self.event if what == _EVENTS else self.unlink
                 for self.number in numbers:
                     write()
@@ -251,13 +284,36 @@ class _Loader:
         if self.run.said:
             self.run.add(self.work.tx, self.work.author)
 
+    def end(self) -> None:
+        """Add the run to the index, and leave in the memory what holds after the transaction."""
+        self.bear()
+        self.memory.left = _lengths(self.index)
+        if isinstance(self.index, WorkingSet):
+            for ent in self.index.changed_things():
+                if ent in self.tails and not self.index.wrote_last(ent, self.tails[ent][0]):
+                    del self.tails[ent]
+
     def _is_new(self, name: str) -> bool:
         return name not in self.index.ids and name not in self.run.fresh
+
+    def _prepare(self, name: str, columns: Sequence[str], numbers: Sequence[int]) -> None:
+        """Read at once what rows name, where the transaction reads from the rows of a ledger."""
+        index, table = self.index, self.memory.tables[name]
+        if not isinstance(index, WorkingSet):
+            return
+        names = {id for column in columns for id in table.of(column, numbers) or () if id is not None}
+        index.prepare_ids(names)
+        if name != "versions" or not self.tailed:
+            return
+        ents = [ent for id in names if (ent := index.ids.get(id, -1)) >= 0]
+        index.prepare_rows(self.tails[ent][0] for ent in ents if ent in self.tails)
+        self.sole.update(index.sole_rows(ent for ent in ents if ent not in self.tails))
 
     # ------------------------------------------------------------------ versions
 
     def versions(self, numbers: Sequence[int]) -> None:
         """Write rows of versions, in order: by column as far as they only go on from what was said, and those that do more row by row."""
+        self._prepare("versions", ("node_id",), numbers)
         at, end = 0, len(numbers)
         by_column = self.tailed and len(self.memory.tables["versions"]) >= _MANY
         window, singly = end, _WORTH
@@ -437,8 +493,14 @@ class _Loader:
         if ent >= self.run.first_ent:
             return NEW
         tail = self.tails.get(ent) or self._first_tail(ent)
-        now, rows = self.index.now_of[ent], self.index.rows_of[ent]
-        return tail if tail and now and now[-1] == tail[0] == rows[-1] else None
+        return tail if tail and self._is_last(ent, tail[0]) else None
+
+    def _is_last(self, ent: int, row: int) -> bool:
+        """Whether a row that was said last of a node is still that, and believed last."""
+        if isinstance(self.index, WorkingSet):
+            return self.index.wrote_last(ent, row)
+        now = self.index.now_of[ent]
+        return bool(now) and now[-1] == row == self.index.rows_of[ent][-1]
 
     def _new(self, name: str) -> int:
         """The number of a new node; -1 when it has a key, or something is wrong with it."""
@@ -452,10 +514,8 @@ class _Loader:
         if tail is None:
             return 0
         row, begun, until, number = tail
-        if row < run.first_row:
-            now = index.now_of[ent]
-            if not now or now[-1] != row or index.rows_of[ent][-1] != row:
-                return 0
+        if row < run.first_row and not self._is_last(ent, row):
+            return 0
         if start >= until:
             return number + 1
         if start != begun or end < until:
@@ -469,6 +529,11 @@ class _Loader:
     def _first_tail(self, ent: int) -> tuple[int, Instant, Instant, int] | None:
         """What `tails` has of a node without a key of which one version was said, and nothing else that a further one depends on."""
         index = self.index
+        if isinstance(index, WorkingSet):
+            if not self.tailed or ent not in self.sole:
+                return None
+            row = self.sole[ent]
+            return row, index.r_from[row], index.r_to[row], index.v_num[index.r_ver[row]]
         if (
             not self.tailed
             or ent >= self.run.first_ent
@@ -514,6 +579,11 @@ class _Loader:
         self.memory.contents[ver] = body["content"]
         if index.key[ent] is not None:
             refuse_taken_slot(index, ent, op)
+        elif self.tailed and isinstance(index, WorkingSet):
+            if during[1] == OPEN:  # nothing was said of later times
+                self.tails[ent] = last, during[0], OPEN, index.v_num[ver]
+            else:
+                self.tails.pop(ent, None)
         elif self.tailed:
             until = index.said(ent)[-1][1]
             self.tails[ent] = last, during[0] if until == during[1] else _NEVER, until, index.v_num[ver]
@@ -588,19 +658,24 @@ class _Loader:
                 pass
         during = period(at, OPEN)
         ent = run.bear(Birth(name, True, kind, ""))
+        if isinstance(self.index, WorkingSet):
+            note_print(self.index, ent, body)
         run.said.append(("record_event", name, *work.why, ent, 1, *during, *work.body(body)))
 
     def links(self, numbers: Sequence[int]) -> None:
         """Write rows of links, in order: those that are plainly new together."""
         self.bear()
+        self._prepare("links", ("source", "target"), numbers)
         table, known, fresh = self.memory.tables["links"], self.index.ids, self.fresh_links
         none: list[Any] = [None] * len(numbers)
         columns = (
             table.of(name, numbers) or none
             for name in ("source", "target", "valid_from", "valid_to", "tx_to")
         )
-        alikes = self._alike(table, numbers)
+        alikes = list(self._alike(table, numbers))
         strengths, bodies, names = linked(table, numbers, self.work.salts)
+        if isinstance(self.index, WorkingSet):
+            self._prepare_links(numbers, alikes, names)
         for self.number, source, target, start, stop, ended, alike, strength, body, id in zip(
             numbers, *columns, alikes, strengths, bodies, names, strict=True
         ):
@@ -615,6 +690,21 @@ class _Loader:
                 name, begun = new
                 self.memory.opened[self.number] = name, moment(begun if start is None else start)
         fresh.bear()
+
+    def _prepare_links(
+        self, numbers: Sequence[int], alikes: list[Attributes | None], names: Sequence[str | None]
+    ) -> None:
+        """Read at once which links say already what rows of links say."""
+        table, ids = self.memory.tables["links"], self.index.ids
+        pairs = zip(table.of("source", numbers) or (), table.of("target", numbers) or (), alikes, strict=True)
+        ends = set()
+        for one, other, alike in pairs:
+            source, target = ids.get(one, -1), ids.get(other, -1)
+            if alike is not None and source >= 0 and target >= 0:
+                ends.add((target, alike.name, source) if alike.turned else (source, alike.name, target))
+                if alike.both:
+                    ends.add((source, alike.name, target) if alike.turned else (target, alike.name, source))
+        self.index.prepare_links((name for name in names if name is not None), ends)
 
     def _alike(self, table: Table, numbers: Sequence[int]) -> Iterator[Attributes | None]:
         """Of each row what its kind, its confidence and its maker say; None where that is wrong, or the kind does something to its ends."""
@@ -662,6 +752,10 @@ class _Loader:
         first = len(self.index.o_tx)
         verbs.unlink(self.act, link, begun, None if stop is None else moment(stop), None)
         self._record(first, bounds(instant(begun), stop))
+
+
+def _lengths(index: Index) -> tuple[int, int]:
+    return len(index.v_ent), len(index.r_ent)
 
 
 def _is_plain(reason: Any) -> bool:

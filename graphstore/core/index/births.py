@@ -80,7 +80,12 @@ class Run:
             (index.r_end, OPEN), (index.r_op, ops), (index.r_close, -1), (index.r_ent, ents),
         ):  # fmt: skip
             grow(column, values, count)
-        self._lead(tx, _plain(ents), _plain(starts), _plain(stops), vers, ops)
+        index.note_added(
+            tx,
+            list(zip(_plain(ents), _plain(starts), _plain(stops), vers, ops, strict=True)),
+            self.first_row,
+            self.closed,
+        )
         for ent, start, stop, at in self.turned:
             index.add_turn(ent, (tx, start, stop, ops[at]))
         index.ids.update(self.fresh)
@@ -93,32 +98,6 @@ class Run:
         if self.born:
             names, events, kinds, scopes = zip(*self.born, strict=True)
             grow_things(self.index, names, events, kinds, [None] * len(names), scopes, tx)
-
-    def _lead(
-        self,
-        tx: Instant,
-        ents: Sequence[int],
-        starts: Sequence[Instant],
-        stops: Sequence[Instant],
-        vers: Sequence[int],
-        ops: Sequence[int],
-    ) -> None:
-        """Lead from the entities to their new rows, and close those whose place these take."""
-        index = self.index
-        versions_of, rows_of, now_of = index.versions_of, index.rows_of, index.now_of
-        changed, fell, kept, said = index.changed, index.fell, index._shaken is not None, index._said
-        closed, first = self.closed, self.first_row
-        for at, (ent, start, stop, ver) in enumerate(zip(ents, starts, stops, vers, strict=True)):
-            if at in closed:
-                index.close_row(closed[at], tx, ops[at])
-            versions_of[ent].append(ver)
-            changed[ent] = tx
-            if stop < OPEN and (kept or fell.get(ent, OPEN) > tx):
-                index.falls(ent, tx)
-            rows_of[ent].append(first + at)
-            now_of[ent].append(first + at)
-            if said and ent in said:
-                index.say(ent, ver, (start, stop))
 
 
 def grow_things(
@@ -144,8 +123,10 @@ def grow_things(
 
 def grow(column: Any, values: Any, count: int) -> None:
     """Add values to a column of numbers: a sequence, a column of numpy, or one number so many times."""
-    kind = column.typecode
-    if isinstance(values, int):
+    kind = getattr(column, "typecode", None)
+    if kind is None:  # of a working set
+        values = [values] * count if isinstance(values, int) else _plain(values)
+    elif isinstance(values, int):
         values = array(kind, (values,)) * count
     elif isinstance(values, (list, tuple)):
         values = array(kind, values)  # by itself it takes half as long as one value after the other

@@ -268,6 +268,34 @@ class Columns:
             self._believe(held, row)
         return row
 
+    def note_added(
+        self,
+        tx: Instant,
+        added: list[tuple[int, Instant, Instant, int, int]],
+        first: int,
+        closed: Mapping[int, int],
+    ) -> None:
+        """Lead from entities to new rows whose columns were added, and close those whose place these take.
+
+        Args:
+            added: the entity, the period, the version and the operation of each row; the versions are new too.
+            first: the first of the rows.
+            closed: places in `added` -> the row that it takes the place of.
+        """
+        versions_of, rows_of, now_of = self.versions_of, self.rows_of, self.now_of
+        changed, fell, kept, said = self.changed, self.fell, self._shaken is not None, self._said
+        for at, (ent, start, stop, ver, op) in enumerate(added):
+            if at in closed:
+                self.close_row(closed[at], tx, op)
+            versions_of[ent].append(ver)
+            changed[ent] = tx
+            if stop < OPEN and (kept or fell.get(ent, OPEN) > tx):
+                self.falls(ent, tx)
+            rows_of[ent].append(first + at)
+            now_of[ent].append(first + at)
+            if said and ent in said:
+                self.say(ent, ver, (start, stop))
+
     def _note_version(self, ent: int, ver: int) -> None:
         self.versions_of[ent].append(ver)
 

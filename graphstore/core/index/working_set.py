@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import orjson
@@ -100,6 +100,34 @@ _OF_ORDINAL = (
 )
 
 
+_OF_IDS = f"{_ENTITY} id IN (SELECT value FROM json_each(?))"
+_OF_NUMBERS = "number IN (SELECT value FROM json_each(?))"
+_LINKS_OF_IDS = "id IN (SELECT value FROM json_each(?))"
+_LINKS_BY_SOURCE, _LINKS_BY_TARGET = (
+    "number IN (SELECT l.number FROM json_each(?) s CROSS JOIN link l WHERE "
+    f"{source}l.source = s.value ->> 0 AND l.kind = s.value ->> 1 AND {target}l.target = s.value ->> 2) ORDER BY number"
+    for source, target in (("", "+"), ("+", ""))
+)
+_STARTS = """
+SELECT s.value, (SELECT valid_from FROM period WHERE entity = s.value AND closed_by IS NULL ORDER BY valid_from LIMIT 1) FROM json_each(?) s
+"""
+_SOLE = """
+SELECT s.value, CASE WHEN (SELECT count(*) FROM (SELECT 1 FROM period p WHERE p.entity = s.value LIMIT 2)) = 1
+  AND (SELECT count(*) FROM (SELECT 1 FROM version v WHERE v.entity = s.value LIMIT 2)) = 1
+  AND NOT EXISTS (SELECT 1 FROM told t WHERE t.entity = s.value) AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = s.value)
+  THEN (SELECT p.number FROM period p WHERE p.entity = s.value AND p.closed_by IS NULL) END
+FROM json_each(?) s
+"""
+
+
+def is_text(id: Any) -> bool:
+    """Return False for what is stored nowhere: no text, or one with a lone surrogate."""
+    try:
+        return isinstance(id, str) and id.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
 class Column(dict[int, Any]):
     """Holds the values of a column that were read or added. `load` reads the value of a number, together with other columns."""
 
@@ -129,6 +157,12 @@ class Column(dict[int, Any]):
         """Add a row."""
         self[self._count] = value
         self._count += 1
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Add rows."""
+        before = dict.__len__(self)
+        self.update(enumerate(values, self._count))
+        self._count += dict.__len__(self) - before
 
 
 class Lists(dict[Any, list[Any]]):
@@ -231,16 +265,17 @@ class Events(Lists):
 
 
 class Numbers(dict[Any, int]):
-    """Finds the number that belongs to a key, such as an id, when it is first asked for. A key without a number is missing."""
+    """Finds the number that belongs to a key, such as an id, when it is first asked for. A key without a number is missing; `absent` are keys of which that is known."""
 
-    __slots__ = ("_find",)
+    __slots__ = ("_find", "absent")
 
     def __init__(self, find: Callable[[Any], int | None]) -> None:
         self._find = find
+        self.absent: set[Any] = set()
 
     def __missing__(self, key: Any) -> int:
         try:
-            number = self._find(key)
+            number = None if key in self.absent else self._find(key)
         except UnicodeEncodeError:  # a lone surrogate is stored nowhere
             number = None
         if number is None:
@@ -324,6 +359,15 @@ class WorkingSet(Index):
         self._fresh_versions: dict[int, list[int]] = {}
         self._fresh_out: dict[int, list[int]] = {}
         self._fresh_into: dict[int, list[int]] = {}
+        self._stored_links: dict[
+            tuple[int, str, int], list[int]
+        ] = {}  # source, kind, target -> links that were read before a transaction asks
+        self._starts: dict[
+            int, Instant | None
+        ] = {}  # from when on stored things were believed before the transaction
+        self._unlisted: dict[
+            int, list[int]
+        ] = {}  # rows opened or closed of things whose believed rows were not read
         self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
         # of what the transaction has changed more than that it is new: how it stands, or what it rests on
         self._touched: dict[int, int] = {}  # each with the last operation by then
@@ -419,6 +463,53 @@ class WorkingSet(Index):
                 dict.__setitem__(self.ids, id, number)
         return found
 
+    def prepare_ids(self, ids: Iterable[str]) -> None:
+        """Read which things have ids. Each is looked for once."""
+        wanted = {id for id in ids if not dict.__contains__(self.ids, id) and id not in self.ids.absent}
+        if asked := [id for id in wanted if is_text(id)]:
+            self._take_entities(_OF_IDS, orjson.dumps(asked).decode())
+        self.ids.absent |= {id for id in wanted if not dict.__contains__(self.ids, id)}
+
+    def prepare_rows(self, rows: Iterable[int]) -> None:
+        """Read rows of periods."""
+        if missing := [row for row in rows if row < self._periods and row not in self.r_ent]:
+            self._take_rows(_OF_NUMBERS, orjson.dumps(missing).decode())
+
+    def sole_rows(self, ents: Iterable[int]) -> dict[int, int]:
+        """Return the row of each of some nodes without a slot of which one is all that was ever said, if it is believed. The nodes' columns were read."""
+        asked = [
+            ent for ent in ents if ent < self._things and self.key[ent] is None and not self.is_event[ent]
+        ]
+        found = self._rows(_SOLE, orjson.dumps(asked).decode()) if asked else []
+        rows = {ent: row for ent, row in found if row is not None and not self._fresh_rows.get(ent)}
+        self.prepare_rows(rows.values())
+        for ver in [self.r_ver[row] for row in rows.values()]:
+            self.v_num[ver]
+        return rows
+
+    def prepare_links(self, ids: Iterable[str], ends: Iterable[tuple[int, str, int]]) -> None:
+        """Read which links have ids, which links say that one thing is linked to another, and what is believed of those."""
+        wanted = {id for id in ids if not dict.__contains__(self.link_ids, id)}
+        if asked := [id for id in wanted if is_text(id)]:
+            self._take_links(_LINKS_OF_IDS, orjson.dumps(asked).decode())
+        self.link_ids.absent |= {id for id in wanted if not dict.__contains__(self.link_ids, id)}
+        old = [
+            one for one in set(ends) if one not in self._stored_links and max(one[0], one[2]) < self._things
+        ]
+        if not old:
+            return
+        self._stored_links.update((one, []) for one in old)
+        many_sources = 2 * len({source for source, _, _ in old}) > len({target for *_, target in old})
+        statement = _LINKS_BY_SOURCE if many_sources else _LINKS_BY_TARGET
+        for link in self._take_links(statement, orjson.dumps(old).decode()):
+            self._stored_links[self.l_src[link], self.l_kind[link], self.l_tgt[link]].append(link)
+        self._prepare_starts({end for source, _, target in old for end in (source, target)})
+
+    def _prepare_starts(self, ents: Iterable[int]) -> None:
+        """Read from when on things are believed."""
+        missing = [ent for ent in ents if ent not in self._starts]
+        self._starts.update(self._rows(_STARTS, orjson.dumps(missing).decode()))
+
     def _find_forgotten(self, ent: int) -> int | None:
         rows = self._rows(_FORGOTTEN, ent) if ent < self._things else ()
         return rows[0][0] if rows else None
@@ -461,7 +552,7 @@ class WorkingSet(Index):
         self.rows_of[ent] = found + self._fresh_rows.get(ent, [])
 
     def _load_believed(self, ent: int) -> None:
-        self.now_of[ent] = self._believed(_OF_THING, (ent,))
+        self.now_of[ent] = self._believed(_OF_THING, (ent,), self._unlisted.pop(ent, ()))
 
     def _believed(self, whose: str, values: tuple[Any, ...], changed: Collection[int] = ()) -> Any:
         """Return the rows believed of a thing or in a slot; `changed`: those that the transaction has opened or closed there."""
@@ -615,8 +706,13 @@ class WorkingSet(Index):
         """See `Index.saying`."""
         known = []
         if source < self._things and target < self._things:
-            known = self._take_links(
-                "source = ? AND kind = ? AND target = ? ORDER BY number", source, kind, target
+            stored = self._stored_links.get((source, kind, target))
+            known = (
+                stored
+                if stored is not None
+                else self._take_links(
+                    "source = ? AND kind = ? AND target = ? ORDER BY number", source, kind, target
+                )
             )
         fresh = min(self._fresh_out.get(source, []), self._fresh_into.get(target, []), key=len)
         ends = source, kind, target
@@ -651,6 +747,12 @@ class WorkingSet(Index):
     def _slot(self, ent: int) -> tuple[str, str] | None:
         key = self.key[ent]
         return None if key is None else (key, self.scope[ent])
+
+    def start(self, ent: int, tx: Instant) -> Instant | None:
+        """See `Index.start`."""
+        if ent in self._starts and self.changed[ent] == self._last < tx:
+            return self._starts[ent]
+        return super().start(ent, tx)
 
     def find(self, ent: int, valid: Instant, tx: Instant) -> int:
         """See `Index.find`."""
@@ -909,11 +1011,15 @@ class WorkingSet(Index):
     def add_link(self, name: str, source: int, kind: str, target: int) -> int:
         """See `Columns.add_link`."""
         link = super().add_link(name, source, kind, target)
+        self.note_ends(link, source, kind, target)
+        return link
+
+    def note_ends(self, link: int, source: int, kind: str, target: int) -> None:
+        """Note the ends of a new link."""
         self._fresh_out.setdefault(source, []).append(link)
         self._fresh_into.setdefault(target, []).append(link)
         if kind in _REPLACING or (target if kind in UPHOLDING else source) < self._things:
             self._touch_ends(link)
-        return link
 
     def close_row(self, row: int, tx: Instant, op: int) -> None:
         """See `Columns.close_row`."""
@@ -925,6 +1031,49 @@ class WorkingSet(Index):
         """See `Columns.close_link_row`."""
         self._touch_ends(self.k_link[row])
         super().close_link_row(row, tx, op)
+
+    def _believe_in(self, ent: int, row: int, change: Callable[[Any, int], None]) -> None:
+        """Change the list of the rows believed of a thing, or note what changed until that is read."""
+        known: Any = self.now_of
+        if ent >= self._things or dict.__contains__(known, ent):
+            change(known[ent], row)
+        else:
+            self._unlisted.setdefault(ent, []).append(row)
+
+    def note_added(
+        self,
+        tx: Instant,
+        added: list[tuple[int, Instant, Instant, int, int]],
+        first: int,
+        closed: Mapping[int, int],
+    ) -> None:
+        """See `Columns.note_added`."""
+        for at, (ent, start, stop, ver, op) in enumerate(added):
+            if at in closed:
+                self._close_unlisted(closed[at], tx, op)
+            self.changed[ent] = tx
+            self._note_version(ent, ver)
+            self._note_row(ent, first + at)
+            self._believe_in(ent, first + at, self._believe)
+            if ent in self._said:
+                self.say(ent, ver, (start, stop))
+
+    def _close_unlisted(self, row: int, tx: Instant, op: int) -> None:
+        """Close a row of a thing without a slot, and do not read what else is believed of it."""
+        ent = self.r_ent[row]
+        self._touch(ent)
+        self.r_end[row], self.r_close[row], self.changed[ent] = tx, op, tx
+        self.closings.append(row)
+        self._believe_in(ent, row, self._drop)
+
+    def changed_things(self) -> set[int]:
+        """Return the things of which the transaction opened or closed rows."""
+        return {*self._fresh_rows, *(self.r_ent[row] for row in self.closings)}
+
+    def wrote_last(self, ent: int, row: int) -> bool:
+        """Return True if a row that was the last one written of a thing before the transaction, or in it, is still that, and believed."""
+        fresh = self._fresh_rows.get(ent)
+        return (not fresh or fresh[-1] == row) and dict.get(self.r_close, row, -1) < 0  # type: ignore[arg-type]
 
     def _note_version(self, ent: int, ver: int) -> None:
         self._fresh_versions.setdefault(ent, []).append(ver)

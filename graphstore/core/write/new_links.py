@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphstore.core.index.births import grow
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.read.sight import Core, in_time
 from graphstore.core.write.given_arguments import bounds
 from graphstore.core.write.linking import Ends, Linking
@@ -91,10 +92,7 @@ class NewLinks:
             or (kind.acyclic and source in self._led_to)
         ):
             self.bear()
-        out, into = index.out, index.into
-        if source in out and target in into and index.saying(source, name, target):
-            return False
-        if both and target in out and source in into and index.saying(target, name, source):
+        if index.saying(source, name, target) or (both and index.saying(target, name, source)):
             return False
         if kind.causal and not in_time(index, source, target, since, tx):
             return False
@@ -129,7 +127,7 @@ class NewLinks:
         for column, numbers in (
             (index.o_pos, why if why_length else places), (index.o_len, why_length or lengths), (index.o_tx, work.tx),
             (index.l_src, sources), (index.l_tgt, targets),
-            (index.c_op, ops), (index.c_num, 1), (index.c_strength, strengths), (index.c_inferred, inferred),
+            (index.c_op, ops), (index.c_num, 1), (index.c_strength, strengths), (index.c_inferred, [int(one) for one in inferred]),
             (index.c_pos, places), (index.c_len, lengths), (index.c_link, links),
             (index.k_claim, claims), (index.k_from, starts), (index.k_to, stops), (index.k_tx, work.tx),
             (index.k_end, OPEN), (index.k_op, ops), (index.k_close, -1), (index.k_link, links),
@@ -148,6 +146,8 @@ class NewLinks:
                 index.rest(link, work.tx)
             if index._runs:
                 index.link_changed(link)
+            if isinstance(index, WorkingSet):
+                index.note_ends(link, source, kind, target)
         index.link_ids.update(zip(names, links, strict=True))
         for there in (self._waiting, self._names, self._said, self._led_to):
             there.clear()

@@ -839,18 +839,18 @@ class Writer(Reader):
         return self._open is not None and not self._open.empty
 
     @contextlib.contextmanager
-    def _together(self) -> Iterator[None]:
+    def _together(self, *, is_narrow: bool = False) -> Iterator[None]:
         """Transactions that become durable and visible to other threads together, at the end. When that fails, none is kept.
 
-        A group inside another is part of it.
+        A group inside another is part of it. `is_narrow`: see `_transact`.
         """
         with self._writer:
             if self._waiting.grouping:
                 yield
                 return
-            self._take_turn()
+            self._take_turn(self._core.unread if is_narrow else None)
             self._waiting.begin()
-            self._core.journal.begin_group()
+            self._core.opened_journal.begin_group()
             try:
                 with no_collecting():  # what a large group writes stays
                     yield
@@ -907,7 +907,8 @@ class Writer(Reader):
 
     def _close_group(self) -> tuple[Ticket, Instant]:
         """The ticket of the group, and the instant of its last transaction: when that is kept, all are."""
-        journal = self._core.journal
+        self._core.working = None
+        journal = self._core.opened_journal
         journal.end_group()
         journal.leave_turn()
         ticket = journal.ticket()
@@ -1009,6 +1010,15 @@ class Writer(Reader):
                 yield
             finally:
                 core.opened_journal.leave_turn()
+
+    def _call_outside(self, call: Callable[..., object], *values: object) -> None:
+        """Call a function of the caller inside `_on_rows`: what it reads is no part of the verb."""
+        core = self._core
+        before, core.in_verb = core.in_verb, False
+        try:
+            call(*values)
+        finally:
+            core.in_verb = before and core.working is not None
 
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
