@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphstore.ledger.branch_rows import MADE_THEN, Line, lines_of
-from graphstore.ledger.database import Database, Values
+from graphstore.ledger.database import Readable, Values
 from graphstore.ledger.ledger import Ledger, last_tx_and_kinds
 from graphstore.values.period import Instant
 
@@ -24,7 +24,7 @@ FROM property WHERE name = 'rewritten'
 class BranchDatabase:
     """Fetches the rows of one branch."""
 
-    def __init__(self, database: Database, branch: str, line: Line) -> None:
+    def __init__(self, database: Readable, branch: str, line: Line) -> None:
         self._database, self._line = database, line
         self.file, self.forked = database.file, line.forked
         self.branch: str | None = branch

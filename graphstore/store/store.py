@@ -869,8 +869,8 @@ class GraphStore(Store):
 
     def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[Content]]]:
         """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
-        ledger = self._core.unread
-        if isinstance(ledger, Ledger):
+        ledger = self._core.unread_trunk
+        if ledger is not None:
             of = evictable_rows.OfRows(ledger.database)
             return list(of.contents_elsewhere(kind, setting)) if self._is_settled() else []
         with self._core.lock:
@@ -955,8 +955,8 @@ class GraphStore(Store):
     def _chosen(self, names: Iterable[str]) -> dict[str, str]:
         """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
         core = self._core
-        if core.unread is not None:
-            return evictable_rows.words(core.unread.database, names)
+        if core.unread_trunk is not None:
+            return evictable_rows.words(core.unread_trunk.database, names)
         index, known = core.index, set[str]()
         found = {}
         for name in names:
@@ -978,7 +978,7 @@ class GraphStore(Store):
 
     def _evictable_elsewhere(self) -> list[retention.Evictable]:
         """Return what may be evicted of each branch, deleted ones too."""
-        ledger = self._core.unread
+        ledger = self._core.unread_trunk
         if ledger is not None:
             return [*evictable_rows.branches(ledger.database)]
         records = self._core.index.branch_records

@@ -352,7 +352,7 @@ class WholeStore(Writer):
         with self._core.lock:
             self._current()
             core = self._core
-            ledger = core.unread if core.working is None else None
+            ledger = core.unread_trunk if core.working is None else None
             if ledger is not None and ledger.hides_contents():
                 core.read_index()  # which removes or hides them
                 ledger = None

@@ -158,6 +158,12 @@ class Core(Source):
         return None if "index" in self.__dict__ else self.rows
 
     @property
+    def unread_trunk(self) -> Ledger | None:
+        """The ledger while nothing has needed the index of the trunk, which this is."""
+        found = self.unread
+        return found if isinstance(found, Ledger) else None
+
+    @property
     def answering(self) -> LedgerRows | None:
         """The ledger whose rows answer a read; None where the index, or the working set of a verb, does. A transaction shows its own first."""
         if "index" in self.__dict__:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
-
-import orjson
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.core.write.retention import DAY, SUMS, Content, Sums, together
 from graphstore.errors import NotFoundError
-from graphstore.ledger.branch_rows import TRUNK, Line
+from graphstore.ledger.branch_ledger import BranchDatabase
+from graphstore.ledger.branch_rows import lines_of
 from graphstore.ledger.forgotten_bodies import Number
 from graphstore.ledger.statements import Statement
 from graphstore.read import settings
@@ -20,16 +19,7 @@ from graphstore.read.points import Point, as_json
 from graphstore.values.period import OPEN, Instant
 
 if TYPE_CHECKING:
-    from graphstore.ledger.database import Database
-
-
-class Branch(NamedTuple):
-    """A branch: where it began, and how many rows of each table it had then."""
-
-    number: int
-    parent: int
-    fork: Instant
-    marks: str
+    from graphstore.ledger.database import Readable
 
 
 class Old(NamedTuple):
@@ -68,7 +58,6 @@ class Told(NamedTuple):
     checksum: int
 
 
-BRANCHES = Statement("branches", Branch)
 EVICTABLE = Statement("evictable", Old)
 CONTENTS = Statement("contents", Content)
 CONTENT_BYTES = Statement("content_bytes", Bytes)
@@ -78,24 +67,11 @@ ENTITY_NUMBER = Statement("entity_number", Number)
 EVICTIONS_SINCE = Statement("evictions_since", Told)
 
 
-class _LineDatabase:
-    """Reads the rows of one line by the statements of the trunk."""
-
-    def __init__(self, database: Database, line: Line) -> None:
-        self.file = database.file
-        self._database, self._line = database, line
-
-    def rows(self, statement: str, values: Any = ()) -> list[Any]:
-        """Fetch all rows of a statement."""
-        return self._database.rows(self._line.statement(statement), values)
-
-
 class OfRows:
     """Finds by rows what may be evicted of one line; see `retention.Evictable`."""
 
-    def __init__(self, database: Database, line: Line = TRUNK) -> None:
-        self._point = Point(cast("Database", _LineDatabase(database, line)), OPEN, OPEN)
-        self._database = database
+    def __init__(self, database: Readable) -> None:
+        self._point = Point(database, OPEN, OPEN)
         self._found: dict[int, Old] = {}
 
     def oldest(
@@ -136,7 +112,7 @@ class OfRows:
 
     def contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
         """As `contents`, for each branch (deleted ones too): the nodes unknown to this line, which is the trunk, with the value of a setting of the branch."""
-        for line in branches(self._database):
+        for line in branches(self._point.database):
             found = [each for each in line.contents(kind) if self.number(each.name) is None]
             yield settings.setting(line._point, setting), found
 
@@ -161,15 +137,13 @@ class OfRows:
         return next((each.number for each in self._point.rows(ENTITY_NUMBER, id=id)), None)
 
 
-def branches(database: Database) -> list[OfRows]:
+def branches(database: Readable) -> list[OfRows]:
     """Return what may be evicted of each branch, deleted ones too."""
-    found = {0: TRUNK}
-    for line in Point(database, OPEN, OPEN).rows(BRANCHES):
-        found[line.number] = Line(line.number, found[line.parent], line.fork, orjson.loads(line.marks))
-    return [OfRows(database, line) for line in found.values() if line is not TRUNK]
+    lines = lines_of(database.rows("SELECT number, name, parent, fork, marks FROM line ORDER BY number"))
+    return [OfRows(BranchDatabase(database, "", line)) for line in lines]
 
 
-def words(database: Database, names: Iterable[str]) -> dict[str, str]:
+def words(database: Readable, names: Iterable[str]) -> dict[str, str]:
     """Return how each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
     point, found = Point(database, OPEN, OPEN), {}
     for name in names:
@@ -181,7 +155,7 @@ def words(database: Database, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def summed_before(database: Database, day: Instant) -> tuple[frozenset[Instant], Sums]:
+def summed_before(database: Readable, day: Instant) -> tuple[frozenset[Instant], Sums]:
     """Return the transactions of the same day, of UTC, that summed up evicted events, and their sums together."""
     point, found, sums = Point(database, OPEN, OPEN), set(), Sums()
     point.tx = day - day % DAY

@@ -540,8 +540,7 @@ class Writer(Reader):
             core = self._core
             work: Transaction | None = None
             asked = _request.get()
-            rows = core.unread if is_narrow else None
-            self._take_turn(rows if isinstance(rows, Ledger) else None)
+            self._take_turn(core.unread_trunk if is_narrow else None)
             try:
                 if asked is not None:
                     asked.refuse_done(core.opened_journal)
@@ -848,7 +847,7 @@ class Writer(Reader):
             if self._waiting.grouping:
                 yield
                 return
-            self._take_turn(self._core.unread if is_narrow else None)
+            self._take_turn(self._core.unread_trunk if is_narrow else None)
             self._waiting.begin()
             self._core.opened_journal.begin_group()
             try:
@@ -1004,7 +1003,7 @@ class Writer(Reader):
         """
         core = self._core
         with self._alone(what):
-            self._take_turn(core.unread if may_be_on_rows else None)
+            self._take_turn(core.unread_trunk if may_be_on_rows else None)
             core.working = None  # each transaction of the block has its own
             try:
                 yield
@@ -1012,7 +1011,7 @@ class Writer(Reader):
                 core.opened_journal.leave_turn()
 
     def _call_outside(self, call: Callable[..., object], *values: object) -> None:
-        """Call a function of the caller inside `_on_rows`: what it reads is no part of the verb."""
+        """Call a function of the caller inside `on_working_set`: what it reads is no part of the verb."""
         core = self._core
         before, core.in_verb = core.in_verb, False
         try:
@@ -1031,13 +1030,13 @@ class Writer(Reader):
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
         with core.lock, core.epoch.replaced(), self._left_alone():
-            with self._transact(None, author, reason, is_narrow=True) as work, self._on_rows(work):
+            with self._transact(None, author, reason, is_narrow=True) as work, core.on_working_set():
                 retention.forget(work, verb, names, core.raw)
             self._make_durable(core.opened_journal.ticket(), self._last_tx)
             self._waiting.clear()
-            if core.unread is not None:
+            if core.unread_trunk is not None:
                 core.graphs.forget()
-                self._remove_forgotten(core.unread)
+                self._remove_forgotten(core.unread_trunk)
                 return
             try:
                 core.search.drop(core.index)
@@ -1068,7 +1067,7 @@ class Writer(Reader):
 
     def _evictable(self) -> retention.Evictable:
         """Return what may be evicted of the trunk."""
-        ledger = self._core.unread
+        ledger = self._core.unread_trunk
         return (
             retention.OfIndex(self._core.index) if ledger is None else evictable_rows.OfRows(ledger.database)
         )
@@ -1086,7 +1085,7 @@ class Writer(Reader):
         """Rewrite the journal without these things, and rebuild the index from it. `sums` are kept of them, in one record a day."""
         core = self._core
         with core.lock, core.epoch.replaced():
-            tx, ledger = self._next_tx(None), core.unread
+            tx, ledger = self._next_tx(None), core.unread_trunk
             try:
                 core.opened_journal.settle()
             except EngineError as error:
@@ -1122,11 +1121,11 @@ class Writer(Reader):
     def _begin_again(self) -> None:
         """Go on from a chain that was rewritten, or might have been."""
         core = self._core
-        if core.unread is None:
+        if core.unread_trunk is None:
             self._rebuild_index()
             return
-        core.unread.reopen()
-        core.unread.skip()
+        core.unread_trunk.reopen()
+        core.unread_trunk.skip()
         core.row_search = RowSearch()
         core.graphs.follow()
 
