@@ -830,7 +830,8 @@ class GraphStore(Store):
             made = branch_made(ledger, name)
             if made is not None:
                 return name, made
-        self._catch_up()
+        elif isinstance(name, str) and self._living_record(name) is None:
+            self._catch_up()  # another process may have made it
         record = self._found(name)
         return record.name, record.made
 
