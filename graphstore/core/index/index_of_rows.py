@@ -106,6 +106,28 @@ class Done(NamedTuple):
     length: int
 
 
+class HeldNode(NamedTuple):
+    """A period of a node that holds, and the version that it has."""
+
+    entity: int
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    born: Instant
+    period: int
+    version: int
+    ordinal: int
+    body: int
+    length: int
+    operation: int
+    opened_by: int
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant
+
+
 class Recorded(NamedTuple):
     """When a period of a link was recorded."""
 
@@ -144,6 +166,7 @@ LINKS_OF_KINDS = Statement("links_of_kinds", LinkOfKind)
 LINK_ROWS = Statement("link_rows", LinkRow)
 OPERATION = Statement("operation_numbered", Done)
 FORGOTTEN = Statement("forgotten", Forgotten)
+HELD_NODES = Statement("held_nodes", HeldNode)
 LINKS_MADE = Statement("links_made", Number)
 LINK_SINCE = Statement("link_since", Recorded)
 OCCURRENCES_OF = Statement("occurrences_of", OccurrenceOf)
@@ -233,6 +256,7 @@ class IndexOfRows(Index):
         self._point = point
         self._since: dict[int, Instant] = {}  # when rows of links were recorded first
         self._made: dict[int, bool] = {}  # whether links were made by here
+        self._holding: dict[int, int] = {}  # rows of nodes that hold here, where all were read
         self._known = -1  # how many entities there are; -1: not counted
         self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
         columns: dict[str, Any] = {"ids": _Ids(point)}
@@ -287,6 +311,9 @@ class IndexOfRows(Index):
         """The row of an entity that holds at (valid, tx), or -1."""
         if ent in self.gone:
             return -1
+        held = self._holding.get(ent)
+        if held is not None and (valid, tx) == (self._point.valid, self._point.tx):
+            return held
         for row in self.rows_of[ent]:
             if self.r_from[row] <= valid < self.r_to[row] and self.r_tx[row] <= tx < self.r_end[row]:
                 return row
@@ -375,6 +402,21 @@ class IndexOfRows(Index):
         self._read_entities(missing)
         self._read_all_periods(missing)
         self.read_versions(self.r_ver[row] for ent in missing for row in self.rows_of[ent])
+
+    def read_held_nodes(self) -> list[int]:
+        """Read what holds here of all nodes, at once. Returns the rows, in the order in which the nodes were first known."""
+        found = self._point.rows(HELD_NODES)
+        for row in found:
+            ent, number, version = row.entity, row.period, row.version
+            self.names[ent], self.kind[ent], self.key[ent] = row.id, row.kind, row.key
+            self.scope[ent], self.is_event[ent], self.born[ent] = row.scope, 0, row.born
+            self.r_ent[number], self.r_ver[number], self.r_op[number] = ent, version, row.opened_by
+            self.r_from[number], self.r_to[number] = row.valid_from, row.valid_to
+            self.r_tx[number], self.r_end[number] = row.tx_from, row.tx_to
+            self.v_ent[version], self.v_num[version], self.v_op[version] = ent, row.ordinal, row.operation
+            self.v_pos[version], self.v_len[version] = row.body << BLOCK, row.length
+            self._holding[ent] = number
+        return [row.period for row in found]
 
     def read_events(self, numbers: Iterable[int]) -> None:
         """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""

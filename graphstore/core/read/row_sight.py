@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from graphstore.core.index.index_of_rows import IndexOfRows, Number
 from graphstore.core.journal.line import COUNTS
 from graphstore.core.journal.seam import Seam
-from graphstore.core.read.light_rows import SCAN, scanned
+from graphstore.core.read.light_rows import scanned
 from graphstore.core.read.rows import Row
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.search.asserted import Asserted
@@ -331,10 +331,7 @@ class RowSight(Sight):
 
     def node_rows(self) -> list[int]:
         """The rows of all nodes that hold here, in the order in which the nodes were first known."""
-        unfiltered = dict.fromkeys(("kind", "key", "scope"))
-        ents = [row.entity for row in self.point.rows(SCAN, events=0, reads=0, **unfiltered)]
-        self._rows.read_things(ents)
-        return [row for ent in ents if (row := self.find(ent)) >= 0]
+        return self._rows.read_held_nodes()
 
     def held_of(self, kinds: Collection[str]) -> list[int]:
         """The rows of all links of some kinds that hold here, in the order in which the links were made."""
