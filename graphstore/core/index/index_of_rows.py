@@ -430,6 +430,18 @@ class IndexOfRows(Index):
         links = (link for ent in events for link in self.out[ent] if self.l_kind[link] == "resolved_by")
         self._read_times(list(dict.fromkeys(self.l_tgt[link] for link in links)))
 
+    def read_weighed(self, entities: list[int]) -> None:
+        """Read things with their links, and when they were confirmed or happened again, at once."""
+        self.read_things(entities)
+        self.read_links(entities)
+        self._read_times([ent for ent in entities if self.is_event[ent]])
+        confirmed: Any = self.confirmed
+        missing = [ent for ent in entities if not confirmed.is_read(self.names[ent])]
+        for ent in missing:
+            confirmed[self.names[ent]] = []
+        for row in self._point.rows(CONFIRMATIONS_OF, numbers=as_json(missing)) if missing else ():
+            confirmed[row.id].append(row.operation)
+
     def read_ends(self, entities: Iterable[int]) -> set[int]:
         """Read what the links of some things lead to, at once. Returns these."""
         entities = list(entities)

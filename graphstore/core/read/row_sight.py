@@ -381,6 +381,12 @@ class RowSight(Sight):
         """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
         self._rows.read_events(ents)
 
+    def read_weighed(self, ents: Iterable[int]) -> None:
+        """Read all that things are weighed by at once."""
+        ents = list(ents)
+        self._rows.read_weighed(ents)
+        self._read_standings(ents)
+
     def read_ends(self, ents: Iterable[int]) -> None:
         """Read what the links of some things lead to, and how that stands, at once."""
         self._read_standings(self._rows.read_ends(ents))

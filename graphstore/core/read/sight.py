@@ -384,7 +384,8 @@ class Sight(Rows):
         seen: Callable[[int], bool] | None = None,
     ) -> Found:
         """The best matches of a text among what stands here, as `Search.find` ranks them."""
-        return self.core.search.find(self, text, most, kinds, weigh, seen)
+        ahead = None if weigh is None or self.point is None else self.read_weighed
+        return self.core.search.find(self, text, most, kinds, weigh, seen, ahead)
 
     def found_ever(
         self, text: str, kinds: frozenset[str], *, fallen: bool = False
@@ -427,6 +428,9 @@ class Sight(Rows):
 
     def read_events(self, ents: Iterable[int]) -> None:
         """Make events ready to be looked at. The index has them."""
+
+    def read_weighed(self, ents: Iterable[int]) -> None:
+        """Make all that things are weighed by ready to be looked at. The index has it."""
 
     def read_ends(self, ents: Iterable[int]) -> None:
         """Make what the links of things lead to ready to be looked at. The index has it."""

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
-from itertools import groupby
+from itertools import groupby, islice
 from math import log
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -45,6 +45,7 @@ REMEMBERED = 4
 _BATCH = 4_096
 _AT_ONCE = 1 << 21  # terms sorted at once
 _AT_ONCE_SHARE = 4  # or this share of those that are sorted already
+_AHEAD = 64  # things that are announced first; then twice as many each time
 _TRIED = 8  # times as many results as wanted are put in order first
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
@@ -184,10 +185,12 @@ class Ranker(ABC):
         kinds: frozenset[str] = frozenset(),
         weigh: Weigh | None = None,
         seen: Fits | None = None,
+        ahead: Callable[[list[int]], None] | None = None,
     ) -> Found:
         """The `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id.
 
-        `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked.
+        `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked. `ahead` is given
+        things before they are weighed.
         """
         core, index = sight.core, sight.index
         with self._lock:
@@ -204,6 +207,8 @@ class Ranker(ABC):
         found = self._fetched(index, _descending(vers, scores, most))
         if fits is not None:
             found = (match for match in found if fits(match[0]))
+        if ahead is not None:
+            found = _announced(found, index, ahead)
         best = _best(found, index, most) if weigh is None else _best_weighed(found, index, most, weigh)
         admits = None if versions is None else lambda ent: versions(int(version_of[ent]))
         return Found(best, asked, admits, version_of, candidates, versions)
@@ -584,6 +589,17 @@ def _best(scores: Iterable[tuple[int, float]], index: Index, most: int) -> list[
         found.append((v_ent[ver], score))
     found.sort(key=lambda match: (-match[1], names[match[0]]))
     return found[:most]
+
+
+def _announced(
+    scores: Iterable[tuple[int, float]], index: Index, ahead: Callable[[list[int]], None]
+) -> Iterator[tuple[int, float]]:
+    """Yield the versions and scores; `ahead` is given the entities of some of them before these are."""
+    left, many = iter(scores), _AHEAD
+    while some := list(islice(left, many)):
+        ahead([index.v_ent[ver] for ver, _ in some])
+        yield from some
+        many *= 2
 
 
 def _best_weighed(
