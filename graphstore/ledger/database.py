@@ -419,6 +419,17 @@ class Database:
         except sqlite3.Error as error:
             raise self.refusal(error) from error
 
+    @contextlib.contextmanager
+    def reading_uncommitted(self) -> Iterator[None]:
+        """Let this thread read in the block what another thread has written in its turn, and which may not end its turn meanwhile."""
+        before = self._turn
+        if before:
+            self._turn = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._turn = before or self._turn
+
     def snapshot(self) -> Snapshot:
         """A block in which this thread reads one state of the file with all its statements, whatever others commit meanwhile.
 

@@ -753,6 +753,10 @@ class Ledger:
         """A ticket for `sync`: everything appended so far."""
         return self._number
 
+    def reading_group(self) -> contextlib.AbstractContextManager[None]:
+        """A block in which this thread reads what another thread has appended to a group that is open."""
+        return self.database.reading_uncommitted() if self._grouping else contextlib.nullcontext()
+
     def begin_group(self) -> None:
         """What is appended from here on is committed together at `end_group`, or not at all."""
         self._grouping, self._has_savepoint = True, False
@@ -833,7 +837,7 @@ class Ledger:
             raise EngineError(f"{why} Close the store and open it again.")
         if self._syncer is not None:
             database = self.database
-            if database.writes_here and database.writer.in_transaction and self._state is self._kept:
+            if database.writes_here and database.writer.in_transaction and self._number == self._synced:
                 database.roll_back()  # nothing was written in it, and the WAL can be synced then
             database.checkpoint()
 

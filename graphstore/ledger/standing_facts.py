@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -789,7 +789,7 @@ class Facts:
             most *= 4
         return {entity: rows[::-1] for entity, rows in found.items()}
 
-    def _over_spans(self, statement: str, spans: list[tuple[int, ...]], most: int) -> list[Any]:
+    def _over_spans(self, statement: str, spans: Sequence[tuple[int, ...]], most: int) -> list[Any]:
         """Return the last rows of each entity in a span: (entity, start, stop, number before), at most so many of each."""
         if len(spans) == 1:
             return self.fetch(statement.format(_OF_ONE_SPAN), *spans[0], most)

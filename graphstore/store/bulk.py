@@ -675,7 +675,7 @@ class _Loader:
         alikes = list(self._alike(table, numbers))
         strengths, bodies, names = linked(table, numbers, self.work.salts)
         if isinstance(self.index, WorkingSet):
-            self._prepare_links(numbers, alikes, names)
+            self._prepare_links(self.index, numbers, alikes, names)
         for self.number, source, target, start, stop, ended, alike, strength, body, id in zip(
             numbers, *columns, alikes, strengths, bodies, names, strict=True
         ):
@@ -692,10 +692,14 @@ class _Loader:
         fresh.bear()
 
     def _prepare_links(
-        self, numbers: Sequence[int], alikes: list[Attributes | None], names: Sequence[str | None]
+        self,
+        index: WorkingSet,
+        numbers: Sequence[int],
+        alikes: list[Attributes | None],
+        names: Sequence[str | None],
     ) -> None:
         """Read at once which links say already what rows of links say."""
-        table, ids = self.memory.tables["links"], self.index.ids
+        table, ids = self.memory.tables["links"], index.ids
         pairs = zip(table.of("source", numbers) or (), table.of("target", numbers) or (), alikes, strict=True)
         ends = set()
         for one, other, alike in pairs:
@@ -704,7 +708,7 @@ class _Loader:
                 ends.add((target, alike.name, source) if alike.turned else (source, alike.name, target))
                 if alike.both:
                     ends.add((source, alike.name, target) if alike.turned else (target, alike.name, source))
-        self.index.prepare_links((name for name in names if name is not None), ends)
+        index.prepare_links((name for name in names if name is not None), ends)
 
     def _alike(self, table: Table, numbers: Sequence[int]) -> Iterator[Attributes | None]:
         """Of each row what its kind, its confidence and its maker say; None where that is wrong, or the kind does something to its ends."""

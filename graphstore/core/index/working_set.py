@@ -334,6 +334,8 @@ class WorkingSet(Index):
     """Has what one transaction has looked at, and what it has changed. It lives as long as the SQL transaction that writes."""
 
     finds_prints = True
+    ids: Numbers
+    link_ids: Numbers
 
     def __init__(self, database: Database, kinds: KnownKinds, show: Callable[[], object]) -> None:
         """Begin with nothing read.
@@ -1073,7 +1075,8 @@ class WorkingSet(Index):
     def wrote_last(self, ent: int, row: int) -> bool:
         """Return True if a row that was the last one written of a thing before the transaction, or in it, is still that, and believed."""
         fresh = self._fresh_rows.get(ent)
-        return (not fresh or fresh[-1] == row) and dict.get(self.r_close, row, -1) < 0  # type: ignore[arg-type]
+        closed: Any = self.r_close
+        return (not fresh or fresh[-1] == row) and closed.get(row, -1) < 0
 
     def _note_version(self, ent: int, ver: int) -> None:
         self._fresh_versions.setdefault(ent, []).append(ver)

@@ -244,7 +244,8 @@ class Writer(Reader):
         if isinstance(journal, Ledger) and journal.end.offset:  # what was written without an index
             journal.start_at(Position(0, 0), GENESIS)
         try:
-            index = self._place.load(self._core.opened_journal, self.notices.append)
+            with journal.reading_group() if isinstance(journal, Ledger) else contextlib.nullcontext():
+                index = self._place.load(journal, self.notices.append)
         except EngineError as error:
             error.outcome = "not kept"  # what was asked for; the erasure that this was to finish is
             raise
@@ -906,10 +907,11 @@ class Writer(Reader):
 
     def _close_group(self) -> tuple[Ticket, Instant]:
         """The ticket of the group, and the instant of its last transaction: when that is kept, all are."""
-        self._core.working = None
         journal = self._core.opened_journal
-        journal.end_group()
-        journal.leave_turn()
+        with self._core.lock:  # no thread loads the index meanwhile, of which a part is in this turn
+            self._core.working = None
+            journal.end_group()
+            journal.leave_turn()
         ticket = journal.ticket()
         self._waiting.end(ticket)
         return ticket, self._last_tx
