@@ -996,7 +996,10 @@ class Ledger:
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
             complete = ((dumps(head), bodies) for lines in transactions for head, bodies in lines)
             self._add_after(number, next_body, ((raw, digest_of(raw), bodies) for raw, bodies in complete))
-            if not hides:  # of what was forgotten before nothing is left
+            # what left may have been all that shared a reason with what was forgotten before
+            if numbers := bodies_left(connection, BEGINNING):
+                self._remove(connection, numbers)
+            if not hides:
                 connection.execute(_REMOVED_ALL)
         try:
             self.finish_removal()

@@ -225,7 +225,7 @@ def test_a_branch_is_compared_by_the_index(path):
 
 
 def test_what_needs_the_index_loads_it(path):
-    for use in (lambda store: store.evict(before="2000-01-01"),):
+    for use in (lambda store: store.branches(),):
         with graphstore.open(path) as store:
             assert is_unread(store)
             use(store)
@@ -347,7 +347,7 @@ def test_a_newer_release_that_upgrades_the_ledger_stops_a_reader(path):
 ERASES = """
 import os, sys, graphstore
 from graphstore.ledger.ledger import Ledger
-Ledger.blank = lambda *_: os._exit(9)  # a kill between the two transactions of an erasure
+Ledger.remove_forgotten = lambda *_: os._exit(9)  # a kill after the transaction of an erasure
 with graphstore.open(sys.argv[1]) as store:
     store.erase("redis", reason="a secret")
 """
@@ -359,7 +359,7 @@ def test_what_a_killed_erasure_left_is_never_answered(path, read_only):
     assert 9 == killed.returncode, killed.stderr
     assert b"redis" in (path / "ledger.db").read_bytes() + (path / "ledger.db-wal").read_bytes()
     with graphstore.open(path, read_only=read_only) as store:
-        assert not is_unread(store)
+        assert is_unread(store) != read_only
         assert [] == store.history("redis") or {} == store.history("redis")[0].content
     if not read_only:
         with graphstore.open(path) as store:

@@ -170,7 +170,7 @@ class _Outside(Compacting):
     """Leaves out what is outside, and every operation that is not on something inside."""
 
     def __init__(self) -> None:
-        super().__init__(set(), ())  # type: ignore[arg-type]  # no branches
+        super().__init__(set(), ())  # no branches
         self.inside: set[str] = set()
         self.inside_links: set[str] = set()
         self.copied: set[Instant] = set()
