@@ -1,15 +1,17 @@
 -- Which nodes stand at a coordinate? One row for each, in the order in which they were first known. All filters that are not NULL must hold.
 --
 -- Parameters: :valid and :tx, the coordinate, in microseconds since 1970-01-01 UTC; :kind, :key (in its normal form: lower case, with _ between words),
--- :scope, :tag, each a text or NULL.
+-- :scope, :tag and :topic (the tag, and as topics are compared), each a text or NULL.
 -- Columns: those of node.sql.
 WITH
 chosen (number) AS (
   SELECT e.number FROM entity e WHERE :key IS NOT NULL AND e.key = :key
   UNION ALL
-  SELECT e.number FROM entity e WHERE :key IS NULL AND :kind IS NOT NULL AND e.kind = :kind
+  SELECT DISTINCT v.entity FROM tag t CROSS JOIN version v ON v.number = t.version WHERE :key IS NULL AND t.tag = :topic
   UNION ALL
-  SELECT e.number FROM entity e WHERE :key IS NULL AND :kind IS NULL
+  SELECT e.number FROM entity e WHERE :key IS NULL AND :topic IS NULL AND :kind IS NOT NULL AND e.kind = :kind
+  UNION ALL
+  SELECT e.number FROM entity e WHERE :key IS NULL AND :topic IS NULL AND :kind IS NULL
 )
 SELECT
   e.id, e.is_event, e.kind, e.key, e.scope, e.tx_from AS known_since, v.ordinal AS number,

@@ -222,6 +222,32 @@ CREATE TABLE all_shaky (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX shaky_open ON all_shaky (entity, tx_to, valid_from, valid_to, line) WHERE tx_to = 253402300799999999;
 
+-- Fields of contents by which things are found. Nothing is here of what was forgotten, but the trace of an evicted event.
+
+-- The tags of a node's version.
+CREATE TABLE all_tag (
+  tag     TEXT NOT NULL,           -- as topics are compared: lower case, with _ between words
+  version INTEGER NOT NULL,        -- version.number
+  PRIMARY KEY (tag, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tag_version ON all_tag (version);
+
+-- A message, or an event of a trace. Its type is entity.kind.
+CREATE TABLE all_message (
+  version        INTEGER PRIMARY KEY,  -- version.number
+  entity         INTEGER NOT NULL,     -- entity.number
+  at             INTEGER,              -- when it happened; NULL: it came and went in one transaction
+  authorized     INTEGER,              -- 1 or 0; NULL: it is no message, or was evicted
+  sender         TEXT,
+  thread         TEXT,
+  classification TEXT,
+  trace          TEXT
+) STRICT;
+CREATE INDEX message_at ON all_message (at) WHERE authorized IS NOT NULL;
+CREATE INDEX message_sender ON all_message (sender, at) WHERE sender IS NOT NULL;
+CREATE INDEX message_thread ON all_message (thread, at) WHERE thread IS NOT NULL;
+CREATE INDEX message_trace ON all_message (trace, at) WHERE trace IS NOT NULL;
+
 -- ----------------------------------------------------------------------------------------------------------------------------------------------
 -- The branches, deleted ones too, numbered from 1 in the order in which they were made.
 CREATE TABLE line (
@@ -255,8 +281,7 @@ CREATE TABLE analyzer (identity TEXT NOT NULL) STRICT;
 -- The terms of the versions recorded last, one row for each.
 CREATE TABLE fresh (
   version INTEGER PRIMARY KEY,
-  terms   BLOB NOT NULL            -- in the order of the text, each as often as it is there, as UTF-8 with a newline between two; of a message of a thread
-                                   -- the first one is a mark (a NUL and the thread as JSON), which is not counted as a term
+  terms   BLOB NOT NULL            -- in the order of the text, each as often as it is there, as UTF-8 with a newline between two
 ) STRICT;
 
 -- The versions from `first` to `last`, sealed.
@@ -293,6 +318,8 @@ CREATE VIEW forgotten AS SELECT * FROM all_forgotten WHERE +operation < 10995116
 CREATE VIEW undone AS SELECT * FROM all_undone WHERE +operation < 1099511627776;
 CREATE VIEW defined AS SELECT * FROM all_defined WHERE +number < 1099511627776;
 CREATE VIEW setting AS SELECT * FROM all_setting WHERE +number < 1099511627776;
+CREATE VIEW tag AS SELECT * FROM all_tag WHERE +version < 1099511627776;
+CREATE VIEW message AS SELECT * FROM all_message WHERE +version < 1099511627776;
 CREATE VIEW absence AS SELECT entity, valid_from, tx_from, valid_to, tx_to, standing FROM all_absence WHERE +line = 0;
 CREATE VIEW shaky AS SELECT entity, valid_from, tx_from, valid_to, tx_to FROM all_shaky WHERE +line = 0;
 

@@ -229,7 +229,9 @@ def _added(sight: Sight, ent: int) -> list[Event]:
 
 
 def _added_to(sight: Sight, events: Iterable[Event]) -> dict[str, tuple[Event, ...]]:
-    found = {event.id: tuple(_added(sight, sight.entity(event.id))) for event in events}
+    ents = {event.id: sight.entity(event.id) for event in events}
+    sight.read_links(ents.values())
+    found = {id: tuple(_added(sight, ent)) for id, ent in ents.items()}
     return {id: some for id, some in found.items() if some}
 
 
@@ -316,7 +318,7 @@ def messages(
         found = _listed(sight, wanted, begin, end, before, among)
         rows = list(islice(found, None if most is None else min(most, sys.maxsize - 1) + 1))
         shown = rows[:most]
-        events = tuple(sight.shown_event(row) for row in shown)
+        events = tuple(sight.events_and_links(map(sight.entity_of, shown)))
         more = len(rows) > len(shown)
         last = (sight.since(shown[-1]), events[-1].id) if more else None
         return Page(
@@ -325,7 +327,7 @@ def messages(
             added=_added_to(sight, events),
         )
 
-    return here._looked(look)
+    return here._searched(look)
 
 
 def _listed(
@@ -448,7 +450,7 @@ def _voices(view: Reader, field: str, limit: int) -> list[Voice]:
             )
         return found
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 # ---------------------------------------------------------------- traces

@@ -35,6 +35,11 @@ NUMBERED = {
     "setting": "tx, name, value",
 }
 """The tables whose rows are numbered in each line, and their columns that are the same on every line."""
+OF_VERSIONS = {
+    "tag": "tag, version",
+    "message": "version, entity, at, authorized, sender, thread, classification, trace",
+}
+"""The tables of fields of versions: a line sees those of the versions that it sees."""
 _KEYED = {
     "absence": "entity, valid_from, tx_from, valid_to, standing, line",
     "shaky": "entity, valid_from, tx_from, valid_to, line",
@@ -182,6 +187,10 @@ class Line:
         found["undone"] = (
             f"SELECT tx, operation FROM main.all_undone a WHERE {self._visible('operation', 'operation')}"
         )
+        for table, columns in OF_VERSIONS.items():
+            found[table] = (
+                f"SELECT {columns} FROM main.all_{table} a WHERE {self._visible('version', 'version')}"
+            )
         visible = self._visible("operation", "operation")
         later = self._visible("operation", "operation", "b")
         found["forgotten"] = (

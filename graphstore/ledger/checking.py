@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from graphstore.ledger.row_writing import TABLES, RowWriter
+from graphstore.ledger.row_writing import OF_BODIES, TABLES, RowWriter
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import instant
@@ -45,7 +45,7 @@ def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
     """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says. Other processes may write meanwhile: one moment is compared.
 
     Args:
-        words: makes the words of texts; None leaves them out.
+        words: makes the words of texts; None leaves out what is made of bodies.
     """
     with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:  # a temporary database
         connection.execute("ATTACH ? AS ledger", (ledger,))
@@ -59,10 +59,8 @@ def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
         write_rows(connection, words)
         [(made, expected)] = connection.execute(_ANALYZERS)
         for table in TABLES:
-            if table in WORD_TABLES and (
-                words is None or made != expected
-            ):  # another stemmer than that of this process
-                continue
+            if (words is None and table in OF_BODIES) or (made != expected and table in WORD_TABLES):
+                continue  # made of damaged bodies, or by another stemmer than that of this process
             yield from _differing(connection, table)
 
 

@@ -1,5 +1,5 @@
-"""Writes the rows of the ledger: the chain arranged for reading (`sql/schema.sql`), from the heads alone; the words of
-texts on the trunk (`WordRows`) from the bodies.
+"""Writes the rows of the ledger: the chain arranged for reading (`sql/schema.sql`), from the heads alone; fields of
+bodies, and the words of texts on the trunk (`WordRows`), from the bodies.
 
 A head states what a transaction changed: what it opened, what it closed, by which operation. Numbers of rows count from 0 in the order of the heads, so the rows
 that a head closes are named by number.
@@ -15,6 +15,7 @@ from typing import Any
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
 from graphstore.ledger.branch_rows import SPAN, TRUNK, Line, add_branch, all_branches, line_named
+from graphstore.ledger.field_rows import FIELD_TABLES, add_fields, drop_fields, set_begun
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import OPEN, Instant, instant, iso, recorded
@@ -47,9 +48,11 @@ TABLES = (
     "taken_closed",
     "absence_closed",
     "shaky_closed",
+    *FIELD_TABLES,
     *WORD_TABLES,
 )
-"""The tables of rows. All are made of the chain alone; those of words of the bodies too."""
+"""The tables of rows. All are made of the chain alone; those of `OF_BODIES` of the bodies too."""
+OF_BODIES = frozenset((*FIELD_TABLES, *WORD_TABLES))
 
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 _LAST_OCCURRENCE = (
@@ -132,8 +135,8 @@ class RowWriter:
         if "link_rows" in head:
             self._open_link_periods(head["link_rows"])
         self._add_unseen_of_links(head)
-        if self._words is not None and self.line is TRUNK:
-            self._add_words(self._words)
+        if self._words is not None:
+            self._add_from_bodies(self._words)
         notes: list[Note] = [(head, self.first_operation, self.line)]
         for number, (verb, subject, *_) in enumerate(head.get("ops", ()), self.first_operation):
             if verb in FORGETTING and subject and self.line is TRUNK:
@@ -155,7 +158,11 @@ class RowWriter:
                     standings.note(*note)
             standings.write(tx)
 
-    def _add_words(self, words: WordRows) -> None:
+    def _add_from_bodies(self, words: WordRows) -> None:
+        if self.line is not TRUNK:
+            if self._first_version is not None:
+                add_fields(self._connection, self._reader, self._first_version)
+            return
         if self._first_version is not None:
             words.add(self._connection, self._first_version)
         elif "settings" in self._head:
@@ -212,20 +219,21 @@ class RowWriter:
             by = more[1] if len(more) > 1 else author
             rows.append((number, self._tx, verb, subject, by, self._body(body)))
         self._insert("operation", rows)
-        for number, _, verb, subject, *_ in rows:
+        for number, _, verb, subject, _, body in rows:
             if verb == UNDO:
                 self._connection.execute("INSERT INTO all_undone VALUES (?, ?)", (instant(subject), number))
             elif verb in FORGETTING and subject:
-                self._forget(subject, FORGETTING[verb], number)
+                self._forget(subject, FORGETTING[verb], number, body)
 
-    def _forget(self, id: str, word: str, operation: int) -> None:
-        """Note that an entity was forgotten, if this line knows it."""
+    def _forget(self, id: str, word: str, operation: int, body: int | None) -> None:
+        """Note that an entity was forgotten by an operation with that body, if this line knows it."""
         for (entity,) in self._reader.execute("SELECT number FROM entity WHERE id = ?", (id,)).fetchall():
             self._connection.execute(
                 "DELETE FROM all_forgotten WHERE entity = ? AND operation / ? = ?",
                 (entity, SPAN, self.line.number),
             )
             self._insert("forgotten", [(entity, operation, word)])
+            drop_fields(self._connection, entity, body)
         if self._words is not None and self.line is TRUNK:
             self._words.drop(self._connection, id)
 
@@ -265,6 +273,11 @@ class RowWriter:
             rows.append((number, entity, version, *self._period(start, stop), *self._opened(by)))
             described.append((self._operation(by), version))
         self._insert("period", rows)
+        first = self._first_version
+        set_begun(
+            self._connection,
+            [(start, version) for _, _, version, start, *_ in rows if first is None or version < first],
+        )
         if "turns" not in self._head:
             self._note_descriptions(rows)
         self._set_operation("version", described)

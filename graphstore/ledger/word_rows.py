@@ -1,5 +1,7 @@
 """Writes the words of texts as rows of the ledger: one row of `fresh` for each version, and segments of versions sealed together.
 
+The bodies of new versions are parsed once: their fields (`FieldRows`) are written with their words.
+
 Which segments there are depends on the number of versions alone, so rows made again from the chain equal those that were written one after another.
 """
 
@@ -14,6 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.field_rows import FieldRows
+from graphstore.values.searched_text import text_of_event, text_of_node
+
 if TYPE_CHECKING:
     from graphstore.values.words import Analyzer
 
@@ -22,8 +28,6 @@ if TYPE_CHECKING:
 WORD_TABLES = ("analyzer", "fresh", "segment", "posting")
 LANGUAGES = "languages"
 """The setting: the languages whose words are stemmed."""
-MARK = b"\0"
-"""How the mark of a thread begins, which stands before the terms of a message and is none of them."""
 SEALED = 1_024
 """Versions that are sealed together."""
 MERGED = 16 * SEALED
@@ -35,7 +39,7 @@ _STATE = f"""
 (SELECT identity FROM analyzer), (SELECT value FROM setting WHERE name = '{LANGUAGES}' ORDER BY number DESC LIMIT 1)
 """
 _TEXTS = f"""
-SELECT v.number, e.is_event, e.kind, e.key, b.data, EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number), {_STATE}
+SELECT v.number, v.entity, e.is_event, e.kind, e.key, b.data, EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number), {_STATE}
 FROM version v
 CROSS JOIN entity e ON e.number = v.entity
 LEFT JOIN body b ON b.number = v.body
@@ -58,8 +62,12 @@ class WordRows:
         self._may_be_full = False  # whether a block may be full that is not sealed
 
     def add(self, connection: sqlite3.Connection, first: int) -> None:
-        """Write the words of the versions from number `first` on."""
-        begun = first
+        """Write the words and the fields of the versions from number `first` on."""
+        self._add(connection, first, first)
+
+    def _add(self, connection: sqlite3.Connection, first: int, new: int) -> None:
+        """Write the words of the versions from number `first` on, and the fields of those from `new` on."""
+        begun, fields = first, FieldRows(new)
         while rows := connection.execute(_TEXTS, (first, _BATCH)).fetchall():
             *_, identity, languages = rows[0]
             analyzer = self._made_for(languages)
@@ -67,7 +75,8 @@ class WordRows:
                 _clear(connection, analyzer.identity)
                 begun = first = 0
                 continue
-            connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(rows, analyzer))
+            connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(rows, analyzer, fields))
+            fields.write(connection)
             first = rows[-1][0] + 1
             if len(rows) < _BATCH:
                 break
@@ -96,7 +105,7 @@ class WordRows:
         """Write the words of all versions again where their languages, or the stemmer, are not those of the rows."""
         identity, languages = connection.execute(f"SELECT {_STATE}").fetchone()
         if identity != self._made_for(languages).identity:
-            self.add(connection, 0)
+            self._add(connection, 0, SPAN)  # the fields are there
 
     def drop(self, connection: sqlite3.Connection, id: str) -> None:
         """Remove the words of an entity that is forgotten."""
@@ -123,39 +132,30 @@ def _clear(connection: sqlite3.Connection, identity: str) -> None:
     connection.execute("INSERT INTO analyzer VALUES (?)", (identity,))
 
 
-def _fresh(rows: Iterable[tuple[Any, ...]], analyzer: Analyzer) -> Iterator[tuple[int, bytes]]:
-    from graphstore.values.inputs import authorized_of
-    from graphstore.values.searched_text import text_of_event, text_of_node
-
-    for version, is_event, kind, key, data, is_forgotten, *_ in rows:
+def _fresh(
+    rows: Iterable[tuple[Any, ...]], analyzer: Analyzer, fields: FieldRows
+) -> Iterator[tuple[int, bytes]]:
+    for version, entity, is_event, kind, key, data, is_forgotten, *_ in rows:
         if is_forgotten:
             yield version, b""
             continue
         body = orjson.loads(data or b"{}")
+        fields.note(version, entity, kind if is_event else None, body)
         text = text_of_event(body) if is_event else text_of_node(body, kind, key)
-        terms = "\n".join(analyzer.terms(text)).encode("utf-8", "surrogatepass")
-        if is_event and "thread" in body and authorized_of(kind, body) is not None:
-            mark = thread_mark(body["thread"])
-            terms = mark + b"\n" + terms if terms else mark
-        yield version, terms
+        yield version, "\n".join(analyzer.terms(text)).encode("utf-8", "surrogatepass")
 
 
-def thread_mark(thread: str) -> bytes:
-    """Return the mark of the messages of a thread."""
-    return MARK + orjson.dumps(thread)
-
-
-def terms_of(joined: bytes) -> tuple[list[bytes], bool]:
-    """Return the terms of a row of `fresh`, and whether the first one is the mark of a thread."""
-    return joined.split(b"\n") if joined else [], joined.startswith(MARK)
+def terms_of(joined: bytes) -> list[bytes]:
+    """Return the terms of a row of `fresh`."""
+    return joined.split(b"\n") if joined else []
 
 
 def _sealed(texts: Iterable[tuple[int, bytes]]) -> tuple[Numbers, dict[bytes, Columns]]:
     """Return the lengths of texts, and the columns of each of their terms."""
     lengths, found = array("I"), dict[bytes, tuple[list[int], list[int]]]()
     for version, joined in texts:
-        terms, is_marked = terms_of(joined)
-        lengths.append(len(terms) - is_marked)
+        terms = terms_of(joined)
+        lengths.append(len(terms))
         for term, times in Counter(terms).items():
             columns = found.get(term)
             if columns is None:

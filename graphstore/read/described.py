@@ -13,7 +13,7 @@ from graphstore.read.linked import Linked, link_of, link_periods, links_around, 
 from graphstore.read.points import Point, as_json
 from graphstore.values import content_diff, spans
 from graphstore.values.inputs import at_least_one, authorized_of, json_object, optional_text
-from graphstore.values.keys import slot_name
+from graphstore.values.keys import slot_name, topic_name
 from graphstore.values.models import UPRIGHT, Event, FieldChange, Json, Link, Node, Standing, Version
 from graphstore.values.period import Instant, exactly, moment
 from graphstore.values.text import text_of_body
@@ -129,7 +129,8 @@ def nodes(
         optional_text(name, value)
     said = {} if content is None else json_object("content", content)
     slot = None if key is None else slot_name(key)
-    rows = point.rows(NODES, kind=kind, key=slot, scope=scope, tag=tag)
+    topic = None if tag is None else topic_name(tag)
+    rows = point.rows(NODES, kind=kind, key=slot, scope=scope, tag=tag, topic=topic)
     if said:
         rows = [row for row in rows if _says(point, row, said)]
     return [node_of(point, row) for row in rows]

@@ -313,7 +313,7 @@ def latest_on(
             }
         )
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 @registry.read("topics")
@@ -342,7 +342,7 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
             nearest=() if found.by else found.nearest(),
         )
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 @registry.write("topics")

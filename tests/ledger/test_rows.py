@@ -10,6 +10,7 @@ import pytest
 
 import graphstore
 from graphstore import Branch, GraphStore
+from graphstore.events.timeline import record_message
 from graphstore.ledger.database import Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.row_writing import TABLES
@@ -39,6 +40,8 @@ def fill(store: GraphStore) -> None:
         store.add_node("fact", {"says": name}, id=name, key=name)
     store.add_node("fact", {"says": "later"}, id="later", supersedes=["plan"], derived_from=["rumour"])
     store.link("later", "leans_on", "cause", reason="it was said")
+    store.add_node("fact", {"says": "tagged"}, tags=["hot"])
+    record_message(store, "TEXT", "the pump stands", sender="ana", thread="t1", trace_id="one")
     store.record_event("incident", "the pump failed", id="evt-pump", fingerprint="pump")
     store.record_event("incident", "the pump failed", fingerprint="pump")
     store.revise("rumour", {"says": "otherwise"})
@@ -86,7 +89,9 @@ def test_a_row_that_was_changed_lost_or_added_is_found(closed, table):
     chance = random.Random(table)
     before = contents(closed)[table]
     [(name, *_)] = [row[1:] for row in rows(closed, f"PRAGMA table_info({table})")][-1:]
-    rowid = next(column for column in ("number", "entity", "link", "tx") if column in columns(closed, table))
+    rowid = next(
+        column for column in ("number", "entity", "link", "tx", "version") if column in columns(closed, table)
+    )
     value = chance.choice([row[columns(closed, table).index(rowid)] for row in before])
     changes = {
         "lost": f"DELETE FROM {table} WHERE {rowid} = {value}",

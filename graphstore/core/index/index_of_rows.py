@@ -270,6 +270,7 @@ class IndexOfRows(Index):
         columns["rows_of"] = _Column(self._read_periods)
         columns |= {name: _Column() for name in ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")}
         self.out, self.into = _Lists(self._read_link), _Lists(self._read_link)
+        columns["successors"] = _Lists(self._read_successors)
         columns |= {
             "seen_of": _Lists(self._read_occurrence_list),
             "confirmed": _Lists(self._read_confirmations),
@@ -484,6 +485,9 @@ class IndexOfRows(Index):
 
     def _read_link(self, ent: int) -> None:
         self.read_links([ent])
+
+    def _read_successors(self, ent: int) -> None:
+        self.successors[ent] = [link for link in self.into[ent] if self.l_kind[link] == "supersedes"]
 
     def _read_entity(self, number: int) -> None:
         self._read_entities([number])

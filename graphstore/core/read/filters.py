@@ -66,20 +66,11 @@ class Filters(NamedTuple):
 
     def saying(self, sight: Sight, text: str) -> set[int]:
         """What is believed and holds at a coordinate as a version that says all of a text, superseded events too, and is wanted."""
-        import numpy as np
-
         index, fits = sight.index, self.fitting(sight)
         found = set()
-        said = np.fromiter(sight.found(text, 1).saying(), dtype=np.int64)
-        rows = sight.covering()
-        vers = np.array(index.r_ver[:])[rows]
-        for row in rows[np.isin(vers, said)].tolist():
+        for row in sight.held_versions(sight.found(text, 1).saying()):
             ent = index.r_ent[row]
-            if (
-                sight.find(ent) == row
-                and (not self.kind or index.kind[ent] in self.kind)
-                and (fits is None or fits(ent, row))
-            ):
+            if (not self.kind or index.kind[ent] in self.kind) and (fits is None or fits(ent, row)):
                 found.add(ent)
         return found
 

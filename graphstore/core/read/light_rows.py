@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from graphstore.core.read.rows import NOT_READ, Row, description
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import NotInRows, Point
+from graphstore.read.points import Point
 from graphstore.values.inputs import optional_text
-from graphstore.values.keys import slot_name
+from graphstore.values.keys import slot_name, topic_name
 from graphstore.values.period import Instant
 
 
@@ -45,12 +45,10 @@ def scan(
 ) -> list[Row]:
     """Return the nodes, or the events, that stand here, in the order in which they were first known. All filters must hold.
 
-    Raises InvalidError for a filter of another type, and NotInRows where the index has to answer.
+    Raises InvalidError for a filter of another type.
     """
     for name, value in (("kind", kind), ("scope", scope), ("tag", tag)):
         optional_text(name, value)
-    if tag is not None:
-        raise NotInRows  # which things have a tag is in their contents alone; the index lists them
     return list(scanned(point, kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
 
 
@@ -66,7 +64,10 @@ def scanned(
 ) -> Iterator[Row]:
     """Yield what `scan` returns, one row after another."""
     slot, reads = None if key is None else slot_name(key), content or tag is not None
-    for row in point.rows(SCAN, events=bool(events), kind=kind, key=slot, scope=scope, reads=reads):
+    topic = None if tag is None or events else topic_name(tag)  # the table of tags has those of nodes
+    for row in point.rows(
+        SCAN, events=bool(events), kind=kind, key=slot, scope=scope, topic=topic, reads=reads
+    ):
         found = NOT_READ
         if reads:
             body = point.content(row.data, row.checksum, f"{row.id!r}, version {row.ordinal}")

@@ -12,19 +12,21 @@ from graphstore.core.journal.line import COUNTS
 from graphstore.core.journal.seam import Seam
 from graphstore.core.read.light_rows import scanned
 from graphstore.core.read.rows import Row
+from graphstore.core.read.shaken import REASONS
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses, Counts
-from graphstore.core.search.messages import Postings
-from graphstore.core.search.row_search import ENDS, RowSearch
-from graphstore.core.search.source import At, Source
+from graphstore.core.search.message_rows import MessageRows
+from graphstore.core.search.name_rows import NameRows
+from graphstore.core.search.row_search import ENDS, RowSearch, known_periods
+from graphstore.core.search.source import Source
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import event, shown, standings, things
 from graphstore.read.ids import resolve
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.read.settings import snapshots
-from graphstore.values.inputs import authorized_of
-from graphstore.values.models import Event, Link, Node, Snapshot
+from graphstore.values.keys import slot_name
+from graphstore.values.models import Event, Json, Link, Node, Snapshot
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
@@ -34,15 +36,6 @@ class StandingOf(NamedTuple):
 
     number: int
     standing: str
-
-
-class EntityOf(NamedTuple):
-    """A node or event that is known, with its scope and since when it is."""
-
-    number: int
-    id: str
-    scope: str
-    tx_from: Instant
 
 
 class Turn(NamedTuple):
@@ -60,73 +53,22 @@ class LookedUp(NamedTuple):
     checksum: int | None
 
 
-class Message(NamedTuple):
-    """A message that is believed, and when it happened."""
+class VersionPeriod(NamedTuple):
+    """Names a period in which a version holds."""
 
     number: int
     entity: int
-    version: int
-    valid_from: Instant
 
 
 STANDINGS_OF = Statement("standings_of", StandingOf)
-ENTITIES_OF = Statement("entities_of", EntityOf)
+ENTITIES_OF = Statement("entities_of", Number)
 HAPPENING = Statement("happening", Number)
-BEGUN = Statement("begun", Number)
 LATEST = Statement("latest", Number)
 TURNS = Statement("turns", Turn)
 TRANSACTIONS_BY = Statement("transactions_by", Turn)
 LOOKED_UP = Statement("looked_up", LookedUp)
-ENTITY_KEYED = Statement("entity_keyed", Number)
-THREAD_PERIODS = Statement("thread_periods", Message)
-
-
-class _Naming:
-    """The nodes by their keys."""
-
-    def keyed(self, core: RowCore, name: str) -> list[int]:
-        """The nodes whose key is `name`, in the order they were first known."""
-        return [row.number for row in core.point.rows(ENTITY_KEYED, key=name)]
-
-    def tagged(self, core: RowCore, name: str) -> list[int]:
-        """Raise NotInRows: which versions have a tag is in their contents alone."""
-        raise NotInRows
-
-
-class _Messages(Postings):
-    """The messages of one question."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._threads: dict[str, list[Message]] = {}
-
-    def _follow(self, core: Source) -> None:
-        raise NotInRows
-
-    def around(self, sight: At, row: int, most: int) -> list[int]:
-        """The rows of the thread of a message, as `Postings.around` finds them."""
-        core, index = cast(RowCore, sight.core), sight.index
-        ver = index.r_ver[row]
-        body = core.body(index.v_pos[ver], index.v_len[ver], b'"thread":')
-        if "thread" not in body or authorized_of(index.kind[index.r_ent[row]], body) is None:
-            return []
-        near = self._of_thread(core, sight, body["thread"])
-        at = next((at for at, message in enumerate(near) if message.number == row), -1)
-        if at < 0:
-            return []
-        rows = near[max(0, at - most) : at + most + 1]
-        for message in rows:
-            index.r_ent[message.number] = message.entity
-        return [message.number for message in rows]
-
-    def _of_thread(self, core: RowCore, sight: At, thread: str) -> list[Message]:
-        found = self._threads.get(thread)
-        if found is None:
-            versions = core.search.thread(sight, thread)
-            rows = core.point.rows(THREAD_PERIODS, numbers=as_json(versions))
-            found = sorted(rows, key=lambda message: (message.valid_from, message.entity))
-            self._threads[thread] = found
-        return found
+VERSION_PERIODS = Statement("version_periods", VersionPeriod)
+WRITTEN_AFTER = Statement("written_after", Number)
 
 
 @dataclass
@@ -149,14 +91,14 @@ class RowCore(Source):
         return "rows", ends.rewritten
 
     @cached_property
-    def naming(self) -> _Naming:
-        """The nodes by their keys."""
-        return _Naming()
+    def naming(self) -> NameRows:
+        """The nodes by their keys and tags."""
+        return NameRows(self.point, self.index)
 
     @cached_property
-    def postings(self) -> _Messages:
+    def postings(self) -> MessageRows:
         """The messages."""
-        return _Messages()
+        return MessageRows(self.point)
 
     def __getattr__(self, name: str) -> Any:
         """Refuse what rows were not read for."""
@@ -224,32 +166,10 @@ class RowSight(Sight):
         return things(self.point, ids)
 
     def trace(self, trace_id: str) -> list[int]:
-        """The events of a trace that have happened here, and the evicted ones that had, in the order they were first known."""
-        ents = [each.number for each in self._whole.traces.follow(self.point) if each.trace == trace_id]
-        self.read_events(ents)
-        return [ent for ent in ents if self.index.born[ent] <= self.tx and self._had_happened(ent)]
-
-    def _had_happened(self, ent: int) -> bool:
-        index = self.index
-        if ent not in index.gone:
-            return self.find(ent) >= 0
-        tx = min(self.tx, index.o_tx[index.gone[ent]] - 1)  # before it was evicted
-        return any(
-            index.r_from[row] <= self.valid < index.r_to[row] and index.r_tx[row] <= tx < index.r_end[row]
-            for row in index.rows_of[ent]
-        )
-
-    def traces(self) -> list[str]:
-        """The ids of the traces of which something had begun by here, in the order they were first known."""
-        found = sorted(self._whole.traces.follow(self.point))
-        events = as_json([each.number for each in found])
-        begun = {row.number for row in self.point.rows(BEGUN, numbers=events)}
-        kept = {each.trace for each in found if each.number in begun}
-        return [name for name in dict.fromkeys(each.trace for each in found) if name in kept]
-
-    def events_and_links(self, ents: Iterable[int]) -> list[Event]:
-        """Events with any standing, and their links."""
-        return self.events_of(map(self.id, ents))
+        """The events of a trace, as `Sight.trace` finds them. All is read that says when they happened."""
+        events = super().trace(trace_id)
+        self.read_events(events)
+        return events
 
     def events_of(self, ids: Iterable[str]) -> list[Event]:
         """The events of some ids that are known here, with any standing, and their links."""
@@ -274,6 +194,20 @@ class RowSight(Sight):
         found = self.thing(self._held_by(row))
         return Event.made({**found.__dict__, "standing": standing, "links": links})
 
+    def events_and_links(self, ents: Iterable[int]) -> list[Event]:
+        """Events with any standing, each with its links."""
+        ids = [self.id(ent) for ent in ents]
+        found = shown(self.point, ids)
+        return [cast(Event, found[id]) for id in ids]
+
+    def kept_place(self, ent: int) -> Json:
+        """The place in its trace that an evicted event left behind."""
+        op = self.index.gone.get(ent)
+        for row in () if op is None else self.point.rows(REASONS, numbers=as_json([op])):
+            place: Json = self.point.content(row.data, row.checksum, "the place in a trace").get("place", {})
+            return place
+        return {}
+
     def _held_by(self, row: int) -> int:
         ent: int = self.index.r_ent[row]
         if self.find(ent) != row:
@@ -287,11 +221,23 @@ class RowSight(Sight):
     def entities(
         self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
     ) -> Iterator[int]:
-        """Every node (or every event) known here, as `Rows.entities` gives them."""
-        if key is not None:
-            raise NotInRows
-        known = self.point.rows(ENTITIES_OF, events=bool(events), kind=kind, scope=scope)
-        return iter([row.number for row in known])
+        """Every node (or every event) known here, as `Rows.entities` gives them, with their periods and versions."""
+        slot = None if key is None else slot_name(key)
+        rows = self.point.rows(ENTITIES_OF, events=bool(events), kind=kind, key=slot, scope=scope)
+        ents = [row.number for row in rows]
+        self._rows.read_things(ents)
+        return iter(ents)
+
+    def written_after(self, tx: Instant) -> set[int]:
+        """What has a row that was written after a transaction, and by now."""
+        first, stop = (known_periods(self.point, at) for at in (tx, self.tx))
+        return {row.number for row in self.point.rows(WRITTEN_AFTER, first=first, stop=stop)}
+
+    def held_versions(self, versions: Iterable[int]) -> list[int]:
+        """The rows that hold here of some versions, in the order in which they were recorded."""
+        found = self.point.rows(VERSION_PERIODS, numbers=as_json(list(versions)))
+        self._rows.read_things([row.entity for row in found])
+        return [row.number for row in found]
 
     def happening(
         self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None

@@ -315,6 +315,14 @@ class Rows:
         begins, ends, since, until = (each[:size] for each in columns)
         return ((begins <= valid) & (valid < ends) & (since <= tx) & (tx < until)).nonzero()[0]
 
+    def held_versions(self, versions: Iterable[int]) -> list[int]:
+        """The rows that hold here of some versions, in the order in which they were recorded."""
+        import numpy as np
+
+        rows = self.covering()
+        among = np.isin(np.array(self.index.r_ver[:])[rows], np.fromiter(versions, dtype=np.int64))
+        return [row for row in rows[among].tolist() if self.find(self.index.r_ent[row]) == row]
+
     def turns(self, axis: str) -> list[Instant]:
         """The instants, in order, at which something believed here begins or ends (`valid`), or at which something was recorded by now (`tx`)."""
         import numpy as np

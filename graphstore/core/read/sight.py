@@ -23,7 +23,7 @@ from graphstore.core.journal.seam import Seam
 from graphstore.core.read import snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
 from graphstore.core.search.asserted import Asserted
-from graphstore.core.search.event_fingerprints import Fingerprints, Traces
+from graphstore.core.search.event_fingerprints import Fingerprints
 from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.names import Naming
@@ -126,7 +126,6 @@ class Core(Source):
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
     fingerprints: Fingerprints = field(default_factory=Fingerprints)  # while the index is not loaded
-    traces: Traces = field(default_factory=Traces)  # likewise
     doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
     outside: Any = None  # `outside.Outside`, of a copy of a part of another store
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches

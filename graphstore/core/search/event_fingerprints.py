@@ -1,10 +1,10 @@
-"""The fingerprints and the traces of the events of a ledger, read once and kept."""
+"""The fingerprints of the events of a ledger, read once and kept."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from graphstore.core.index.occurrences import fingerprint_of
 from graphstore.ledger.statements import Statement
@@ -32,40 +32,16 @@ FINGERPRINTS = Statement("fingerprints", Reported)
 REACH = Statement("fingerprints_reach", Reach)
 
 
-class Traced(NamedTuple):
-    """An event that may be in a trace: what it says, or what was kept of that."""
-
-    number: int
-    period: int
-    id: str
-    data: bytes | None
-    checksum: int
-    place: bytes | None
-    place_checksum: int | None
-
-
-class InTrace(NamedTuple):
-    """An event in a trace, and the number of its first period."""
-
-    period: int
-    number: int
-    trace: str
-
-
-TRACED = Statement("traced", Traced)
-T = TypeVar("T")
-
-
-class _Followed(Generic[T]):
-    """What the events of one store say, read on one thread at a time. What was forgotten since makes it read all anew."""
+class Fingerprints:
+    """The number and the fingerprint of each event of one store that has one, read on one thread at a time. What was forgotten since makes it read all anew."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._state: Hashable = None
         self._looked = 0  # entities
-        self._found: list[T] = []
+        self._found: list[tuple[int, str]] = []
 
-    def follow(self, point: Point) -> list[T]:
+    def follow(self, point: Point) -> list[tuple[int, str]]:
         """Read what new events say. Returns what was found, in the order in which the events were recorded."""
         [reach] = point.rows(REACH)
         with self._lock:
@@ -77,28 +53,8 @@ class _Followed(Generic[T]):
                 self._looked = reach.entities
             return self._found
 
-    def _read(self, point: Point, first: int) -> Iterator[T]:
-        raise NotImplementedError
-
-
-class Fingerprints(_Followed[tuple[int, str]]):
-    """The number and the fingerprint of each event that has one."""
-
     def _read(self, point: Point, first: int) -> Iterator[tuple[int, str]]:
         for row in point.rows(FINGERPRINTS, first=first):
             fingerprint = fingerprint_of(point.content(row.data, row.checksum, f"event {row.id!r}"))
             if fingerprint is not None:
                 yield row.number, fingerprint
-
-
-class Traces(_Followed[InTrace]):
-    """The events that are in a trace, evicted ones too."""
-
-    def _read(self, point: Point, first: int) -> Iterator[InTrace]:
-        for row in point.rows(TRACED, first=first):
-            body = point.content(row.data, row.checksum, f"event {row.id!r}")
-            if not body:
-                kept = point.content(row.place, row.place_checksum, f"event {row.id!r}")
-                body = kept.get("place", {})
-            if body.get("trace_id") is not None:
-                yield InTrace(row.period, row.number, body["trace_id"])

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from itertools import compress
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -244,7 +245,7 @@ class Postings:
     def _open_fields(self, core: Source) -> list[tuple[int, Fields]]:
         """The fields of events in an open transaction: read each time, since it may be rolled back."""
         rows = range(core.index.mark().rows, len(core.index.r_ent))
-        return list(_fields_of(core, rows)) if rows else []
+        return _fields_of(core, rows) if rows else []
 
     # ------------------------------------------------------------------ following
 
@@ -351,10 +352,10 @@ def _passing_many(rows: array[int], tests: list[_Test]) -> array[int]:
     return found
 
 
-def _fields_of(core: Source, rows: range) -> Iterator[tuple[int, Fields]]:
-    """The rows of messages and of events in a trace, each with its fields."""
+def _fields_of(core: Source, rows: range) -> list[tuple[int, Fields]]:
+    """The rows of messages and of events in a trace, in order, each with its fields."""
     index = core.index
-    wanted, raw = [], []
+    wanted, raw, found = [], [], list[tuple[int, Fields]]()
     for row in rows:
         ent, ver = index.r_ent[row], index.r_ver[row]
         if not index.is_event[ent]:
@@ -362,13 +363,14 @@ def _fields_of(core: Source, rows: range) -> Iterator[tuple[int, Fields]]:
         if ent in index.gone:
             trace = kept_place(index, core.raw, ent).get("trace_id")
             if trace is not None:
-                yield row, {"trace": trace}
+                found.append((row, {"trace": trace}))
         elif index.v_len[ver]:
             wanted.append(row)
             raw.append(bytes(core.raw(index.v_pos[ver], index.v_len[ver])))
     for row, body in zip(wanted, orjson.loads(b"[%b]" % b",".join(raw)), strict=True):
         if fields := message_fields(index.kind[index.r_ent[row]], body):
-            yield row, fields
+            found.append((row, fields))
+    return sorted(found, key=itemgetter(0))
 
 
 def message_fields(type: str, body: Json) -> Fields:

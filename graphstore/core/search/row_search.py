@@ -23,7 +23,7 @@ from graphstore.core.search.source import At
 from graphstore.core.search.standing import Standing
 from graphstore.core.search.word_columns import FreshWords, Posting
 from graphstore.ledger.statements import Statement
-from graphstore.ledger.word_rows import terms_of, thread_mark
+from graphstore.ledger.word_rows import terms_of
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.words import ENGLISH, Analyzer
@@ -144,13 +144,9 @@ class SealedWords:
 
     def posting(self, term: str) -> Posting | None:
         """Where a term is."""
-        return self.coded(term.encode("utf-8", "surrogatepass"))
-
-    def coded(self, term: bytes) -> Posting | None:
-        """Where a term is that is given as bytes."""
         import numpy as np
 
-        found = self._point.rows(POSTINGS, term=term)
+        found = self._point.rows(POSTINGS, term=term.encode("utf-8", "surrogatepass"))
         if not found:
             return None
         versions = [np.frombuffer(row.versions, dtype="<u4") for row in found]
@@ -197,17 +193,6 @@ class RowSearch(Ranker):
             standing = self._standing(point, self._follow(point))
         return standing.without_links()
 
-    def thread(self, sight: At, thread: str) -> list[int]:
-        """The versions that are messages of a thread."""
-        with self._lock:
-            point = _point(sight)
-            mark, kept = thread_mark(thread), self._follow(point)
-            sealed, fresh = (
-                SealedWords(point).coded(mark),
-                kept.fresh.posting(mark.decode("utf-8", "surrogatepass")),
-            )
-            return [ver for found in (sealed, fresh) if found for ver in found.versions.tolist()]
-
     def _texts(self, sight: At) -> SearchedTexts:
         point = _point(sight)
         kept = self._follow(point)
@@ -229,7 +214,7 @@ class RowSearch(Ranker):
             more = np.array(orjson.loads(row.numbers), dtype=np.uint32)
             kept.named = np.concatenate([kept.named, more])
         known = np.zeros(kept.ends.versions, dtype=bool)
-        known[kept.named[: _known_periods(point, kept.ends)]] = True
+        known[kept.named[: known_periods(point, point.tx)]] = True
         known[[row.number for row in point.rows(FORGOTTEN_VERSIONS)]] = False
         source: Any = sight.core
         known[source.versions :] = False
@@ -313,9 +298,7 @@ def _read_on(point: Point, kept: _Kept) -> None:
         fresh = kept.fresh = FreshWords(ends.sealed)
     if fresh.first + len(fresh.lengths) < ends.versions:
         for one in point.rows(FRESH_WORDS, first=fresh.first + len(fresh.lengths)):
-            terms, is_marked = terms_of(one.terms)
-            fresh.add([term.decode("utf-8", "surrogatepass") for term in terms])
-            fresh.lengths[-1] -= is_marked
+            fresh.add([term.decode("utf-8", "surrogatepass") for term in terms_of(one.terms)])
 
 
 def _moved_on(point: Point, kept: _Kept, ends: Ends) -> _Kept | None:
@@ -436,10 +419,12 @@ def _known_versions(point: Point, ends: Ends) -> int:
     )
 
 
-def _known_periods(point: Point, ends: Ends) -> int:
-    if point.tx >= ends.last_tx:
+def known_periods(point: Point, tx: Instant) -> int:
+    """Return how many periods were recorded by an instant."""
+    [ends] = point.rows(ENDS)
+    if tx >= ends.last_tx:
         return ends.periods
-    return _first("SELECT tx_from FROM period WHERE number = ?", point, ends.periods, point.tx + 1)
+    return _first("SELECT tx_from FROM period WHERE number = ?", point, ends.periods, tx + 1)
 
 
 def _first(statement: str, point: Point, count: int, least: int) -> int:

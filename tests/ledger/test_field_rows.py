@@ -1,0 +1,249 @@
+"""Messages, traces, tags and topics by the rows of a ledger: they are what the index finds, at every coordinate, after whatever was written."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphstore
+from graphstore.events.timeline import (
+    annotate,
+    messages,
+    record_message,
+    senders,
+    threads,
+    trace,
+    traces,
+    whole_trace_id,
+)
+from graphstore.ledger.field_rows import FIELD_TABLES
+from graphstore.topics.topics import latest_on, topic
+from tests.ledger.test_questions import ALONE, BRANCHES, DAYS, EVENTS, NODES, VERBS, BranchingHistory, outcome
+from tests.support.ledger_rows import rows
+
+pytestmark = pytest.mark.in_process("reads the file of the store, and looks whether it has its index")
+
+SENDERS, THREADS = ("ana", "ben"), ("t1", 't "2"')
+TRACES = ("t1", "abcdef0123456789abcdef0123456789", "abcdef1123456789abcdef0123456789")
+TAGS = ("hot", "Hot", "two factor", "two-factor", 'say "so"', "東京")
+KEYS = ("slot", "slot_v1", "slot_v2", "slot_v12", "slot_vx", "other")
+TOPICS = (*TAGS, *KEYS, "slot_v", "slo", "two_factor", "red", "blue red", "nothing")
+TYPES = ("TEXT", "AUDIO", "chat")
+SAID = ("message",) * 8 + ("tagged", "keyed", "re_tagged", "traced", "annotate")
+WRITTEN = (*VERBS, *SAID)
+
+
+class Talk(BranchingHistory):
+    """A history with many messages, traces, tags and versions of keys, some of which are on branches."""
+
+    def go_on(self, steps: int) -> None:
+        for _ in range(steps):
+            self.now += timedelta(hours=5)
+            if self.chance.random() < 0.3:
+                with self.store.transaction():
+                    for _ in range(self.chance.randint(2, 6)):
+                        self.try_some(WRITTEN)
+            else:
+                self.try_some((*WRITTEN, *ALONE, "branch", "talk_on_branch", "merge", "delete_branch"))
+
+    def message(self, store: Any = None) -> None:
+        choose = self.chance.choice
+        record_message(
+            store or self.store,
+            choose(TYPES),
+            choose(("red", "green", "blue red")),
+            id=choose((None, None, f"m-{self.chance.randrange(20)}")),
+            sender=choose((None, *SENDERS)),
+            sender_name=choose((None, "Ana")),
+            thread=choose((None, *THREADS)),
+            trace_id=choose((None, None, *TRACES)),
+            classification=choose((None, None, "ask")),
+            authorized=self.chance.random() < 0.8,
+            occurred_at=choose(DAYS) + timedelta(minutes=choose((0, 0, 1))),
+        )
+
+    def traced(self) -> None:
+        trace_id, at = self.chance.choice(TRACES), self.chance.choice(DAYS)
+        self.store.record_event("span", "done", trace_id=trace_id, occurred_at=at)
+
+    def annotate(self) -> None:
+        there = messages(self.store, limit=None).events
+        if there:
+            annotate(
+                self.store, self.chance.choice(there).id, classification=self.chance.choice(["ask", "x"])
+            )
+
+    def some_tags(self) -> list[str]:
+        return self.chance.sample(TAGS, self.chance.randint(0, 3))
+
+    def tagged(self, store: Any = None) -> None:
+        (store or self.store).add_node("note", self.content(), tags=self.some_tags(), **self.some_period())
+
+    def re_tagged(self) -> None:
+        self.store.revise(self.known(NODES), self.content(), tags=self.some_tags(), **self.some_period())
+
+    def keyed(self) -> None:
+        self.store.add_node("fact", self.content(), key=self.chance.choice(KEYS), tags=self.some_tags())
+
+    def talk_on_branch(self) -> None:
+        branch = self.store.on(self.chance.choice(BRANCHES))
+        self.message(branch)
+        self.tagged(branch)
+        branch.revise(self.known(NODES), self.content(), tags=self.some_tags())
+
+    def forget(self) -> None:
+        """Forget a thing, which may be a message, in one of three ways."""
+        events = [event.id for event in self.store.events()]
+        id = self.chance.choice([*events, self.known(NODES), self.known(EVENTS)])
+        way = self.chance.choice(("evict", "evict", "erase", "without a trace"))
+        if way == "erase":
+            self.store.erase(id, reason="not ours")
+        else:
+            self.store.evict(ids=[id], reason="too large", keep_audit=way == "evict")
+
+
+def pages(view: Any, **asked: Any) -> list[Any]:
+    """All pages of messages."""
+    found = [messages(view, **asked)]
+    while found[-1].cursor is not None:
+        found.append(messages(view, cursor=found[-1].cursor, **asked))
+    return found
+
+
+def around(view: Any, most: int) -> Any:
+    """What is said around each event, by id."""
+
+    def look(sight: Any) -> dict[str, list[str]]:
+        return {
+            id: list(map(sight.id, sight.around(row, most)))
+            for id in ids
+            if (row := sight.find(sight.entity(id))) >= 0
+        }
+
+    ids = [event.id for event in view.events()]
+    return view._searched(look)
+
+
+def admitted(view: Any) -> Any:
+    """Which events and nodes are no messages that were not authorized."""
+    ids = [thing.id for thing in (*view.events(), *view.nodes())]
+    return view._searched(lambda sight: [*map(sight.admitted(), map(sight.entity, ids))])
+
+
+def some_filters(chance: random.Random) -> dict[str, Any]:
+    values: dict[str, tuple[Any, ...]] = {
+        "sender": SENDERS,
+        "thread": (*THREADS, "none"),
+        "trace": TRACES,
+        "type": TYPES,
+        "classification": ("ask", "x"),
+        "authorized": (True, False),
+        "since": tuple(DAYS),
+        "until": tuple(DAYS),
+        "recorded_since": tuple(DAYS),
+        "text": ("red", '"blue red"', "-blue green"),
+    }
+    asked = chance.sample(sorted(values), chance.choice((0, 1, 1, 2, 3)))
+    return {name: chance.choice(values[name]) for name in asked} | {"limit": chance.choice((1, 3, 50, None))}
+
+
+def some_scan(chance: random.Random) -> dict[str, Any]:
+    more = chance.choice(({}, {"kind": "note"}, {"scope": "here"}, {"key": "slot"}, {"events": True}))
+    return {"tag": chance.choice((*TAGS, "none")), "content": chance.random() < 0.5, **more}
+
+
+def compare(loaded: Any, unread: Any, chance: random.Random) -> int:
+    """Assert that two views answer the same. Returns how much they found."""
+    scan, filters = some_scan(chance), some_filters(chance)
+    listed = {name: value for name, value in scan.items() if name not in ("content", "events")}
+    limit = chance.choice((1, 2, 100))
+    about = {
+        "scope": chance.choice((None, None, "here")),
+        "kind": chance.choice((None, None, "fact", "note")),
+    }
+    asked: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
+        (lambda view: view.scan(**scan), (), {}),
+        (lambda view: view.nodes(**listed), (), {}),
+        (pages, (), filters),
+        (senders, (limit,), {}),
+        (threads, (limit,), {}),
+        (traces, (limit,), {}),
+        (around, (chance.choice((1, 2, 5)),), {}),
+        (admitted, (), {}),
+        *((trace, (id,), {}) for id in (*TRACES, "abcdef")),
+        *((whole_trace_id, (text,), {}) for text in ("abcdef", "abcdef0", "abcdef9")),
+        *((ask, (name,), about) for name in chance.sample(TOPICS, 5) for ask in (latest_on, topic)),
+    ]
+    found = 0
+    for ask, given, named in asked:
+        expected, got = outcome(ask, loaded, *given, **named), outcome(ask, unread, *given, **named)
+        assert expected == got, (ask, given, named, scan, loaded.at)
+        found += len(str(expected)) > 20
+    return found
+
+
+def opened(path: Path) -> graphstore.GraphStore:
+    return graphstore.open(path, read_only=True)
+
+
+def tables(path: Path) -> list[Any]:
+    return [sorted(rows(path, f"SELECT * FROM {table}"), key=repr) for table in FIELD_TABLES]
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(3, 20))]
+)
+def test_the_rows_of_fields_find_what_the_index_finds(seed, tmp_path):
+    history, found = Talk(tmp_path / "memory.gs", seed), 0
+    with closing(history.store) as store:
+        for round in range(8):
+            history.go_on(10)
+            if round > 3:
+                history.try_some(("forget",))
+                history.try_some(("forget",))
+            with closing(opened(history.path)) as loaded, closing(opened(history.path)) as unread:
+                loaded._core.read_index()
+                for _ in range(3):
+                    where = history.coordinate()
+                    found += compare(loaded.as_of(**where), unread.as_of(**where), history.chance)
+                    assert unread._core.unread is not None
+        assert found > 100
+        assert store.verify().problems == ()
+        before = tables(history.path)
+        assert all(before)
+        store.rebuild()
+        assert before == tables(history.path)
+
+
+@pytest.mark.parametrize("forget", ["erase", "evict", "forget_without_a_trace"])
+def test_no_field_of_what_is_forgotten_is_left_in_a_file(forget, tmp_path):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store, store.branch("side") as side:
+        store.add_node("fact", {"n": 1}, id="fact", tags=["secret-tag"])
+        side.add_node("fact", {"n": 1}, id="fact", tags=["secret-side"])
+        texts = {name: f"secret-{name}" for name in ("sender", "thread", "classification")}
+        record_message(store, "TEXT", "secret-text", id="said", trace_id="its-trace", **texts)
+        for id in ("fact", "said"):
+            if forget == "erase":
+                store.erase(id, reason="private")
+            else:
+                store.evict(ids=[id], reason="private", keep_audit=forget == "evict")
+        assert store.verify().problems == ()
+        assert [("its-trace",)] * (forget == "evict") == rows(path, "SELECT trace FROM all_message")
+        assert [] == rows(path, "SELECT * FROM all_tag")
+    found = b"".join(file.read_bytes() for file in path.rglob("*") if file.is_file())
+    assert b"secret" not in found
+    assert (b"its-trace" in found) == (forget == "evict")
+
+
+def test_a_node_without_tags_writes_no_field(tmp_path):
+    path = tmp_path / "memory.gs"
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"tags": ["hot"]}, id="fact")
+        store.record_event("deploy", "release 7")
+    assert [[], []] == tables(path)
