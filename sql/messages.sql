@@ -4,13 +4,11 @@
 -- Parameters: :valid and :tx, the coordinate; :since, the instant before which none happened; :last and :id, the place in this order that all are after; :by, the filter
 -- to search by: sender, thread, trace, among, or at (none of these); :sender, :thread, :trace, :type and :classification, each a text or NULL; :authorized, 1, 0 or NULL;
 -- :among, a JSON array of numbers of entities or NULL; :most, how many (NULL: all).
--- Columns: number, of the period; entity; version; at; id; type; sender; thread.
+-- Columns: number, of the period; entity; at; id; type; sender; thread.
 WITH said AS NOT MATERIALIZED (
-  SELECT
-    p.number, m.entity, m.version, m.at, e.id, e.kind AS type, m.sender, m.thread, m.trace, m.authorized
+  SELECT p.number, m.entity, m.at, e.id, e.kind AS type, m.sender, m.thread, m.trace, m.authorized
   FROM message m
-  CROSS JOIN period p
-    ON p.entity = m.entity AND p.version = m.version AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+  CROSS JOIN period p ON p.number = m.period AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
   CROSS JOIN entity e ON e.number = m.entity
   WHERE m.authorized IS NOT NULL AND m.at >= :since AND m.at <= :last AND (m.at < :last OR e.id < :id)
     AND (:sender IS NULL OR m.sender = :sender)
@@ -20,18 +18,18 @@ WITH said AS NOT MATERIALIZED (
     AND (:classification IS NULL OR m.classification = :classification)
     AND (:authorized IS NULL OR m.authorized = :authorized)
 )
-SELECT number, entity, version, at, id, type, sender, thread FROM said WHERE :by = 'sender' AND sender = :sender
+SELECT number, entity, at, id, type, sender, thread FROM said WHERE :by = 'sender' AND sender = :sender
 UNION ALL
-SELECT number, entity, version, at, id, type, sender, thread FROM said WHERE :by = 'thread' AND thread = :thread
+SELECT number, entity, at, id, type, sender, thread FROM said WHERE :by = 'thread' AND thread = :thread
 UNION ALL
-SELECT number, entity, version, at, id, type, sender, thread FROM said WHERE :by = 'trace' AND trace = :trace
+SELECT number, entity, at, id, type, sender, thread FROM said WHERE :by = 'trace' AND trace = :trace
 UNION ALL
-SELECT number, entity, version, at, id, type, sender, thread FROM said WHERE :by = 'at' AND authorized IS NOT NULL
+SELECT number, entity, at, id, type, sender, thread FROM said WHERE :by = 'at' AND authorized IS NOT NULL
 UNION ALL
-SELECT s.number, s.entity, s.version, s.at, s.id, s.type, s.sender, s.thread
+SELECT s.number, s.entity, s.at, s.id, s.type, s.sender, s.thread
 FROM json_each(:among) j
-CROSS JOIN version v ON v.entity = j.value
-CROSS JOIN said s ON s.version = v.number
+CROSS JOIN period q ON q.entity = j.value
+CROSS JOIN said s ON s.number = q.number
 WHERE :by = 'among'
 ORDER BY at DESC, id DESC
 LIMIT coalesce(:most, -1);

@@ -232,11 +232,11 @@ CREATE TABLE all_tag (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tag_version ON all_tag (version);
 
--- A message, or an event of a trace. Its type is entity.kind.
+-- A message, or an event of a trace, over one of its periods. Its type is entity.kind.
 CREATE TABLE all_message (
-  version        INTEGER PRIMARY KEY,  -- version.number
+  period         INTEGER PRIMARY KEY,  -- period.number
   entity         INTEGER NOT NULL,     -- entity.number
-  at             INTEGER,              -- when it happened; NULL: it came and went in one transaction
+  at             INTEGER NOT NULL,     -- when it happened: period.valid_from
   authorized     INTEGER,              -- 1 or 0; NULL: it is no message, or was evicted
   sender         TEXT,
   thread         TEXT,
@@ -319,7 +319,7 @@ CREATE VIEW undone AS SELECT * FROM all_undone WHERE +operation < 1099511627776;
 CREATE VIEW defined AS SELECT * FROM all_defined WHERE +number < 1099511627776;
 CREATE VIEW setting AS SELECT * FROM all_setting WHERE +number < 1099511627776;
 CREATE VIEW tag AS SELECT * FROM all_tag WHERE +version < 1099511627776;
-CREATE VIEW message AS SELECT * FROM all_message WHERE +version < 1099511627776;
+CREATE VIEW message AS SELECT * FROM all_message WHERE +period < 1099511627776;
 CREATE VIEW absence AS SELECT entity, valid_from, tx_from, valid_to, tx_to, standing FROM all_absence WHERE +line = 0;
 CREATE VIEW shaky AS SELECT entity, valid_from, tx_from, valid_to, tx_to FROM all_shaky WHERE +line = 0;
 

@@ -4,8 +4,7 @@
 -- Columns: number, of the period; entity; at.
 SELECT p.number, m.entity, m.at
 FROM message m
-CROSS JOIN period p
-  ON p.entity = m.entity AND p.version = m.version AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
+CROSS JOIN period p ON p.number = m.period AND p.valid_from <= :valid AND p.valid_to > :valid AND p.tx_from <= :tx AND p.tx_to > :tx
 WHERE m.thread = :thread AND m.at >= :at AND (m.at > :at OR m.entity > :entity)
 ORDER BY m.at, m.entity
 LIMIT coalesce(:most, -1);

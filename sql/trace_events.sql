@@ -8,7 +8,7 @@ FROM message m
 LEFT JOIN forgotten f ON f.entity = m.entity
 LEFT JOIN operation o ON o.number = f.operation
 CROSS JOIN period p
-  ON p.entity = m.entity AND p.valid_from <= :valid AND p.valid_to > :valid
+  ON p.number = m.period AND p.valid_from <= :valid AND p.valid_to > :valid
   AND p.tx_from <= min(:tx, coalesce(o.tx - 1, :tx)) AND p.tx_to > min(:tx, coalesce(o.tx - 1, :tx))
 WHERE m.trace = :trace
 ORDER BY m.entity;

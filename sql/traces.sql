@@ -2,4 +2,4 @@
 --
 -- Parameters: :valid.
 -- Columns: trace.
-SELECT trace FROM message WHERE trace IS NOT NULL AND at IS NOT NULL GROUP BY trace HAVING min(at) <= :valid ORDER BY min(version);
+SELECT trace FROM message WHERE trace IS NOT NULL GROUP BY trace HAVING min(at) <= :valid ORDER BY min(period);

@@ -35,11 +35,11 @@ NUMBERED = {
     "setting": "tx, name, value",
 }
 """The tables whose rows are numbered in each line, and their columns that are the same on every line."""
-OF_VERSIONS = {
-    "tag": "tag, version",
-    "message": "version, entity, at, authorized, sender, thread, classification, trace",
+_FIELDS = {
+    "tag": ("tag, version", "version"),
+    "message": ("period, entity, at, authorized, sender, thread, classification, trace", "period"),
 }
-"""The tables of fields of versions: a line sees those of the versions that it sees."""
+"""The tables of fields, and the table of whose rows they are: a line sees those of the rows that it sees."""
 _KEYED = {
     "absence": "entity, valid_from, tx_from, valid_to, standing, line",
     "shaky": "entity, valid_from, tx_from, valid_to, line",
@@ -187,10 +187,8 @@ class Line:
         found["undone"] = (
             f"SELECT tx, operation FROM main.all_undone a WHERE {self._visible('operation', 'operation')}"
         )
-        for table, columns in OF_VERSIONS.items():
-            found[table] = (
-                f"SELECT {columns} FROM main.all_{table} a WHERE {self._visible('version', 'version')}"
-            )
+        for table, (columns, of) in _FIELDS.items():
+            found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {self._visible(of, of)}"
         visible = self._visible("operation", "operation")
         later = self._visible("operation", "operation", "b")
         found["forgotten"] = (

@@ -12,7 +12,6 @@ from graphstore.values.keys import topic_name
 from graphstore.values.models import Json
 
 FIELD_TABLES = ("all_tag", "all_message")
-_TEXTS = ("sender", "thread", "classification")  # columns of a message that its body has under the same name
 _TRACE = "trace_id"
 _PLACE = "place"  # in the body of the operation that evicted an event: where it was in its trace
 _BODIES = """
@@ -22,11 +21,26 @@ CROSS JOIN entity e ON e.number = v.entity
 CROSS JOIN body b ON b.number = v.body
 WHERE v.number >= ? AND b.data IS NOT NULL AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = v.entity)
 """
-_BEGUN = "SELECT valid_from FROM all_period WHERE entity = ?2 AND version = ?1 ORDER BY number LIMIT 1"
+_SAID_BEFORE = """
+SELECT p.number, p.entity, e.kind, b.data
+FROM json_each(?) j
+CROSS JOIN all_period p ON p.number = j.value
+CROSS JOIN all_entity e ON e.number = p.entity AND e.is_event
+CROSS JOIN all_version v ON v.number = p.version
+CROSS JOIN body b ON b.number = v.body AND b.data IS NOT NULL
+"""
 _ADD_TAG = "INSERT INTO all_tag VALUES (?, ?)"
-_ADD_MESSAGE = f"INSERT INTO all_message VALUES (?1, ?2, ({_BEGUN}), ?3, ?4, ?5, ?6, ?7)"
-_SET_BEGUN = "UPDATE all_message SET at = ? WHERE version = ? AND at IS NULL"
-_OF_ENTITY = "version IN (SELECT number FROM all_version WHERE entity = ?)"
+_ADD_MESSAGE = (
+    "INSERT INTO all_message SELECT number, entity, valid_from, ?3, ?4, ?5, ?6, ?7 FROM all_period WHERE"
+)
+_ADD_OF_VERSION = f"{_ADD_MESSAGE} entity = ?2 AND version = ?1"
+_ADD_OF_PERIOD = f"{_ADD_MESSAGE} number = ?1 AND entity = ?2"
+_ADD_PLACE = f"{_ADD_MESSAGE} entity = ?2 AND ?1 IS NULL"
+_DROP_TAGS = "DELETE FROM all_tag WHERE version IN (SELECT number FROM all_version WHERE entity = ?)"
+_DROP_MESSAGES = "DELETE FROM all_message WHERE period IN (SELECT number FROM all_period WHERE entity = ?)"
+
+Message = tuple[bool | None, str | None, str | None, str | None, str | None]
+"""The fields of a message as columns: whether it was authorized, sender, thread, classification and trace."""
 
 
 class FieldRows:
@@ -35,7 +49,7 @@ class FieldRows:
     def __init__(self, first: int) -> None:
         self._first = first
         self._tags: list[tuple[str, int]] = []
-        self._messages: list[tuple[int | str | None, ...]] = []
+        self._messages: list[tuple[int, int, *Message]] = []
 
     def note(self, version: int, entity: int, type: str | None, body: Json) -> None:
         """Collect the fields of a version. `type`: that of an event; None for a node."""
@@ -45,19 +59,16 @@ class FieldRows:
             if "tags" in body:
                 self._tags += [(tag, version) for tag in dict.fromkeys(map(topic_name, body["tags"]))]
             return
-        authorized, trace = authorized_of(type, body), body.get(_TRACE)
-        if authorized is not None:
-            texts = [body.get(name) for name in _TEXTS]
-            self._messages.append((version, entity, authorized, *texts, trace))
-        elif trace is not None:
-            self._messages.append((version, entity, None, None, None, None, trace))
+        message = _message_of(type, body)
+        if message is not None:
+            self._messages.append((version, entity, *message))
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write what was collected."""
         if self._tags:
             connection.executemany(_ADD_TAG, self._tags)
         if self._messages:
-            connection.executemany(_ADD_MESSAGE, self._messages)
+            connection.executemany(_ADD_OF_VERSION, self._messages)
         self._tags, self._messages = [], []
 
 
@@ -69,21 +80,31 @@ def add_fields(connection: sqlite3.Connection, reader: sqlite3.Connection, first
     fields.write(connection)
 
 
-def set_begun(connection: sqlite3.Connection, periods: list[tuple[int, int]]) -> None:
-    """Note when messages happened whose first periods are written after their versions. `periods`: valid_from and version."""
-    connection.executemany(_SET_BEGUN, periods)
+def add_periods(connection: sqlite3.Connection, periods: list[int]) -> None:
+    """Write the messages of periods whose versions were recorded before them."""
+    for period, entity, type, data in connection.execute(
+        _SAID_BEFORE, (orjson.dumps(periods).decode(),)
+    ).fetchall():
+        message = _message_of(type, orjson.loads(data))
+        if message is not None:
+            connection.execute(_ADD_OF_PERIOD, (period, entity, *message))
 
 
 def drop_fields(connection: sqlite3.Connection, entity: int, place: int | None) -> None:
     """Remove the fields of an entity that is forgotten; the trace of an evicted event stays. `place`: the number of the body that names it, if any."""
-    connection.execute(f"DELETE FROM all_tag WHERE {_OF_ENTITY}", (entity,))
-    connection.execute(f"DELETE FROM all_message WHERE {_OF_ENTITY}", (entity,))
+    connection.execute(_DROP_TAGS, (entity,))
+    connection.execute(_DROP_MESSAGES, (entity,))
     trace = None if place is None else _trace_of(connection, place)
     if trace is not None:
-        for (version,) in connection.execute(
-            "SELECT number FROM all_version WHERE entity = ?", (entity,)
-        ).fetchall():
-            connection.execute(_ADD_MESSAGE, (version, entity, None, None, None, None, trace))
+        connection.execute(_ADD_PLACE, (None, entity, None, None, None, None, trace))
+
+
+def _message_of(type: str, body: Json) -> Message | None:
+    """Return the fields of an event; None where it is no message and of no trace."""
+    authorized, trace = authorized_of(type, body), body.get(_TRACE)
+    if authorized is None:
+        return None if trace is None else (None, None, None, None, trace)
+    return authorized, body.get("sender"), body.get("thread"), body.get("classification"), trace
 
 
 def _trace_of(connection: sqlite3.Connection, body: int) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
 from graphstore.ledger.branch_rows import SPAN, TRUNK, Line, add_branch, all_branches, line_named
-from graphstore.ledger.field_rows import FIELD_TABLES, add_fields, drop_fields, set_begun
+from graphstore.ledger.field_rows import FIELD_TABLES, add_fields, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import OPEN, Instant, instant, iso, recorded
@@ -274,10 +274,9 @@ class RowWriter:
             described.append((self._operation(by), version))
         self._insert("period", rows)
         first = self._first_version
-        set_begun(
-            self._connection,
-            [(start, version) for _, _, version, start, *_ in rows if first is None or version < first],
-        )
+        earlier = [number for number, _, version, *_ in rows if first is None or version < first]
+        if earlier and self._words is not None:
+            add_periods(self._connection, earlier)
         if "turns" not in self._head:
             self._note_descriptions(rows)
         self._set_operation("version", described)

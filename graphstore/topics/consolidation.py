@@ -133,7 +133,7 @@ def consolidate(
             if len(members) >= at_least
         ]
 
-    groups = [_drafted(lot, nodes, wanted, summarise) for lot, nodes in view._looked(look)]
+    groups = [_drafted(lot, nodes, wanted, summarise) for lot, nodes in view._searched(look)]
     return sorted(groups, key=lambda group: (-len(group.members), group.ids))
 
 
@@ -375,7 +375,7 @@ def consolidations(view: Reader) -> list[Consolidation]:
         found = sorted(_foldings(sight).items(), key=lambda each: (each[1].op, each[0]), reverse=True)
         return [_consolidation(sight, sight.thing(ent), folding) for ent, folding in found]
 
-    return view._looked(look)
+    return view._searched(look)
 
 
 def _consolidation(sight: Sight, summary: Node | Event, folding: _Folding) -> Consolidation:
@@ -393,9 +393,9 @@ def _consolidation(sight: Sight, summary: Node | Event, folding: _Folding) -> Co
 def _foldings(sight: Sight) -> dict[int, _Folding]:
     """By summary that stands. What `fold` wrote is known by its operation, or by the kind of node that only it makes."""
     found: dict[int, _Folding] = {}
-    for edge in sight.edges_of(_FOLDING):
+    for edge in map(sight.edge, sight.held_of(_FOLDING)):
         source = edge.source
-        if sight.held(edge.link) < 0 or sight.is_event(source):
+        if sight.is_event(source):
             continue
         op, verb = sight.made_by(edge.link)
         if (verb == "fold" or sight.kind(source) == SUMMARY) and sight.standing(source) in UPRIGHT:

@@ -90,7 +90,9 @@ def test_a_row_that_was_changed_lost_or_added_is_found(closed, table):
     before = contents(closed)[table]
     [(name, *_)] = [row[1:] for row in rows(closed, f"PRAGMA table_info({table})")][-1:]
     rowid = next(
-        column for column in ("number", "entity", "link", "tx", "version") if column in columns(closed, table)
+        column
+        for column in ("number", "period", "entity", "link", "tx", "version")
+        if column in columns(closed, table)
     )
     value = chance.choice([row[columns(closed, table).index(rowid)] for row in before])
     changes = {

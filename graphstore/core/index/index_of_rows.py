@@ -244,6 +244,11 @@ class _Ids:
         found = self._point.rows(ENTITY_NUMBER, id=id)
         return found[0].number if found else default
 
+    def __getitem__(self, id: str) -> int:
+        """Return the number of the entity of an id that is known."""
+        [row] = self._point.rows(ENTITY_NUMBER, id=id)
+        return row.number
+
 
 class IndexOfRows(Index):
     """The index of a ledger at one coordinate: links are those believed there."""
@@ -283,6 +288,8 @@ class IndexOfRows(Index):
         }
         for name in ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"):
             columns[name] = _Column(self._read_operation)
+        if point.database.branch is None:
+            columns |= {"branch": None, "forked": None}
         vars(self).update(columns)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -319,6 +326,10 @@ class IndexOfRows(Index):
             if self.r_from[row] <= valid < self.r_to[row] and self.r_tx[row] <= tx < self.r_end[row]:
                 return row
         return -1
+
+    def _last_over(self, ent: int, rows: list[int], valid: Instant, tx: Instant) -> int:
+        there = (row for row in reversed(rows) if self.r_from[row] <= valid < self.r_to[row])
+        return next((row for row in there if self.r_tx[row] <= tx), -1)
 
     def believed(self, ent: int, tx: Instant) -> list[int]:
         """The rows of an entity believed at `tx`, by valid_from."""

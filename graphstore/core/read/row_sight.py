@@ -12,7 +12,6 @@ from graphstore.core.journal.line import COUNTS
 from graphstore.core.journal.seam import Seam
 from graphstore.core.read.light_rows import scanned
 from graphstore.core.read.rows import Row
-from graphstore.core.read.shaken import REASONS
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses, Counts
@@ -26,7 +25,7 @@ from graphstore.read.ids import resolve
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.read.settings import snapshots
 from graphstore.values.keys import slot_name
-from graphstore.values.models import Event, Json, Link, Node, Snapshot
+from graphstore.values.models import Event, Link, Node, Snapshot
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
@@ -60,6 +59,13 @@ class VersionPeriod(NamedTuple):
     entity: int
 
 
+class Made(NamedTuple):
+    """Names the operation that made a link."""
+
+    number: int
+    verb: str
+
+
 STANDINGS_OF = Statement("standings_of", StandingOf)
 ENTITIES_OF = Statement("entities_of", Number)
 HAPPENING = Statement("happening", Number)
@@ -67,6 +73,7 @@ LATEST = Statement("latest", Number)
 TURNS = Statement("turns", Turn)
 TRANSACTIONS_BY = Statement("transactions_by", Turn)
 LOOKED_UP = Statement("looked_up", LookedUp)
+LINK_MADE = Statement("link_made", Made)
 VERSION_PERIODS = Statement("version_periods", VersionPeriod)
 WRITTEN_AFTER = Statement("written_after", Number)
 
@@ -200,13 +207,19 @@ class RowSight(Sight):
         found = shown(self.point, ids)
         return [cast(Event, found[id]) for id in ids]
 
-    def kept_place(self, ent: int) -> Json:
-        """The place in its trace that an evicted event left behind."""
-        op = self.index.gone.get(ent)
-        for row in () if op is None else self.point.rows(REASONS, numbers=as_json([op])):
-            place: Json = self.point.content(row.data, row.checksum, "the place in a trace").get("place", {})
-            return place
-        return {}
+    def shown_by(self, ent: int) -> tuple[str, int]:
+        """The standing of an entity by its rows alone, and the row that shows it, as `Rows.shown_by` gives them."""
+        standing, index = self.standing(ent), self.index
+        row = index.last_cover(ent, self.valid, self.tx) if (row := self.find(ent)) < 0 else row
+        if standing in ("superseded", "ended"):
+            believed = index.believed(ent, self.tx)
+            row = next((each for each in reversed(believed) if index.r_from[each] <= self.valid), row)
+        return "stands" if standing == "shaky" else standing, row
+
+    def made_by(self, link: int) -> tuple[int, str]:
+        """The operation that made a link, for `change`, and its verb."""
+        [made] = self.point.rows(LINK_MADE, number=link)
+        return made.number, made.verb
 
     def _held_by(self, row: int) -> int:
         ent: int = self.index.r_ent[row]

@@ -21,7 +21,6 @@ class Said(NamedTuple):
 
     number: int
     entity: int
-    version: int
     at: Instant
     id: str
     type: str
@@ -40,7 +39,8 @@ class Near(NamedTuple):
 class Message(NamedTuple):
     """Says when a message happened, in which thread, and whether it was authorized."""
 
-    at: Instant | None
+    number: int
+    at: Instant
     thread: str | None
     authorized: int
 
@@ -146,10 +146,10 @@ class MessageRows:
         """Return the rows of the thread of a message, itself and up to `most` before and after it, by when they happened, then as they were recorded."""
         index = sight.index
         ent = index.r_ent[row]
-        found = self._point.rows(MESSAGE, entity=ent)
-        if not found or found[0].thread is None:
+        found = next((each for each in self._point.rows(MESSAGE, entity=ent) if each.number == row), None)
+        if found is None or found.thread is None:
             return []
-        place = {"thread": found[0].thread, "at": found[0].at, "entity": ent}
+        place = {"thread": found.thread, "at": found.at, "entity": ent}
         before = self._point.rows(THREAD_BEFORE, **place, most=most + 1)
         if not before or before[0].number != row:
             return []
