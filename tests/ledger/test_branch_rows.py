@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from graphstore import GraphStoreError
+from graphstore.core.index.occurrences import kept_place
+from graphstore.core.search.messages import message_fields
+from graphstore.events.timeline import record_message
 from graphstore.ledger.branch_rows import SPAN, Line, line_named
-from tests.ledger.test_questions import FORGETTING, VERBS, Leaning
+from graphstore.values.keys import topic_name
+from tests.ledger.test_questions import DAYS, FORGETTING, VERBS, Leaning
 from tests.support import standing_rows
 from tests.support.ledger_rows import connected
 
@@ -72,6 +76,58 @@ class Branching(Leaning):
             self.trunk.merge(branch.name, decide="branch", reason="it is so")
 
 
+class Talking(Branching):
+    """A history in which messages are recorded on all lines."""
+
+    def go_on(self, steps: int) -> None:
+        for _ in range(steps):
+            super().go_on(1)
+            self.store = self.chance.choice([self.trunk, *map(self.trunk.on, self.names())])
+            self.try_some(("message",))
+            self.store = self.trunk
+
+    def names(self) -> list[str]:
+        return [branch.name for branch in self.trunk.branches()]
+
+    def message(self) -> None:
+        texts = {name: self.chance.choice([None, "a", "b"]) for name in ("sender", "thread", "trace_id")}
+        record_message(self.store, "TEXT", "red", occurred_at=self.chance.choice(DAYS), **texts)
+
+
+def fields_of_rows(connection: sqlite3.Connection, line: Line) -> dict[str, list[tuple[Any, ...]]]:
+    """The tags of a line's versions, and the fields of its messages by period, each number as its place on the line."""
+    reader = line.reader(connection)
+    messages = reader.execute(
+        "SELECT period, at, authorized, sender, thread, classification, trace FROM message"
+    )
+    return {
+        "tags": sorted(
+            (tag, version % SPAN) for tag, version in reader.execute("SELECT tag, version FROM tag")
+        ),
+        "messages": sorted((period % SPAN, *fields) for period, *fields in messages),
+    }
+
+
+def fields_of_index(core: Any) -> dict[str, list[tuple[Any, ...]]]:
+    """The same of an index, by the bodies."""
+    index, tags, messages = core.index, [], []
+    for version, ent in enumerate(index.v_ent):
+        body = {} if ent in index.gone else core.body(index.v_pos[version], index.v_len[version])
+        if not index.is_event[ent]:
+            tags += [(tag, version) for tag in {topic_name(tag) for tag in body.get("tags", ())}]
+    for row, ent in enumerate(index.r_ent):
+        if not index.is_event[ent]:
+            continue
+        version = index.r_ver[row]
+        fields = {"trace": kept_place(index, core.raw, ent).get("trace_id")}
+        if ent not in index.gone:
+            fields = message_fields(index.kind[ent], core.body(index.v_pos[version], index.v_len[version]))
+        found = [fields.get(name) for name in ("authorized", "sender", "thread", "classification", "trace")]
+        if any(value is not None for value in found):
+            messages.append((row, index.r_from[row], *found))
+    return {"tags": sorted(tags), "messages": sorted(messages)}
+
+
 def of_rows(connection: sqlite3.Connection, line: Line) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of a line by table, each number of a row as its place on the line."""
     found = {}
@@ -126,4 +182,22 @@ def test_the_rows_of_a_line_are_those_of_its_index(seed: int, tmp_path: Path) ->
                 assert not differing, name
                 compared += count if name else 0
         assert compared > 500
+        assert store.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 9))]
+)
+def test_the_fields_of_a_line_are_those_of_its_bodies(seed: int, tmp_path: Path) -> None:
+    history, compared = Talking(tmp_path / "memory.gs", seed), 0
+    with closing(history.trunk) as store:
+        for _ in range(5):
+            history.go_on(12)
+            for name in (None, *history.names()):
+                core = (store if name is None else store.on(name))._core
+                with connected(store.path) as connection:
+                    found = fields_of_rows(connection, line_named(connection, name))
+                    assert fields_of_index(core) == found, name
+                    compared += len(found["tags"]) + len(found["messages"])
+        assert compared > 100
         assert store.verify().problems == ()

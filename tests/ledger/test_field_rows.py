@@ -222,7 +222,9 @@ def test_the_rows_of_fields_find_what_the_index_finds(seed, tmp_path):
                 history.try_some(("forget",))
             with closing(opened(history.path)) as loaded, closing(opened(history.path)) as unread:
                 loaded._core.read_index()
-                before = unread._core.unread  # None: what was forgotten a moment ago is looked for in the index
+                before = (
+                    unread._core.unread
+                )  # None: what was forgotten a moment ago is looked for in the index
                 for _ in range(3):
                     where = history.coordinate()
                     found += compare(loaded.as_of(**where), unread.as_of(**where), history.chance)
