@@ -142,6 +142,10 @@ def admitted(view: Any) -> Any:
     return view._searched(lambda sight: [*map(sight.admitted(), map(sight.entity, ids))])
 
 
+def disputed(view: Any, id: str, settled: bool) -> Any:
+    return view.contradictions(of=id, settled=settled)
+
+
 def some_filters(chance: random.Random) -> dict[str, Any]:
     values: dict[str, tuple[Any, ...]] = {
         "sender": SENDERS,
@@ -187,6 +191,7 @@ def compare(loaded: Any, unread: Any, chance: random.Random) -> int:
         (traces, (limit,), {}),
         (around, (chance.choice((1, 2, 5)),), {}),
         (admitted, (), {}),
+        *((disputed, (id, chance.random() < 0.5), {}) for id in NODES[:3]),
         (consolidate, (), some_groups(chance)),
         (consolidations, (), {}),
         *((trace, (id,), {}) for id in (*TRACES, "abcdef")),

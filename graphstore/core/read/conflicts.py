@@ -6,14 +6,13 @@ against the few before it in its group, so the cost grows with what is looked at
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
 from graphstore.core.read.sight import Sight
 from graphstore.core.search.asserted import Said, read
-from graphstore.core.search.search import known_versions
 from graphstore.errors import NotFoundError
 from graphstore.values import sameness
 from graphstore.values.assertions import DECISION, RECORDS, Assertion, about, different, disagreement
@@ -221,11 +220,8 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
         known = bisect_right(keyed, sight.tx, key=index.born.__getitem__)
         yield from keyed[max(known - _TAGGED, 0) : known]
     for tag in body.get("tags", ()):
-        tagged = core.naming.tagged(core, topic_name(tag))
-        open_since = index.open_since
-        pending = open_since is not None and sight.tx >= open_since
-        known = len(tagged) if pending else bisect_left(tagged, known_versions(index, sight.tx))
-        yield from (index.v_ent[ver] for ver in tagged[max(known - _TAGGED, 0) : known])
+        tagged = sight.tagged_versions(topic_name(tag))
+        yield from (index.v_ent[ver] for ver in tagged[-_TAGGED:])
     words = sameness.statement(body["content"], body.get("text"))
     found = sight.found(
         words, _NEAREST, frozenset({index.kind[ent]}), seen=lambda each: index.scope[each] == scope

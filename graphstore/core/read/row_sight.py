@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.message_rows import MessageRows
 from graphstore.core.search.name_rows import NameRows
-from graphstore.core.search.row_search import ENDS, RowSearch, known_periods
+from graphstore.core.search.row_search import ENDS, RowSearch, known_periods, known_versions
 from graphstore.core.search.source import Source
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import event, shown, standings, things
@@ -295,6 +296,11 @@ class RowSight(Sight):
     def held_of(self, kinds: Collection[str]) -> list[int]:
         """The rows of all links of some kinds that hold here, in the order in which the links were made."""
         return [row for link in self._rows.read_links_of(kinds) if (row := self.held(link)) >= 0]
+
+    def tagged_versions(self, name: str) -> list[int]:
+        """The versions with a tag, by the name that topics use, that were recorded by now."""
+        tagged = self.core.naming.tagged(self.core, name)
+        return list(tagged[: bisect_left(tagged, known_versions(self.point))])
 
     def follow_lookups(self) -> Accesses:
         """The counts of lookups, as far as they are written."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,7 +28,7 @@ from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.names import Naming
 from graphstore.core.search.row_search import RowSearch
-from graphstore.core.search.search import Found, Search
+from graphstore.core.search.search import Found, Search, known_versions
 from graphstore.core.search.source import Source
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import BranchLedger
@@ -490,6 +490,13 @@ class Sight(Rows):
             and (kind is None or index.kind[ent] == kind)
             and (scope is None or index.scope[ent] == scope)
         )
+
+    def tagged_versions(self, name: str) -> Sequence[int]:
+        """The versions with a tag, by the name that topics use, that were recorded by now."""
+        index, tagged = self.index, self.core.naming.tagged(self.core, name)
+        if index.open_since is not None and self.tx >= index.open_since:
+            return tagged
+        return tagged[: bisect_left(tagged, known_versions(index, self.tx))]
 
     # ------------------------------------------------------------------ how things stand
 

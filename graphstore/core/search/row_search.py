@@ -197,7 +197,7 @@ class RowSearch(Ranker):
         point = _point(sight)
         kept = self._follow(point)
         standing, lengths = self._standing(point, kept), _lengths(kept)
-        known = _known_versions(point, kept.ends)
+        known = known_versions(point)
         layers: Layers = [SealedWords(point), kept.fresh]
         mean = standing.mean(lengths)
         return SearchedTexts(
@@ -407,8 +407,9 @@ def _known_operations(point: Point) -> int:
     return rows[0].number + 1 if rows else 0
 
 
-def _known_versions(point: Point, ends: Ends) -> int:
+def known_versions(point: Point) -> int:
     """Return how many versions were recorded by the tx of a point: bodies are numbered in the order of versions."""
+    [ends] = point.rows(ENDS)
     if point.tx >= ends.last_tx:
         return ends.versions
     rows = point.rows(BODIES_BY)
