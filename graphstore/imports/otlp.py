@@ -385,11 +385,8 @@ def traces_data(view: Reader) -> TracesData:
     export = _Export()
 
     def look(sight: Sight) -> list[Event]:
-        events: dict[int, Event] = {}
-        for name in sight.traces():
-            ents = sight.trace(name)
-            events.update(zip(ents, sight.events_and_links(ents), strict=True))
-        return [events[ent] for ent in sorted(events)]
+        ents = {ent for name in sight.traces() for ent in sight.trace(name)}
+        return sight.events_and_links(sorted(ents))
 
     ordered = pinned._searched(look)
     rest = [event for event in ordered if not export.imported(event)]
