@@ -670,7 +670,10 @@ class Ledger:
         check."""
         last = self.database.rows(_LAST)
         number, next_body = (last[0][0], last[0][2]) if last else (0, 1)
-        return self._add_after(number, next_body, lines)
+        count = self._add_after(number, next_body, lines)
+        if self.hides_contents() and not bodies_left(self.database.writer, BEGINNING):
+            self.database.run(_REMOVED_ALL)  # they were removed elsewhere
+        return count
 
     def _add_after(self, number: int, next_body: int, lines: Iterable[Verbatim]) -> int:
         self._next_body = next_body

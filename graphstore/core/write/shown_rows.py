@@ -17,6 +17,7 @@ from graphstore.core.journal.line import UNDO, dumps
 from graphstore.core.search.row_search import RowSearch
 from graphstore.core.write.transaction import Progress, Transaction
 from graphstore.ledger.branch_rows import TRUNK
+from graphstore.ledger.field_rows import add_periods
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WordRows
@@ -76,6 +77,9 @@ class ShownRows:
             self._words.add(self._connection, since.mark.versions)
         elif now.settings > since.settings:
             self._words.refresh(self._connection)
+        rows = range(since.mark.rows, now.mark.rows)
+        if earlier := [row for row in rows if work.index.r_ver[row] < since.mark.versions]:
+            add_periods(self._connection, earlier)
         self._standings.note(self._head(since, now, [ent for ent, _ in turns]), since.mark.ops, TRUNK)
         self._standings.write(work.tx)
         self.search = RowSearch()  # it keeps what it has read, by numbers that others may get

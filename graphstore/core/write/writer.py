@@ -11,13 +11,15 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
+
+import orjson
 
 from graphstore.core.folder import folder
 from graphstore.core.folder.ledger_folder import LedgerFolder
@@ -43,6 +45,7 @@ from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.shown_rows import ShownRows
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError, WriteConflictError
+from graphstore.ledger.database import Readable
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted
 from graphstore.read.points import Point
@@ -59,6 +62,7 @@ _BEHIND, _AHEAD = (
     3_600_000_000,
     7 * 86_400_000_000,
 )  # microseconds between clock and last transaction that are told
+_KNOWN = "SELECT e.id FROM json_each(?) j CROSS JOIN entity e ON e.id = j.value"
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
 _FOLLOWER = 0.005  # seconds between looks of a reader that waits for another thread which follows
 _DOORS = 500  # transactions whose door is remembered
@@ -751,7 +755,8 @@ class Writer(Reader):
 
     def _keep_accesses(self) -> None:
         core, waiting = self._core, self._core.accesses.waiting
-        names = waiting if core.unread is not None else core.index.ids
+        ledger = core.unread
+        names: Collection[str] = core.index.ids if ledger is None else _known(ledger.database, waiting)
         self._place.keep_accesses({name: count for name, count in waiting.items() if name in names})
 
     def flush_accesses(self) -> int:
@@ -848,6 +853,8 @@ class Writer(Reader):
             if self._waiting.grouping:
                 yield
                 return
+            if self._open is not None:  # whose rows stay as they are
+                is_narrow = False
             self._take_turn(self._core.unread_trunk if is_narrow else None)
             self._waiting.begin()
             self._core.opened_journal.begin_group()
@@ -1278,6 +1285,11 @@ def _interrupted() -> EngineError:
         "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again.",
         outcome="not kept",
     )
+
+
+def _known(database: Readable, names: Iterable[str]) -> set[str]:
+    """Return those of some ids that nodes and events have."""
+    return {id for (id,) in database.rows(_KNOWN, (orjson.dumps([*names]).decode(),))}
 
 
 def _span(microseconds: int) -> str:
