@@ -740,7 +740,8 @@ class Database:
         wal = Path(f"{self._real}-wal")
         if self._still is None and self._copy is None and wal.exists() and not wal.stat().st_size:
             with (
-                contextlib.suppress(sqlite3.Error),
+                # the message of an error may hold damaged text
+                contextlib.suppress(sqlite3.Error, UnicodeDecodeError),
                 contextlib.closing(self._opened("mode=rw")) as connection,
             ):
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

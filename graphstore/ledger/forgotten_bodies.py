@@ -11,7 +11,7 @@ from graphstore.values.period import Instant
 
 
 class Number(NamedTuple):
-    """The number of a row."""
+    """Holds the number of a row."""
 
     number: int
 

@@ -1,4 +1,4 @@
-"""All that stands at a coordinate, with the links between it."""
+"""Reads all that stands at a coordinate, with the links between it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINKS_HELD = Statement("links_held", Linked)
 
 
 class WholeView(NamedTuple):
-    """The nodes and events that stand, other things that links join, in the order of these, and the links that hold, in the order in which they were made."""
+    """Holds the nodes and events that stand, other things that links join, in the order of these, and the links that hold, in the order in which they were made."""
 
     things: list[Node | Event]
     absent: list[Node | Event]

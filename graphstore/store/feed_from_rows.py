@@ -22,7 +22,7 @@ from graphstore.values.period import OPEN, Instant
 
 
 class Recorded(NamedTuple):
-    """How much was recorded by an instant, and the first and the last transaction."""
+    """Counts how much was recorded by an instant, and the first and the last transaction."""
 
     entities: int
     rows: int
@@ -36,14 +36,14 @@ class Recorded(NamedTuple):
 
 
 class Closings(NamedTuple):
-    """How many periods a transaction closed."""
+    """Counts the periods that a transaction closed."""
 
     tx: Instant
     closed: int
 
 
 class ClosedPeriod(NamedTuple):
-    """A period that was closed."""
+    """Describes a period that was closed."""
 
     number: int
     is_event: int
@@ -52,7 +52,7 @@ class ClosedPeriod(NamedTuple):
 
 
 class EventRow(NamedTuple):
-    """A period of an event, what it says, and what the operation that evicted it has kept."""
+    """Describes a period of an event, what it says, and what the operation that evicted it has kept."""
 
     number: int
     id: str
@@ -68,7 +68,7 @@ class EventRow(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What a link joins."""
+    """Names what a link joins."""
 
     kind: str
     source: str
@@ -78,7 +78,7 @@ class Joined(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """A thing that was forgotten."""
+    """Names a thing that was forgotten."""
 
     number: int
     id: str

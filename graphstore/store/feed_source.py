@@ -1,4 +1,4 @@
-"""The interface that reads what a change feed gives, from the index or from the rows of a ledger."""
+"""Defines the interface that reads what a change feed gives, from the index or from the rows of a ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphstore.values.period import Instant
 
 
 class End(NamedTuple):
-    """A link: the label and id of its source, its kind, the label and id of its target."""
+    """Describes a link: the label and id of its source, its kind, the label and id of its target."""
 
     source_label: str
     source: str
@@ -24,7 +24,7 @@ class End(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """A period that was closed, when, and by which operation (None: not known)."""
+    """Describes a period that was closed, when, and by which operation (None: not known)."""
 
     number: int
     tx_to: Instant
@@ -32,7 +32,7 @@ class Closed(NamedTuple):
 
 
 class EventPeriod(NamedTuple):
-    """A period of an event, and the body of the event."""
+    """Describes a period of an event, and the body of the event."""
 
     number: int
     id: str
@@ -51,7 +51,7 @@ class FeedSource(Protocol):
 
     @property
     def history(self) -> HistorySource:
-        """What reads the rows of the tables."""
+        """Return what reads the rows of the tables."""
 
     def identity(self) -> str | None:
         """Return the first transaction and the line; None while nothing is recorded."""

@@ -138,6 +138,9 @@ class Folder:
     def rebuild_rows(self, journal: Seam) -> None:
         """Make what is derived from the journal anew, where anything is."""
 
+    def finish(self, journal: Seam) -> None:
+        """Finish, as the store is closed, what another process could not while this one had files of the folder open."""
+
     def release(self) -> None:
         """Let another writer in."""
         if self._lock is not None:

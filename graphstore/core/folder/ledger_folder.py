@@ -37,6 +37,7 @@ from graphstore.values.period import Instant
 
 T = TypeVar("T")
 _GRAPH_LOCK = "graph.lock"
+_BRIEFLY = 1.0  # seconds to wait for other writers when a store is closed
 _TRIES = 20  # so often a chain is read that others rewrite
 _COPIES = ("index", "words", "vectors-", "graph.json")  # how the names of copies begin
 
@@ -103,6 +104,13 @@ class LedgerFolder(Folder):
     def is_written(self) -> bool:
         """Whether another process may be replacing what is read: a commit is whole, so none is."""
         return False
+
+    def finish(self, journal: Seam) -> None:
+        """Remove what was forgotten where another process could not: on Windows no file is removed that this one had open."""
+        assert isinstance(journal, Ledger)
+        if not self.read_only:
+            with contextlib.suppress(EngineError, LockedError, DamageError):  # the next opening does it
+                self.remove_forgotten(journal, _BRIEFLY)
 
     def release(self) -> None:
         """Let another process have the graph tables of the folder."""

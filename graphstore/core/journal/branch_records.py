@@ -78,37 +78,6 @@ class BranchRecords:
         """The branch of that name that was made at an instant: a name may be used again."""
         return self._made.get((name, at))
 
-    def saved(self) -> list[list[Any]]:
-        """All of them as plain lists."""
-        number = {id(each): n for n, each in enumerate(self._all)}
-        return [
-            [
-                each.name,
-                each.fork,
-                each.made,
-                each.pieces,
-                each.transactions,
-                each.last,
-                each.merged,
-                each.deleted,
-                None if each.parent is None else number[id(each.parent)],
-                each.pulled,
-                each.covered,
-            ]
-            for each in self._all
-        ]
-
-    @classmethod
-    def loaded(cls, saved: list[list[Any]]) -> BranchRecords:
-        """The inverse of `saved`."""
-        found = cls()
-        for name, fork, made, pieces, *more, parent, pulled, covered in saved:
-            record = BranchRecord(name, fork, made, [(pos, length) for pos, length in pieces], *more)
-            record.parent = None if parent is None else found._all[parent]
-            record.pulled, record.covered = pulled, covered
-            found.add(record)
-        return found
-
     def living(self) -> list[BranchRecord]:
         """Those that were not deleted."""
         return [record for record in self._all if record.deleted is None]

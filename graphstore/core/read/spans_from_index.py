@@ -23,7 +23,7 @@ from graphstore.values.period import OPEN, Instant
 
 
 class IndexSpans:
-    """The periods that are committed in the index of a sight."""
+    """Gives the periods that are committed in the index of a sight."""
 
     def __init__(self, sight: Sight) -> None:
         self._sight, self._index, self._core = sight, sight.index, sight.core

@@ -22,7 +22,7 @@ from graphstore.values.period import Instant
 
 
 class NodeSpan(NamedTuple):
-    """A period of a node, and what it says."""
+    """Describes a period of a node, and what it says."""
 
     id: str
     kind: str
@@ -43,7 +43,7 @@ class NodeSpan(NamedTuple):
 
 
 class LinkSpan(NamedTuple):
-    """A period of a link, and what it says."""
+    """Describes a period of a link, and what it says."""
 
     id: str
     source: str
@@ -66,14 +66,14 @@ class LinkSpan(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a version of a node says."""
+    """Holds what a version of a node says."""
 
     data: bytes | None
     checksum: int
 
 
 class ChangedNode(NamedTuple):
-    """A period of a node or event that was opened or closed."""
+    """Describes a period of a node or event that was opened or closed."""
 
     owner: int
     said: int
@@ -92,7 +92,7 @@ class ChangedNode(NamedTuple):
 
 
 class ChangedLink(NamedTuple):
-    """A period of a link that was opened or closed."""
+    """Describes a period of a link that was opened or closed."""
 
     owner: int
     said: int
@@ -109,7 +109,7 @@ class ChangedLink(NamedTuple):
 
 
 class Done(NamedTuple):
-    """An operation, and the body that has its reason."""
+    """Describes an operation, and the body that has its reason."""
 
     number: int
     verb: str
@@ -128,7 +128,7 @@ _BOUNDS = ("valid_from", "valid_to", "tx_from", "tx_to")
 
 
 class RowSpans:
-    """The periods of a ledger at the point of a sight."""
+    """Gives the periods of a ledger at the point of a sight."""
 
     def __init__(self, sight: Sight, point: Point) -> None:
         self._sight, self._point = sight, point

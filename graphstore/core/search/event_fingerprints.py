@@ -1,4 +1,4 @@
-"""The fingerprints of the events of a ledger, read once and kept."""
+"""Keeps the fingerprints of the events of a ledger, each read once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphstore.read.points import Point
 
 
 class Reported(NamedTuple):
-    """An event, and what it says."""
+    """Describes an event, and what it says."""
 
     number: int
     id: str
@@ -21,7 +21,7 @@ class Reported(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """How often rows were removed from the chain, how many entities were forgotten, and the number of the next entity."""
+    """Counts how often rows were removed from the chain, how many entities were forgotten, and the number of the next entity."""
 
     rewritten: int
     forgotten: int
@@ -33,7 +33,7 @@ REACH = Statement("fingerprints_reach", Reach)
 
 
 class Fingerprints:
-    """The number and the fingerprint of each event of one store that has one, read on one thread at a time. What was forgotten since makes it read all anew."""
+    """Keeps the number and the fingerprint of each event of one store that has one, read on one thread at a time. What was forgotten since makes it read all anew."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

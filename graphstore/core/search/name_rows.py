@@ -40,7 +40,7 @@ KNOWN_NAMES = Statement("known_names", Known)
 
 
 class NameRows:
-    """The names of one ledger, with the questions of `Naming`."""
+    """Answers the questions of `Naming` about the names of one ledger."""
 
     def __init__(self, point: Point, index: Any) -> None:
         self._point, self._index = point, index

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Old(NamedTuple):
-    """What may be evicted."""
+    """Describes what may be evicted."""
 
     number: int
     id: str
@@ -33,25 +33,25 @@ class Old(NamedTuple):
 
 
 class Bytes(NamedTuple):
-    """What contents take."""
+    """Counts what contents take."""
 
     bytes: int
 
 
 class Word(NamedTuple):
-    """How something was forgotten."""
+    """Names how something was forgotten."""
 
     word: str
 
 
 class Id(NamedTuple):
-    """An id."""
+    """Holds an id."""
 
     id: str
 
 
 class Told(NamedTuple):
-    """What an eviction without tombstones told."""
+    """Holds what an eviction without tombstones told."""
 
     tx: Instant
     data: bytes
@@ -111,7 +111,7 @@ class OfRows:
         return self._point.rows(CONTENTS, kind=kind)
 
     def contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
-        """As `contents`, for each branch (deleted ones too): the nodes unknown to this line, which is the trunk, with the value of a setting of the branch."""
+        """Return, as `contents` does for each branch (deleted ones too), the nodes unknown to this line, which is the trunk, with the value of a setting of the branch."""
         for line in branches(self._point.database):
             found = [each for each in line.contents(kind) if self.number(each.name) is None]
             yield settings.setting(line._point, setting), found

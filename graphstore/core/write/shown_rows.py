@@ -28,7 +28,7 @@ _REPLACE_TAKEN = "UPDATE all_taken SET tx_to = ?2 WHERE link = ?1 AND tx_to = ?3
 
 
 class ShownRows:
-    """The rows of one open transaction."""
+    """Writes the rows of one open transaction, and takes them back."""
 
     def __init__(self, ledger: Ledger, work: Transaction) -> None:
         self._ledger, self._work = ledger, work

@@ -237,6 +237,8 @@ class Writer(Reader):
                     core.graphs.follow()
                 for line in reversed(self._lines):
                     line._let_go(core.closed)
+                if whole:
+                    self._place.finish(core.opened_journal)
             finally:
                 try:
                     core.opened_journal.close()
@@ -563,9 +565,8 @@ class Writer(Reader):
                 self._open = core.working = core.shown = None
                 core.opened_journal.leave_turn()
             journal = core.opened_journal
-            ticket, last, grouping = journal.ticket(), self._last_tx, self._waiting.grouping
-            if not work.empty:
-                last = max(last, work.tx)  # also where its commit has failed
+            ticket, grouping = journal.ticket(), self._waiting.grouping
+            last = self._last_tx if work.empty else work.tx  # also where its commit has failed
         if asked is not None:
             asked.done.add(work.tx)
         if not grouping:
@@ -788,7 +789,7 @@ class Writer(Reader):
         handed = self._handed.last
         last = max(self._last_tx, handed)
         if at is None:
-            return max(self._now(), last + 1)
+            return max(self._told_time(), last + 1)
         clock = self._told_time()
         if self._any_written() and at <= self._last_tx:
             raise InvalidError(
