@@ -509,10 +509,12 @@ class Database:
         except LockedError:
             self._writing.refused += 1
             raise
-        except RuntimeError as error:  # of another store of this process
-            raise InvalidError(
-                f"this thread has a transaction open in another opening of {self.file.parent}. Leave that block first."
-            ) from error
+        except RuntimeError as error:
+            if self._turn or not self.lock.held:  # of another store of this process
+                raise InvalidError(
+                    f"this thread has a transaction open in another opening of {self.file.parent}. Leave that block first."
+                ) from error
+            self.roll_back()  # an interrupt kept the turn before from being ended
         self._since = time.perf_counter()
         waited = self._since - asked
         self._writing.waits[bisect_left(WAIT_BOUNDS, waited)] += 1

@@ -61,6 +61,7 @@ FROM (SELECT DISTINCT name FROM line) l CROSS JOIN operation o ON o.subject = l.
 """
 _HIDING = "INSERT INTO property VALUES ('hiding', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value = 0"
 _REMOVED_ALL = "UPDATE property SET value = 0 WHERE name = 'hiding'"
+_INTERVAL = 0.05  # seconds between syncs, with durability="interval"
 _BEFORE_APPENDING, _TAKE_BACK, _KEEP = "SAVEPOINT appended", "ROLLBACK TO appended", "RELEASE appended"
 _BEFORE_SHOWING, _HIDE, _HIDDEN = "SAVEPOINT shown", "ROLLBACK TO shown", "RELEASE shown"
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -130,7 +131,8 @@ class Ledger:
         self._standings: tuple[str, StandingWriter] | None = None  # what wrote last, and the digest after it
         upgrade_schema(database, self._words)
         self._rewritten = self._property("rewritten")
-        self._dirty, self._stop = threading.Event(), threading.Event()
+        # no Event: an interrupt in the middle of its `set` would leave the lock of it taken
+        self._is_dirty, self._stop = False, threading.Event()
         self._syncer: threading.Thread | None = None
         if database.durability == "interval" and not database.read_only:
             self._syncer = threading.Thread(target=self._sync_often, name="graphstore-sync", daemon=True)
@@ -546,9 +548,11 @@ class Ledger:
 
     def leave_turn(self) -> None:
         """Let others append. What was appended and not committed is taken back."""
-        self.hide()
         if self._turns > 1:
-            self._turns -= 1
+            try:
+                self.hide()
+            finally:
+                self._turns -= 1
         elif self._turns == 1:
             try:
                 if (
@@ -558,7 +562,7 @@ class Ledger:
                     self._forget_bodies()
                 self.database.end(self._transaction)
             finally:
-                self._turns, self._heads = 0, []
+                self._turns, self._heads, self.is_showing = 0, [], False
             if self._unfinished and time.monotonic() >= self._finish_after:
                 self._finish_for_another()
 
@@ -613,6 +617,9 @@ class Ledger:
         except sqlite3.Error as error:
             self._take_back(f"cannot write {self.path}: {error}.")
             raise self._not_written(error) from error
+        except BaseException:  # an interrupt: a group must not commit a part of it
+            self._take_back("a write was interrupted.")
+            raise
         self._standings = (digest, standings)
         self._number += 1
         self._heads += [head for head, _ in lines]
@@ -787,7 +794,7 @@ class Ledger:
             return
         self._kept, self._synced = self._state, self._number
         self._uncommitted = {}
-        self._dirty.set()
+        self._is_dirty = True
 
     def sync(self, ticket: Ticket) -> bool:
         """Whether what the ticket stands for is durable. False: it is not, and `cut_back` decides what became of it."""
@@ -845,14 +852,14 @@ class Ledger:
             database.checkpoint()
 
     def _sync_often(self) -> None:
-        while not self._stop.is_set():
-            self._dirty.wait()
-            self._stop.wait(0.05)
-            self._dirty.clear()
+        while not self._stop.wait(_INTERVAL):
+            if not self._is_dirty:
+                continue
+            self._is_dirty = False
             try:
                 self.database.checkpoint()
             except LockedError:  # another process writes for long
-                self._dirty.set()
+                self._is_dirty = True
             except EngineError as error:
                 if not self._stop.is_set():
                     self._broken = (
@@ -1019,7 +1026,6 @@ class Ledger:
             self.database.end()
         if self._syncer is not None:
             self._stop.set()
-            self._dirty.set()
             self._syncer.join(timeout=2)
             with contextlib.suppress(EngineError):
                 self.database.checkpoint()

@@ -976,12 +976,14 @@ class Writer(Reader):
         core = self._core
         self._open = None
         core.pending.clear()
-        with core.journal.quiet():
-            core.journal.reopen()  # other files may have been put in their place
-            core.index, _ = self._place.replay(core.journal)
+        core.working, journal = None, core.opened_journal
+        with journal.quiet():
+            journal.reopen()  # other files may have been put in their place
+            index, _ = self._place.replay(journal)
+            core.journal, core.index = journal, index
             core.search, core.postings = Search(), Postings()
         if not self._place.follows:
-            core.journal.make_ready()
+            journal.make_ready()
         core.graphs.follow()
         if core.index.unfinished:
             try:
