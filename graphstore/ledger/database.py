@@ -34,6 +34,7 @@ SCHEMA = 5  # of release 0.1 the journal had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
 OLDEST = (3, 38, 0)
 NAME, LOCK = "ledger.db", "lock"
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the message of an error may quote a schema that is damaged
 _BUSY = 10.0  # seconds a statement waits for SQLite's own locks, which are held for moments
 _MAPPED = 1 << 30
 _STATEMENTS = 512  # kept prepared by a connection: at most 9 kB each, and only of those it has used
@@ -99,7 +100,7 @@ class Snapshot:
             reader.connection.execute("BEGIN")
         except BaseException as error:
             reader.lock.release()
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, _ERRORS):
                 raise database.refusal(error) from error
             raise
         self._connection, reader.in_snapshot = reader.connection, True
@@ -111,7 +112,7 @@ class Snapshot:
             return
         try:
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             connection.close()  # the next read opens another one
             reader.connection, reader.version = None, -1
             raise self._database.refusal(error) from error
@@ -204,7 +205,7 @@ class Database:
             _fill(part, "FULL")
             patiently(lambda: part.replace(file))
             sync_folder(file.parent)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise EngineError(f"cannot make {file}: {error}. Nothing was made.") from error
         except OSError as error:
             raise EngineError(
@@ -224,7 +225,7 @@ class Database:
                     f"cannot open {self.file}{end}: {error.strerror}. Nothing was changed. {way_out(error)}"
                 ) from error
 
-    def _not_opened(self, error: sqlite3.Error) -> EngineError:
+    def _not_opened(self, error: Exception) -> EngineError:
         """The error to raise where SQLite could not open a file: it does not tell why."""
         why = _missing_descriptors()
         if why is None and not os.access(self._real, os.R_OK if self.read_only else os.R_OK | os.W_OK):
@@ -283,7 +284,7 @@ class Database:
             with contextlib.closing(self._opened("mode=ro&immutable=1", str(file), mapped=0)) as connection:
                 found: tuple[int, str] | None = connection.execute(_LAST).fetchone()
                 return found
-        except sqlite3.Error:
+        except _ERRORS:
             return None
 
     def check_schema(self, connection: Connection) -> None:
@@ -314,7 +315,7 @@ class Database:
                 return  # told by the check of the file
             if _missing_descriptors() is not None:
                 raise self._not_opened(error) from error
-        except sqlite3.Error:
+        except _ERRORS:
             return
         state = self._stat()
         if state[-1]:
@@ -354,7 +355,7 @@ class Database:
             connection = self._opened(f"mode={'ro' if read_only else 'rw'}")
             connection.execute("PRAGMA fullfsync=ON")  # else a sync on macOS ends before the disk has it
             return connection
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self._not_opened(error) from error
 
     def uri(self) -> str:
@@ -416,7 +417,7 @@ class Database:
                 if reader.connection is None:
                     reader.connection = self.connect(read_only=True)
                 return reader.connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.refusal(error) from error
 
     @contextlib.contextmanager
@@ -454,7 +455,7 @@ class Database:
                 version: int = reader.connection.execute("PRAGMA data_version").fetchone()[0]
                 if version != reader.version:
                     self.check_schema(reader.connection)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.refusal(error) from error
         return None if version == reader.version else version
 
@@ -462,7 +463,7 @@ class Database:
         """Note that this version of the file holds no more than what is known here."""
         self.reader().version = version
 
-    def refusal(self, error: sqlite3.Error) -> EngineError:
+    def refusal(self, error: Exception) -> EngineError:
         """The error to raise for one of SQLite."""
         name = getattr(error, "sqlite_errorname", "") or ""
         if isinstance(error, sqlite3.OperationalError) and not name.startswith(
@@ -472,8 +473,9 @@ class Database:
                 return self._not_opened(error)
             full = f" {way_out(OSError(errno.ENOSPC, ''))}" if name.startswith(_FULL) else ""
             return EngineError(f"cannot read or write {self.file}: {error}.{full}")
+        why = "its schema" if isinstance(error, UnicodeDecodeError) else error
         return DamageError(
-            f"{self.file} line 1: the file is damaged ({error}). Nothing was changed. Restore a dump or a backup."
+            f"{self.file} line 1: the file is damaged ({why}). Nothing was changed. Restore a dump or a backup."
         )
 
     # ------------------------------------------------------------------ writing
@@ -492,7 +494,7 @@ class Database:
             self.writer.execute("BEGIN IMMEDIATE")
             self._turn = threading.get_ident()
             self.check_schema(self.writer)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             self.end()
             refused = self.refusal(error)
             refused.outcome = "not kept"
@@ -562,7 +564,7 @@ class Database:
         """Run a statement without rows on the connection of who holds the turn. Raises EngineError, as `rows` does."""
         try:
             self.writer.execute(statement)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.refusal(error) from error
 
     def roll_back(self) -> None:
@@ -572,7 +574,7 @@ class Database:
             return
         try:
             writer.execute("ROLLBACK")
-        except sqlite3.Error:
+        except _ERRORS:
             self._writer = None
             writer.close()
 
@@ -627,7 +629,7 @@ class Database:
             self.ensure_begun()
             yield connection
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.refusal(error) from error
         finally:
             if inside:
@@ -667,7 +669,7 @@ class Database:
                         break
                     time.sleep(0.005)
             return not busy
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.refusal(error) from error
 
     def empty_wal(self) -> bool:
@@ -683,7 +685,7 @@ class Database:
                 finally:
                     writer.execute(f"PRAGMA busy_timeout={int(_BUSY * 1000)}")
             return not busy
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.refusal(error) from error
 
     def checkpoint(self) -> None:
@@ -693,7 +695,7 @@ class Database:
                 _, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                 if copied < frames:
                     self._sync_wal(connection)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.refusal(error) from error
 
     def _sync_wal(self, connection: Connection) -> None:
@@ -742,8 +744,7 @@ class Database:
         wal = Path(f"{self._real}-wal")
         if self._still is None and self._copy is None and wal.exists() and not wal.stat().st_size:
             with (
-                # the message of an error may hold damaged text
-                contextlib.suppress(sqlite3.Error, UnicodeDecodeError),
+                contextlib.suppress(*_ERRORS),
                 contextlib.closing(self._opened("mode=rw")) as connection,
             ):
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
