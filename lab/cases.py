@@ -109,7 +109,7 @@ def journal_case(folder: Path) -> Case:
         if found == truth and good.ok:
             return EQUAL
         if found == truth and file.name == "ledger.db":
-            return REFUSED  # the answers came from the saved copy; verify names the damage
+            return REFUSED  # the answers came from the rows; verify names the damage
         if found == truth:
             return ("found", f"{file.name}: the answers are the truth, and verify says {good.problems[:2]}")
         return (

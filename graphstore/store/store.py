@@ -1,6 +1,6 @@
-"""The only writer: verbs that decide on the resident index and commit one journal line each.
+"""Writes a store: each verb decides on the rows that it reads and commits one transaction.
 
-A write: check → decide on periods → one line, synced → the index has it → the graph tables follow at the next query.
+A write: check → decide on periods → a row of the chain, and the rows made of it, synced → the graph tables follow at the next query.
 
 A branch is a line of belief that forks from the trunk at an instant, in the same journal: what is recorded on it is visible only there. It costs one
 journal line. Its rows answer its reads; its index is built when something needs it. The store makes its branches, and both share their reads and verbs, so all three are here.

@@ -1,4 +1,4 @@
-"""Every read of the store, each at one coordinate: from the resident index, with contents from the journal.
+"""Reads a store at one coordinate: from the rows of its ledger, or from the index in memory where that is loaded.
 
 `Reader` holds the reads; a `View` is a reader whose coordinate never changes, a `GraphStore` one whose coordinate is now.
 """

@@ -1,7 +1,7 @@
-"""How the store is written: its now, its transactions with their one instant, and when they are durable.
+"""Begins and ends transactions: the store's now, the one instant of each, and when it is durable.
 
-A transaction: take the writer's lock → one instant → changes in the index, invisible to other threads → one line (or several) → release
-the lock → one sync for all that wait → visible to every reader.
+A transaction: take the writer's lock → one instant → changes in a working set, or in the index, invisible to other threads → one line (or
+several) → release the lock → one sync for all that wait → visible to every reader.
 """
 
 from __future__ import annotations
