@@ -12,7 +12,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http test-postgres test-spark fuzz schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http test-postgres test-spark fuzz releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -51,6 +51,9 @@ fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MIN
 
 schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against a server, with both tokens: three minutes
 	$(BIN)/python tools/schema_check.py $(ARGS)
+
+releases: $(VENV)/dev  ## answers beside those of release 0.1 on random histories: ANSWERS= (5000000), ARGS="--first 1000"
+	$(BIN)/python -m lab releases --answers $(or $(ANSWERS),5000000) $(ARGS)
 
 lab: $(VENV)/dev  ## real processes on one store under kills, stops and failing system calls: LAB_MINUTES= (60), ARGS="--seed 1 --only kill"
 	$(BIN)/python -m lab --minutes $(or $(LAB_MINUTES),60) $(ARGS)
