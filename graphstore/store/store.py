@@ -16,7 +16,7 @@ from typing import Any, NoReturn, overload
 from graphstore.core.folder import branch_index, folder
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import POINTS
-from graphstore.core.journal.branch_records import BranchRecord
+from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
@@ -37,6 +37,7 @@ from graphstore.core.write.undoing import Undoing, undo_since
 from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import BranchLedger, branch_made
+from graphstore.ledger.branches import branch_records
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
 from graphstore.store import bulk, sweeping
@@ -687,7 +688,7 @@ class Store(WholeStore):
         trunk = self._trunk
         with trunk._core.lock:
             trunk._usable()
-            return [_info(record) for record in trunk._core.index.branch_records.living()]
+            return [_info(record) for record in trunk._branch_records(count=True).living()]
 
     @overload
     def compare(self, other: Reader) -> ViewDiff: ...
@@ -733,7 +734,7 @@ class GraphStore(Store):
         """
         if self.read_only:
             return self._not_made(name)
-        with self._by_itself("branch()"), self._core.lock:
+        with self._by_itself("branch()", may_be_on_rows=True), self._core.lock:
             return self._begin(name, self._fork(at, tx), reason)
 
     def _begin(self, name: str, fork: Instant, reason: str | None, parent: str | None = None) -> Branch:
@@ -743,10 +744,14 @@ class GraphStore(Store):
             raise ConflictError(
                 f"there is a branch {name!r} already. Use on({name!r}), delete it, or choose another name."
             )
-        with self._transact(None, None, None) as work:
-            work.branches.append(["branch", name, moment(fork), *(() if parent is None else (parent,))])
-            work.op("branch", name, reason)
+        self._change_branches(["branch", name, moment(fork), *(() if parent is None else (parent,))], reason)
         return self.on(name)
+
+    def _change_branches(self, change: list[Any], reason: str | None) -> None:
+        """Record that a branch was made or deleted."""
+        with self._transact(None, None, None, is_narrow=True) as work, self._core.on_working_set():
+            work.branches.append(change)
+            work.op(change[0], change[1], reason)
 
     @decides
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
@@ -755,21 +760,16 @@ class GraphStore(Store):
 
         Its lines stay in the journal until something is evicted without a trace. Raises NotFoundError when there is none of that name.
         """
-        with self._by_itself("delete_branch()"), self._core.lock:
-            record = self._found(name)
+        with self._by_itself("delete_branch()", may_be_on_rows=True), self._core.lock:
+            records = self._branch_records()
+            record = self._found(name, records)
             gone = record.name
-            children = [
-                each.name
-                for each in self._core.index.branch_records.begun_from(record)
-                if each.deleted is None
-            ]
+            children = [each.name for each in records.begun_from(record) if each.deleted is None]
             if children:
                 raise ConflictError(
                     f"branch {gone!r} is what {', '.join(map(repr, children))} began from. Delete or merge and delete that first."
                 )
-            with self._transact(None, None, None) as work:
-                work.branches.append(["delete_branch", gone])
-                work.op("delete_branch", gone, reason)
+            self._change_branches(["delete_branch", gone], reason)
             if (line := self._in_use.get((record.name, record.made))) is not None:
                 line._follow_trunk(anew=False)
 
@@ -835,22 +835,33 @@ class GraphStore(Store):
         record = self._found(name)
         return record.name, record.made
 
-    def _living_record(self, name: str) -> BranchRecord | None:
-        record = self._core.index.branch_records.find(name)
+    def _branch_records(self, *, count: bool = False) -> BranchRecords:
+        """Return what is recorded of all branches; `count`: with the number of their transactions."""
+        for line in self._begun:
+            line._core.hide_rows()
+        ledger = self._core.unread_trunk
+        if ledger is None:
+            return self._core.index.branch_records
+        with ledger.snapshot() as database:
+            return branch_records(database, count=count)
+
+    def _living_record(self, name: str, records: BranchRecords | None = None) -> BranchRecord | None:
+        record = (self._branch_records() if records is None else records).find(name)
         return None if record is None or record.deleted is not None else record
 
-    def _found(self, name: str | Branch) -> BranchRecord:
+    def _found(self, name: str | Branch, records: BranchRecords | None = None) -> BranchRecord:
+        records = self._branch_records() if records is None else records
         if isinstance(name, Branch):
-            return self._of_handle(name)
-        record = self._living_record(text_of("branch name", name))
+            return self._of_handle(name, records)
+        record = self._living_record(text_of("branch name", name), records)
         if record is None:
-            there = [other.name for other in self._core.index.branch_records.living()]
+            there = [other.name for other in records.living()]
             raise NotFoundError.nearest("branch", name, lambda: there)
         return record
 
-    def _of_handle(self, handle: Branch) -> BranchRecord:
+    def _of_handle(self, handle: Branch, records: BranchRecords) -> BranchRecord:
         """The record of a handle's branch, which may be closed. Its name may belong to another branch by now."""
-        record = self._living_record(handle.name)
+        record = self._living_record(handle.name, records)
         if handle._trunk is not self:
             raise InvalidError(
                 f"{handle!r} is a branch of another store. branches() lists those of this one."
@@ -1095,7 +1106,9 @@ class Branch(Store):
         return Search(before=lambda languages, versions: trunk.search.until(trunk, languages, versions))
 
     def _index(self) -> Index:
-        trunk, record = self._trunk._core, self._record()
+        trunk = self._trunk._core
+        trunk.read_index()  # which knows where the lines of the branch are
+        record = self._record()
         if record is None or record.deleted is not None:
             raise InvalidError(self._over())
         self._loaded_at = self._written_by_now()
@@ -1107,12 +1120,13 @@ class Branch(Store):
 
     def _written_by_now(self) -> tuple[int, int]:
         """The number of transactions on the branch, and of forgettings on the trunk."""
-        record, index = self._record(), self._trunk._core.index
+        index = self._trunk._core.index
+        record = self._record()
         forgotten = sum(map(index.o_verb.count, FORGETTING))
         return record.transactions if record else 0, forgotten
 
     def _record(self) -> BranchRecord | None:
-        return self._trunk._core.index.branch_records.made(self.name, self._made)
+        return self._trunk._branch_records().made(self.name, self._made)
 
     def is_of(self, record: BranchRecord) -> bool:
         """Whether this is that branch: a name may be used again."""
@@ -1233,7 +1247,7 @@ class Branch(Store):
         if self.read_only:
             return self._not_made(name)
         trunk = self._trunk
-        with trunk._by_itself("branch()"), trunk._core.lock:
+        with trunk._by_itself("branch()", may_be_on_rows=True), trunk._core.lock:
             fork, record = self._fork(at, tx), self._record()
             assert record is not None
             if fork < record.fork:

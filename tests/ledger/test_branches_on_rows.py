@@ -1,0 +1,150 @@
+"""Branches are made, merged, pulled to and deleted the same whether the index is loaded or not, and the rows tell the same of them."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphstore
+from graphstore import Branch, GraphStoreError, MergeConflict
+from graphstore.values import random_bits
+from tests.ledger.test_verbs_on_rows import Player, drawn, forgetting, plain, question, step
+from tests.support.ledger_rows import heads
+
+STEPS = 70
+NAMES = ("left", "right", "third")
+
+
+def decision(chance: random.Random, ids: list[str]) -> Any:
+    """Return what decides the conflicts of a merge."""
+    sides = ("trunk", "branch")
+
+    def either(found: MergeConflict) -> str | None:
+        return found.choices[len(found.id) % len(found.choices)]
+
+    return chance.choice(
+        (None, "trunk", "branch", "branch", either, {chance.choice(ids): chance.choice(sides)})
+    )
+
+
+class Brancher(Player):
+    """Tells a store a random history on a trunk and branches. It is opened again before each step."""
+
+    def play(self) -> None:
+        """Tell all of it."""
+        for at in range(STEPS):
+            chance = random.Random(f"{self.seed} {at}")
+            self.open_again(chance)
+            random_bits._drawn[:] = drawn(f"{self.seed} {at}")
+            names = [info.name for info in self.store.branches()]
+            if not at:
+                self.note(lambda: self.store.set_trust({"user": 2, "agent": 1}))
+            lines: list[Any] = [self.store, *map(self.store.on, names)]
+            line = chance.choice(lines)
+            if at and chance.random() < 0.35:
+                self.note_merge(partial(self.change(chance, names), line))
+                self.stayed += self.store._core.unread is not None
+            else:
+                self.note(partial(self.told(chance), line))
+            self.look()
+            self.answers += [repr([info.model_dump() for info in self.store.branches()])]
+        self.open_again(random.Random(0))
+        for line in (self.store, *(self.store.on(info.name) for info in self.store.branches())):
+            self.read(line)
+        assert self.store.verify().problems == ()
+        self.store.close()
+        random_bits._drawn.clear()
+
+    def open_again(self, chance: random.Random) -> None:
+        self.store.close()
+        self.clock.move(seconds=chance.choice((0, 1, 3600)))
+        self.store = graphstore.open(self.path, clock=self.clock)
+        if self.is_loaded:
+            self.store._core.read_index()
+
+    def told(self, chance: random.Random) -> Any:
+        if self.forgets and chance.random() < 0.08:
+            forget = forgetting(chance, self.ids)
+            return lambda line: forget(self.store)
+        steps = [step(chance, self.ids, self.links) for _ in range(chance.choice((1, 1, 4)))]
+
+        def run(line: Any) -> Any:
+            with line.transaction():
+                return [each for one in steps for each in self.tried(partial(one, line))]
+
+        return run if len(steps) > 1 else steps[0]
+
+    def tried(self, run: Any) -> list[Any]:
+        try:
+            found = run()
+        except GraphStoreError as error:
+            return [f"{type(error).__name__}: {error}"]
+        return found if isinstance(found, list) else [found]
+
+    def change(self, chance: random.Random, names: list[str]) -> Any:
+        """Return something that is done to branches."""
+        name = chance.choice([*names, *names, *NAMES])
+        decide, reason = decision(chance, self.ids), chance.choice((None, "so"))
+        if len(names) < 2 or chance.random() < 0.15:
+            earlier = chance.random() < 0.3
+            return lambda line: (
+                line.branch(
+                    chance.choice(NAMES),
+                    tx=line.changes()[-1 - chance.randrange(3)].tx if earlier else None,
+                    reason=reason,
+                ).name
+            )
+        return chance.choice(
+            (
+                *[lambda line: self.store.merge(name, decide=decide, reason=reason)] * 5,
+                *[lambda line: line.pull(decide=decide, reason=reason) if isinstance(line, Branch) else None]
+                * 3,
+                lambda line: self.store.delete_branch(name, reason=reason),
+                lambda line: self.store.compare(name),
+            )
+        )
+
+    def note_merge(self, run: Any) -> None:
+        """Note what a change of branches answered."""
+        try:
+            self.answers.append(repr(plain(run())))
+        except GraphStoreError as error:
+            self.answers.append(f"{type(error).__name__}: {error}")
+        except (IndexError, KeyError) as error:
+            self.answers.append(repr(error))
+
+    def read(self, line: Any) -> None:
+        """Note what a line answers."""
+        for at in range(30):
+            read = question(random.Random(f"{self.seed} {at}"), self.ids, self.links)
+            try:
+                self.answers.append(f"{at} {plain(read(line))!r}")
+            except GraphStoreError as error:
+                self.answers.append(f"{at} {type(error).__name__}: {error}")
+            except KeyError as error:
+                self.answers.append(f"{at} {error!r}")
+
+
+def played(path: Path, seed: int, is_loaded: bool, forgets: bool) -> tuple[list[str], list[Any], int]:
+    player = Brancher(path, seed, is_loaded, forgets=forgets)
+    player.play()
+    return player.answers, heads(path), player.stayed
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 60))]
+)
+def test_branches_are_the_same_on_rows(seed: int, forgets: bool, tmp_path: Path) -> None:
+    """The store is opened again before each step, so that each begins without an index."""
+    by_index, chain, _ = played(tmp_path / "index.gs", seed, True, forgets)
+    by_rows, other, stayed = played(tmp_path / "rows.gs", seed, False, forgets)
+
+    for one, two in zip(by_index, by_rows, strict=True):
+        assert one == two
+    assert chain == other
+    assert stayed > 5
