@@ -25,13 +25,13 @@ class BranchDatabase:
     """Fetches the rows of one branch."""
 
     def __init__(self, database: Readable, branch: str, line: Line) -> None:
-        self._database, self._line = database, line
+        self._database, self.line = database, line
         self.file, self.forked = database.file, line.forked
         self.branch: str | None = branch
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Fetch all rows of a statement of the trunk, asked of the branch."""
-        return self._database.rows(self._line.statement(statement), values)
+        return self._database.rows(self.line.statement(statement), values)
 
 
 class BranchLedger:

@@ -99,8 +99,9 @@ class Line:
         parent: Line | None = None,
         fork: Instant = OPEN,
         marks: Mapping[str, int] | None = None,
+        name: str | None = None,
     ) -> None:
-        self.number, self.parent, self.fork = number, parent, fork
+        self.number, self.parent, self.fork, self.name = number, parent, fork, name
         self.marks = marks or dict.fromkeys(NUMBERED, 0)
         self.ancestors: list[Ancestor] = [] if parent is None else parent.until(fork, self.marks)
         self._statements: dict[str, str] = {}
@@ -130,6 +131,21 @@ class Line:
         while line.parent is not None and place < line.marks[table]:
             line = line.parent
         return line.number * SPAN + place
+
+    def numbers(self, table: str, stop: int) -> list[range]:
+        """Return the numbers of the rows of a table that this line has, up to `stop`, in their order."""
+        inherited = [range(*other.ranges[table]) for other in reversed(self.ancestors)]
+        return [*inherited, range(self.number * SPAN + self.marks[table], stop)]
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """Return the names of this branch and of those that it began from, its own first."""
+        return () if self.name is None else (self.name, *(self.parent or TRUNK).lineage)
+
+    @property
+    def of_trunk(self) -> Mapping[str, int]:
+        """Return how many rows of each table a branch has of the trunk."""
+        return self.marks if self.parent is None or self.parent is TRUNK else self.parent.of_trunk
 
     @property
     def forked(self) -> Instant:
@@ -273,8 +289,8 @@ def all_branches(connection: sqlite3.Connection) -> list[Line]:
 def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[Line]:
     """Return the branches of rows of the table `line`, each after the one that it began from."""
     found = {0: TRUNK}
-    for number, _, parent, fork, marks in rows:
-        found[number] = Line(number, found[parent], fork, orjson.loads(marks))
+    for number, name, parent, fork, marks in rows:
+        found[number] = Line(number, found[parent], fork, orjson.loads(marks), name)
     return list(found.values())[1:]
 
 

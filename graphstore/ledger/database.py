@@ -24,6 +24,7 @@ from typing import Any, Protocol
 
 from graphstore.core.journal.files import check_plain, open_plain, patiently, sync_folder, way_out
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
+from graphstore.ledger.branch_rows import TRUNK, Line
 from graphstore.ledger.mounts import refuse_network
 from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.sql_files import read
@@ -128,6 +129,7 @@ class Readable(Protocol):
     """
 
     file: Path
+    line: Line
     branch: str | None
     forked: Instant
 
@@ -138,6 +140,7 @@ class Readable(Protocol):
 class Database:
     """The file `ledger.db` of one store, open in this process."""
 
+    line: Line = TRUNK
     branch: str | None = None
     forked: Instant = OPEN
 

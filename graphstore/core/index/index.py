@@ -374,6 +374,36 @@ class Index(Followed):
         found.update(link for at, link, _ in self.retaken if at > tx)
         return found
 
+    def known_by(self, tx: Instant) -> int:
+        """Return the number above those of the entities that are known at an instant."""
+        return bisect_right(self.born, tx)
+
+    def ops_at(self, tx: Instant) -> range:
+        """Return the operations of a transaction."""
+        return range(bisect_left(self.o_tx, tx), bisect_right(self.o_tx, tx))
+
+    def ops_beside(self, tx: Instant) -> list[int]:
+        """Return the last committed operation before an instant, and the first one from then on, where there are such."""
+        at = bisect_left(self.o_tx, tx)
+        return [op for op in (at - 1, at) if 0 <= op < self.mark().ops]
+
+    def instants_between(self, first: Instant, stop: Instant) -> list[Instant]:
+        """Return the instants of the transactions in [first, stop), in order."""
+        ops = range(bisect_left(self.o_tx, first), bisect_left(self.o_tx, stop))
+        return list(dict.fromkeys(map(self.o_tx.__getitem__, ops)))
+
+    def rows_at(self, tx: Instant) -> range:
+        """Return the rows of things that a transaction opened."""
+        return range(bisect_left(self.r_tx, tx), bisect_right(self.r_tx, tx))
+
+    def link_rows_at(self, tx: Instant) -> range:
+        """Return the rows of links that a transaction opened."""
+        return range(bisect_left(self.k_tx, tx), bisect_right(self.k_tx, tx))
+
+    def link_rows_after(self, tx: Instant) -> list[range]:
+        """Return the rows of links that were opened after an instant."""
+        return [range(bisect_right(self.k_tx, tx), len(self.k_tx))]
+
     def closed_at(self, tx: Instant) -> tuple[list[int], list[int]]:
         """Return the rows of things, and of links, that a transaction closed, in order."""
         found = []

@@ -1,12 +1,14 @@
 """Gives a transaction the part of the index that it needs: each value is read from the rows of the ledger when a verb first asks for it.
 
-Things, versions and rows have the same numbers as in the whole index. A column is a dictionary here, and knows how long the whole column is.
+Things, versions and rows have the numbers of the ledger. Those of the trunk count from 0, as in the whole index; those that a branch adds are beyond all that it
+began with (`branch_rows.py`), so numbers tell what came first there too. A column is a dictionary here, and knows the number that its next row gets.
 """
 
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_left
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -18,7 +20,8 @@ from graphstore.core.index.index import BESIDE, Index
 from graphstore.core.index.occurrences import print_of
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import DESCRIBING, UNDO
-from graphstore.ledger.database import Database
+from graphstore.ledger.branch_rows import TRUNK
+from graphstore.ledger.database import Readable
 from graphstore.values.period import OPEN, Instant, Period, instant, recorded
 from graphstore.values.vocabulary import UPHOLDING
 
@@ -73,12 +76,19 @@ SELECT EXISTS (
   WHERE l.target = {_NUMBER} AND l.kind = 'supersedes' AND p.link = l.number AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
 )
 """
-_HEADS = "SELECT head FROM chain WHERE tx = ? ORDER BY part"
-_TOOK = """
-SELECT head FROM chain WHERE tx >= ? AND tx < ? AND instr(head, CAST('"took":{' AS BLOB)) > 0 AND instr(head, ?) > 0 ORDER BY tx DESC, part DESC
+_HEAD = "SELECT head, (SELECT o.number FROM operation o WHERE o.tx = chain.tx LIMIT 1) FROM chain WHERE "
+_HEADS = f"{_HEAD} tx = ? ORDER BY part"
+_TOOK = f"""
+{_HEAD} tx >= ? AND tx < ? AND instr(head, CAST('"took":{{' AS BLOB)) > 0 AND instr(head, ?) > 0 ORDER BY tx DESC, part DESC
 """
-_KINDS = "SELECT kind FROM defined WHERE number >= ? ORDER BY number"
-_ALIASES = "SELECT head FROM chain WHERE instr(head, CAST('\"aliases\":[' AS BLOB)) > 0 ORDER BY number"
+_KINDS = "SELECT kind FROM defined ORDER BY number LIMIT -1 OFFSET ?"
+_ALIASES = f"""
+{_HEAD} instr(head, CAST('"aliases":[' AS BLOB)) > 0
+AND tx > coalesce((SELECT max(tx) FROM main.all_operation WHERE subject = ? AND verb = 'branch'), 0) ORDER BY number DESC
+"""
+_INSTANTS = "SELECT DISTINCT tx FROM operation WHERE tx >= ? AND tx < ? ORDER BY tx"
+_BEFORE = "SELECT number FROM operation WHERE tx < ? ORDER BY tx DESC, number DESC LIMIT 1"
+_SINCE = "SELECT number FROM operation WHERE tx >= ? ORDER BY tx, number LIMIT 1"
 _REPLACING = ("supersedes", "corrects")
 _OF_THING = "entity = ?"
 _OF_SLOT = "entity IN (SELECT e.number FROM entity e WHERE e.key = ? AND e.scope = ?)"
@@ -317,7 +327,7 @@ class KnownKinds:
         self.promoted: list[str] = []
         self.read = _OfKinds()
 
-    def follow(self, database: Database, count: int) -> None:
+    def follow(self, database: Readable, count: int) -> None:
         """Read the kinds that were defined since."""
         if count == self.count:
             return
@@ -337,15 +347,21 @@ class WorkingSet(Index):
     ids: Numbers
     link_ids: Numbers
 
-    def __init__(self, database: Database, kinds: KnownKinds, show: Callable[[], object]) -> None:
-        """Begin with nothing read.
+    def __init__(self, database: Readable, kinds: KnownKinds, show: Callable[[], object]) -> None:
+        """Begin with nothing read. Outside of a transaction it reads what is committed.
 
         Args:
-            kinds: the kinds of link that are known.
+            database: of the trunk, or of a branch.
+            kinds: the kinds of link of that line that are known.
             show: writes as rows what the transaction has done so far.
         """
         super().__init__()
-        self._database, self._show = database, show
+        self._database, self._show, self._line = database, show, database.line
+        self.branch, self.lineage = database.branch, database.line.lineage
+        if self.branch is not None:
+            of_trunk = database.line.of_trunk
+            self.forked = Mark(versions=of_trunk["version"], ops=of_trunk["operation"])
+        self.closings, self.link_closings, self.turned = (array("q") for _ in range(3))
         [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.follow(database, defined)
@@ -376,7 +392,12 @@ class WorkingSet(Index):
         self._is_undoing = False
         self._kinds_before = len(self.kinds)
         self._init_leading(any_undone)
-        own = vars(self)
+        self._init_columns(claims, link_rows)
+
+    def _init_columns(self, claims: int, link_rows: int) -> None:
+        """Make the columns, whose values are read when they are first asked for."""
+        own, things, versions, rows = vars(self), self._things, self._versions, self._periods
+        links, ops, seen = self._links, self._ops, self._seen
         for count, load, names in (
             (things, self._load_entity, ("names", "is_event", "kind", "key", "scope", "born", "changed")),
             (things, self._load_versions, ("versions_of",)),
@@ -519,9 +540,8 @@ class WorkingSet(Index):
     def _find_alias(self, alias: tuple[str, int, str]) -> int | None:
         """Return the version that a merge took from a branch, where it had that number. This looks at all merges, since it is rarely asked for."""
         branch, number, id = alias
-        for (head,) in self._rows(_ALIASES):
-            loaded = orjson.loads(head)
-            for of, there, name, here in loaded["aliases"] if loaded.get("branch") is None else ():
+        for head in self._visible(_ALIASES, branch):
+            for of, there, name, here in head["aliases"]:
                 if (of, there, name) == (branch, number, id):
                     rows = self._rows(_OF_ORDINAL, self.ids[name], here, self._versions)
                     return rows[0][0] if rows else None
@@ -863,9 +883,11 @@ class WorkingSet(Index):
         return self._beside("link", self._links, fresh, id)
 
     def _beside(self, table: str, count: int, fresh: list[str], id: str) -> list[str]:
-        if count + len(fresh) <= 2 * BESIDE:
-            stored = self._rows(f"SELECT id FROM {table} WHERE number < ? ORDER BY number", count)
-            return [id for (id,) in stored] + fresh
+        first = self._rows(
+            f"SELECT id FROM {table} WHERE number < ? ORDER BY number LIMIT ?", count, 2 * BESIDE + 1
+        )
+        if len(first) + len(fresh) <= 2 * BESIDE:
+            return [id for (id,) in first] + fresh
         text = id.encode(errors="replace").decode()  # without lone surrogates
         of = f"SELECT id FROM {table} WHERE number < ? AND id"
         before = self._rows(f"{of} < ? ORDER BY id DESC LIMIT ?", count, text, BESIDE)
@@ -876,23 +898,66 @@ class WorkingSet(Index):
 
     # ------------------------------------------------------------------ what a transaction did
 
-    def _heads(self, tx: Instant) -> list[Any]:
-        heads = [orjson.loads(head) for (head,) in self._rows(_HEADS, tx)]
-        return [head for head in heads if head.get("branch") is None]
+    def _visible(self, statement: str, *values: Any) -> Iterator[dict[str, Any]]:
+        """Give the heads of lines of the chain that this line of belief has, of those that a statement finds."""
+        for raw, op in self._rows(statement, *values):
+            if op is not None:
+                head: dict[str, Any] = orjson.loads(raw)
+                if (head.get("branch") is None) == TRUNK.is_own(
+                    op
+                ):  # else it forgets on the trunk what a branch has too
+                    yield head
+
+    def known_by(self, tx: Instant) -> int:
+        """See `Index.known_by`."""
+        parts = self._line.numbers("entity", len(self.born))
+        found = (bisect_right(self.born, tx, part.start, part.stop) for part in reversed(parts))
+        return next((stop for stop, part in zip(found, reversed(parts), strict=True) if stop > part.start), 0)
+
+    def ops_at(self, tx: Instant) -> range:
+        """See `Index.ops_at`."""
+        return self._written_at("operation", self.o_tx, tx)
+
+    def ops_beside(self, tx: Instant) -> list[int]:
+        """See `Index.ops_beside`."""
+        return [op for statement in (_BEFORE, _SINCE) for (op,) in self._rows(statement, tx)]
+
+    def instants_between(self, first: Instant, stop: Instant) -> list[Instant]:
+        """See `Index.instants_between`."""
+        return [tx for (tx,) in self._rows(_INSTANTS, first, stop)]
+
+    def rows_at(self, tx: Instant) -> range:
+        """See `Index.rows_at`."""
+        return self._written_at("period", self.r_tx, tx)
+
+    def link_rows_at(self, tx: Instant) -> range:
+        """See `Index.link_rows_at`."""
+        return self._written_at("link_period", self.k_tx, tx)
+
+    def link_rows_after(self, tx: Instant) -> list[range]:
+        """See `Index.link_rows_after`."""
+        parts = self._line.numbers("link_period", len(self.k_tx))
+        return [range(bisect_right(self.k_tx, tx, part.start, part.stop), part.stop) for part in parts]
+
+    def _written_at(self, table: str, instants: Any, tx: Instant) -> range:
+        """Return the rows of a table that a transaction wrote, by the column of their instants."""
+        for part in self._line.numbers(table, len(instants)):
+            first = bisect_left(instants, tx, part.start, part.stop)
+            if first < part.stop and instants[first] == tx:
+                return range(first, bisect_right(instants, tx, first, part.stop))
+        return range(0)
 
     def closed_at(self, tx: Instant) -> tuple[list[int], list[int]]:
         """See `Index.closed_at`."""
-        heads = self._heads(tx)
-        rows, links = (
-            [row for head in heads for row, _ in head.get(name, ())] for name in ("closed", "link_closed")
-        )
-        return rows, links
+        heads, number = list(self._visible(_HEADS, tx)), self._line.row
+        rows = [number("period", row) for head in heads for row, _ in head.get("closed", ())]
+        return rows, [number("link_period", row) for head in heads for row, _ in head.get("link_closed", ())]
 
     def taken_at(self, tx: Instant, new: Iterable[int]) -> dict[int, tuple[list[Taken], list[Taken]]]:
         """See `Index.taken_at`. What a supersession had taken before is in an earlier line of the chain, not before the one that made its link."""
         found: dict[int, tuple[list[Taken], list[Taken]]] = {}
         made = set(new)
-        for head in self._heads(tx):
+        for head in self._visible(_HEADS, tx):
             for id, pieces in head.get("took", {}).items():
                 link = self.link_ids[id]
                 after = self._pieces(link, pieces)
@@ -904,10 +969,9 @@ class WorkingSet(Index):
 
     def _taken_before(self, link: int, id: str, tx: Instant) -> list[Taken]:
         born = self.k_tx[self.rows_of_link[link][0]]
-        for (head,) in self._rows(_TOOK, born, tx, orjson.dumps(id)):
-            loaded = orjson.loads(head)
-            if loaded.get("branch") is None and id in loaded["took"]:
-                return self._pieces(link, loaded["took"][id])
+        for head in self._visible(_TOOK, born, tx, orjson.dumps(id)):
+            if id in head["took"]:
+                return self._pieces(link, head["took"][id])
         return []
 
     def _pieces(self, link: int, pieces: Iterable[tuple[int, str, str | None]]) -> list[Taken]:
@@ -920,7 +984,7 @@ class WorkingSet(Index):
 
     def settings_at(self, tx: Instant) -> dict[str, tuple[Any, Any]]:
         """See `Index.settings_at`."""
-        changed = [setting for head in self._heads(tx) for setting in head.get("settings", ())]
+        changed = [setting for head in self._visible(_HEADS, tx) for setting in head.get("settings", ())]
         left = {name: value for setting in changed for name, value in setting.items()}
         return {name: (self.setting_at(name, tx - 1), value) for name, value in left.items()}
 

@@ -95,7 +95,7 @@ class Rows:
     ) -> Iterator[int]:
         """Every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known."""
         index = self.index
-        known = bisect_right(index.born, self.tx)
+        known = index.known_by(self.tx)
         if key is None and kind is None and scope is None:
             return _places(index.is_event, events, known)
         if key is None:

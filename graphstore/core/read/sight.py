@@ -299,7 +299,7 @@ class Sight(Rows):
     def _alias(self, id: str) -> int:
         """The version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""
         index = self.index
-        found = _ALIAS.match(id) if index.aliases else None
+        found = _ALIAS.match(id)
         ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
         return ver if ver >= 0 and self.last_row(index.v_ent[ver], index.v_num[ver]) >= 0 else -1
 

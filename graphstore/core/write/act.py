@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -63,11 +62,9 @@ class Act:
             axis="tx",
             present=self.work.tx,
         )
-        first = bisect_left(index.o_tx, at)
-        if at % _SECOND or (first < len(index.o_tx) and index.o_tx[first] == at):
+        within = [] if at % _SECOND else index.instants_between(at, at + _SECOND)
+        if within[:1] == [at]:
             return at
-        ops = range(first, bisect_left(index.o_tx, at + _SECOND))
-        within = list(dict.fromkeys(map(index.o_tx.__getitem__, ops)))
         if len(within) > 1:
             raise ConflictError(
                 f"{len(within)} transactions lie in the second of {exactly(at)}: {', '.join(map(exactly, within[:4]))}. Give one exactly."

@@ -20,7 +20,6 @@ What came and went within one transaction is not stored, and so its content is n
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
@@ -107,12 +106,13 @@ def bounds(start: Instant | None, stop: Instant | None) -> Json:
 def recorded_since(core: Core, tx: Instant) -> dict[int, Json]:
     """The entries of the operations of a line of belief after an instant, by the numbers of the operations."""
     index, entries = core.index, dict[int, Json]()
-    last, number = -1, 0
+    last, number, ops = -1, 0, range(0)
     for head in core.journal.heads_since(tx):
         at = instant(head["tx"])
         if at != last:
-            last, number = at, bisect_left(index.o_tx, at)
-        if number == len(index.o_tx) or index.o_tx[number] != at:
+            last, ops = at, index.ops_at(at)
+            number = ops.start
+        if number not in ops:
             continue  # of another line
         for name, entry in head.get("args", {}).items():
             if name != "*":

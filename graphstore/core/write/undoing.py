@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from graphstore.core.index.columns import Taken
@@ -40,18 +41,9 @@ class _Done(NamedTuple):
 
 def undo_since(core: Core, work: Transaction, since: Instant, reason: str) -> None:
     """Take back every transaction from an instant on that still counts, the newest first. Raises as `Undoing.write`."""
-    index = core.index
-    instants = sorted(
-        {
-            tx
-            for op in range(bisect_left(index.o_tx, since), len(index.o_tx))
-            if (tx := index.o_tx[op]) < work.tx
-        },
-        reverse=True,
-    )
-    done = 0
-    for of in instants:
-        ops = range(bisect_left(index.o_tx, of), bisect_right(index.o_tx, of))
+    index, done = core.index, 0
+    for of in reversed(index.instants_between(since, work.tx)):
+        ops = index.ops_at(of)
         if all(index.o_verb[op] == TOUCH or not index.believed_op(op, work.tx) for op in ops):
             continue  # it says nothing, or is taken back already
         Undoing(core, work, of).write(reason)
@@ -74,7 +66,7 @@ class Undoing:
 
     def __init__(self, core: Core, work: Transaction, of: Instant) -> None:
         self.core, self.index, self.work, self.of = core, core.index, work, of
-        self.ops = range(bisect_left(self.index.o_tx, of), bisect_right(self.index.o_tx, of))
+        self.ops = self.index.ops_at(of)
         self.done, self.settings = self._done(), self.index.settings_at(of)
         self._why_not: list[str] = []
 
@@ -107,8 +99,7 @@ class Undoing:
 
     def _done(self) -> _Done:
         index, of = self.index, self.of
-        rows = range(bisect_left(index.r_tx, of), bisect_right(index.r_tx, of))
-        link_rows = range(bisect_left(index.k_tx, of), bisect_right(index.k_tx, of))
+        rows, link_rows = index.rows_at(of), index.link_rows_at(of)
         new = [link for row in link_rows if index.rows_of_link[link := index.k_link[row]][0] == row]
         return _Done(list(rows), *index.closed_at(of), list(link_rows), index.taken_at(of, new))
 
@@ -116,8 +107,8 @@ class Undoing:
 
     def _nearest(self) -> str:
         """The transactions before and after the instant, in words."""
-        index, at = self.index, self.ops.start
-        near = {index.o_tx[op]: op for op in (at - 1, at) if 0 <= op < index.mark().ops}
+        index = self.index
+        near = {index.o_tx[op]: op for op in index.ops_beside(self.of)}
         nearest = [
             f"{exactly(tx)} ({index.o_verb[op]} {index.o_subject[op]}{f' by {who}' if (who := index.o_author[op]) else ''})"
             for tx, op in sorted(near.items(), key=lambda each: abs(each[0] - self.of))
@@ -256,16 +247,16 @@ class Undoing:
     def _linked_since(self, ent: int) -> Iterator[tuple[int, int]]:
         """The links at an entity that were recorded since, each with its other end."""
         index, of, tx = self.index, self.of, self.work.tx
-        rows = range(bisect_right(index.k_tx, of), len(index.k_tx))
+        later = index.link_rows_after(of)
+        count = sum(map(len, later))
         for side, near, far in (
             (index.out, index.l_src, index.l_tgt),
             (index.into, index.l_tgt, index.l_src),
         ):
-            links: Collection[int] = side.get(ent, ()) if len(rows) > _FEW else ()
-            if len(rows) <= _FEW or len(links) > len(
-                rows
-            ):  # of a hub only those of which a row was written since
-                links = sorted({link for link in map(index.k_link.__getitem__, rows) if near[link] == ent})
+            links: Collection[int] = side.get(ent, ()) if count > _FEW else ()
+            if count <= _FEW or len(links) > count:  # of a hub only those of which a row was written since
+                written = map(index.k_link.__getitem__, chain.from_iterable(later))
+                links = sorted({link for link in written if near[link] == ent})
             for link in links:
                 claims = (index.k_claim[row] for row in index.believed_link(link, tx))
                 if any(index.o_tx[index.c_op[claim]] > of for claim in claims):
