@@ -25,6 +25,7 @@ from graphstore.core.tables.graphs import Graphs
 from graphstore.core.tables.result import Result
 from graphstore.core.write import describing, evictable_rows, retention, verbs
 from graphstore.core.write.act import Act, new_id
+from graphstore.core.write.changes_since import line_of
 from graphstore.core.write.deciding import decides
 from graphstore.core.write.merge_plan import Decide, Planning
 from graphstore.core.write.merge_write import MergeWriter
@@ -782,17 +783,19 @@ class GraphStore(Store):
         them all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
         """
         reason = None if reason is None else text_of("reason", reason)
-        with self._by_itself("merge()"), self._core.lock:
+        with self._by_itself("merge()", may_be_on_rows=True), self._core.lock:
             record = self._found(name)
-            branch = self.on(record.name)._core
+            line = self.on(record.name)
             last = record.last_change
             if last is None or last <= record.base:
                 return Merge(merged=True)
             now = self._coordinate()[1]
-            plan = Planning(self._core, branch, record.base, now, decide).made()
+            line._last_committed_tx()  # and so the kinds of link of the branch are known
+            branch = line_of(line._core)
+            plan = Planning(line_of(self._core), branch, record.base, now, decide).made()
             if plan.undecided:
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
-            with self._transact(None, None, reason) as work:
+            with self._transact(None, None, reason, is_narrow=True) as work, self._core.on_working_set():
                 return MergeWriter(self._core, branch, work, plan, record.base).write()
 
     def verify(self) -> Verification:
@@ -1264,18 +1267,19 @@ class Branch(Store):
         """
         reason = None if reason is None else text_of("reason", reason)
         trunk = self._trunk
-        with self._by_itself("pull()"), trunk._core.lock:
+        with self._by_itself("pull()", may_be_on_rows=True), trunk._core.lock:
             record = self._record()
             assert record is not None
             now = self._coordinate()[1]
-            plan = Planning(self._core, trunk._core, record.latest, now, decide, pulls=True).made()
+            there = line_of(trunk._core)
+            plan = Planning(line_of(self._core), there, record.latest, now, decide, pulls=True).made()
             if plan.undecided:
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
             if plan.is_empty:
                 return Merge(merged=True)
-            with self._transact(None, None, reason) as work:
-                done = MergeWriter(self._core, trunk._core, work, plan, record.latest).write()
-            record.pulled = self._core.index.last_tx
+            with self._transact(None, None, reason, is_narrow=True) as work, self._core.on_working_set():
+                done = MergeWriter(self._core, there, work, plan, record.latest).write()
+            record.pulled = work.tx
             return done
 
     merge = _refused("merge", "Branches are merged into the trunk")

@@ -6,14 +6,13 @@ The result is that of doing them on the trunk, all in one transaction: how opera
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 
-from graphstore.core.index.index import Index
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.write.linking import Linking
-from graphstore.core.write.merge_plan import Carried
+from graphstore.core.write.merge_plan import MergePlan
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import TRUST, Trust
 from graphstore.values.models import Json
@@ -31,14 +30,13 @@ class Carrying:
         branch: Core,
         work: Transaction,
         base: Instant,
-        carried: Carried,
-        entries: Mapping[int, Json],
+        plan: MergePlan,
     ) -> None:
         self.trunk, self.branch, self.work, self.base = trunk, branch, work, base
         self.mine, self.theirs = trunk.index, branch.index
-        self.ents, self.links, self.looks = carried.ents, carried.links, carried.looks
+        self.ents, self.links, self.looks = plan.carried
         self.linking = Linking(trunk, work)
-        self.entries = entries  # what the branch recorded of the arguments of its operations
+        self.since, self.shared = plan.since, plan.shared
         self.ent: dict[int, int] = {}  # of the branch -> of the trunk
         self.ver: dict[int, int] = {}
         self.link: dict[int, int] = {}
@@ -101,11 +99,7 @@ class Carrying:
     def _there(self, link: int, ends: tuple[int, int]) -> int:
         """The trunk's link that a link of the branch is, known by its id, or after a merge by what holds; -1: none."""
         mine, theirs = self.mine, self.theirs
-        alike = [
-            one
-            for one in mine.out.get(ends[0], ())
-            if mine.l_tgt[one] == ends[1] and mine.l_kind[one] == theirs.l_kind[link]
-        ]
+        alike = mine.saying(ends[0], theirs.l_kind[link], ends[1])
         for one in alike:
             if mine.l_name[one] == theirs.l_name[link]:
                 return one
@@ -124,7 +118,7 @@ class Carrying:
         """What each operation of the branch did to what is carried, closings first."""
         theirs, base = self.theirs, self.base
         acts: dict[int, list[Act]] = defaultdict(list)
-        first = theirs.first_op_after(base)
+        first = self.since.first_op
         for ent in self.ents:
             for row in theirs.rows_of[ent]:
                 if base < theirs.r_end[row] < OPEN:
@@ -153,7 +147,7 @@ class Carrying:
     def _named_by(self, ent: int, first: int) -> Iterable[int]:
         """The operations that show in no row: changes of content, what came and went."""
         theirs = self.theirs
-        for _, _, _, op in (*theirs.turns.get(ent, ()), *theirs.gaps.get(ent, ())):
+        for _, _, _, op in (*self.since.turns(ent), *theirs.gaps.get(ent, ())):
             if op >= first and theirs.believed_op(op, OPEN - 1):
                 yield op
         for _, _, _, ver in theirs.ghosts.get(ent, ()):
@@ -181,12 +175,11 @@ class Carrying:
         wanted = (theirs.r_from[row], theirs.r_to[row])
         op = self.ops[theirs.r_close[row]]
         writer_of(self.trunk, self.branch, theirs.r_close[row]).guard(ours, [wanted])
-        for there in list(mine.now_of[ours]):  # an earlier merge may have split it elsewhere
+        for there in mine.over(mine.now_of[ours], wanted):  # an earlier merge may have split it elsewhere
             whole = (mine.r_from[there], mine.r_to[there])
-            if overlap(whole, wanted):
-                mine.close_row(there, self.work.tx, op)
-                for piece in without(whole, wanted):
-                    mine.open_row(mine.r_ver[there], piece, self.work.tx, op)
+            mine.close_row(there, self.work.tx, op)
+            for piece in without(whole, wanted):
+                mine.open_row(mine.r_ver[there], piece, self.work.tx, op)
 
     def _open(self, row: int) -> None:
         theirs = self.theirs
@@ -201,7 +194,7 @@ class Carrying:
         if found is None:
             theirs = self.theirs
             ours = self.ent[theirs.v_ent[ver]]
-            found = self._known(ours, ver)
+            found = self.shared.find(ver)
             if found < 0:
                 op = self._op_said(theirs.v_op[ver])
                 number = theirs.v_num[ver] and max(theirs.v_num[ver], self.work.next_number(ours))
@@ -214,11 +207,7 @@ class Carrying:
         return found
 
     def _op_said(self, op: int) -> int:
-        return self._op(op) if op >= self.theirs.first_op_after(self.base) else -1
-
-    def _known(self, ours: int, ver: int) -> int:
-        """The trunk's version that a version of the branch is: from before the branch, or merged; -1: none."""
-        return shared_version(self.mine, self.theirs, ours, ver)
+        return self._op(op) if op >= self.since.first_op else -1
 
     def _seen(self, seen: int) -> None:
         theirs = self.theirs
@@ -261,17 +250,17 @@ class Carrying:
     def _arguments(self) -> None:
         """Record the arguments of the operations that came over. Of a call with several operations some may be left out."""
         for op, ours in sorted(self.ops.items(), key=itemgetter(1)):
-            entry = dict(self.entries.get(op, {}))
+            entry = dict(self.since.entries.get(op, {}))
             count = sum(each in self.ops for each in range(op, op + entry.pop("ops", 1)))
             self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
 
     def _changes(self, ent: int) -> None:
         theirs, ours = self.theirs, self.ent[ent]
-        first = theirs.first_op_after(self.base)
+        first = self.since.first_op
         for op, period in theirs.removals(ent, OPEN - 1):
             if op >= first:
                 self.work.removals.append((ours, period, self._op(op)))
-        for _, start, stop, op in theirs.turns.get(ent, ()):
+        for _, start, stop, op in self.since.turns(ent):
             if op >= first and theirs.believed_op(op, OPEN - 1):
                 self.work.turn(ours, (start, stop), self._op(op))
         for tx, start, stop, ver in theirs.ghosts.get(ent, ()):
@@ -282,13 +271,11 @@ class Carrying:
         """What a supersession of the branch took, so that it can be restored."""
         theirs, ours = self.theirs, self.link[link]
         for _, start, stop, op in theirs.link_ghosts.get(link, ()):
-            if op >= theirs.first_op_after(self.base) and theirs.believed_op(op, OPEN - 1):
+            if op >= self.since.first_op and theirs.believed_op(op, OPEN - 1):
                 self.work.link_ghost(ours, (start, stop), self._op(op))
-        old = theirs.l_tgt[link]
-        if link in theirs.taken and old in self.ent:
-            self.work.set_taken(
-                ours, [(self._version(ver), start, stop) for ver, start, stop in theirs.taken[link]]
-            )
+        pieces = theirs.taken.get(link, ())
+        if theirs.l_tgt[link] in self.ent and (pieces or self.mine.taken.get(ours)):
+            self.work.set_taken(ours, [(self._version(ver), start, stop) for ver, start, stop in pieces])
 
 
 def writer_of(trunk: Core, branch: Core, op: int) -> Trust:
@@ -302,19 +289,3 @@ def writer_of(trunk: Core, branch: Core, op: int) -> Trust:
         said = (ver for ver in theirs.versions_of[ent] if theirs.v_op[ver] == op)
         source = next((description(branch, ver).get("source") for ver in said), None)
     return Trust(trunk, theirs.o_author[op], source)
-
-
-def shared_version(mine: Index, theirs: Index, ours: int, ver: int) -> int:
-    """The version of one line of belief that a version of another is: from before they parted, or taken over since; -1: none."""
-    parted = [index.forked.versions for index in (mine, theirs) if index.forked is not None]
-    if ver < min(parted):
-        return ver
-    name = mine.names[ours]
-    for line in theirs.lineage or ("",):
-        there = mine.aliases.get((line, theirs.v_num[ver], name), -1)
-        if there >= 0:
-            return there
-    for (line, number, of), there in theirs.aliases.items():
-        if there == ver and of == name and line in (mine.lineage or ("",)):
-            return mine.version(ours, number)
-    return -1

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from graphstore.core.index.index import Index
 from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view_diff import description
+from graphstore.core.write.changes_since import SharedVersions, Since, changes_since
 from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
 from graphstore.values.models import Event, Json, Link, MergeConflict, Node
@@ -84,6 +86,8 @@ class MergePlan:
     carried: Carried = field(default_factory=lambda: Carried([], [], []))
     kinds: list[Json] = field(default_factory=list)
     trust: Json | None = None
+    since: Since = field(kw_only=True)  # what the branch recorded
+    shared: SharedVersions = field(kw_only=True)
     conflicts: list[MergeConflict] = field(default_factory=list)
 
     @property
@@ -111,14 +115,15 @@ class Planning:
         self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
         self.mine, self.theirs = trunk.index, branch.index
         self.decide = decide
-        self.plan = MergePlan()
+        self.since_here, self.since = changes_since(trunk, base), changes_since(branch, base)
+        self.plan = MergePlan(since=self.since, shared=SharedVersions(trunk, branch))
         self._words: dict[tuple[bool, int], bytes] = {}
 
     def made(self) -> MergePlan:
         """The plan."""
         self._kinds()
         self._trust()
-        for ent in self._touched():
+        for ent in self._touched:
             if self.theirs.is_event[ent]:
                 self._event(ent)
             else:
@@ -174,12 +179,15 @@ class Planning:
 
     # ------------------------------------------------------------------ nodes
 
+    @cached_property
     def _touched(self) -> list[int]:
         """The entities changed on the branch since, in the order they were first known; not the forgotten ones."""
-        index = self.theirs
-        found = index.touched_after(self.base)
-        gone = {index.ids.get(self.mine.names[ent], -1) for ent in self.mine.gone}
-        return sorted(found - gone - index.gone.keys())
+        mine, theirs = self.mine, self.theirs
+        return sorted(
+            ent
+            for ent in self.since.things
+            if ent not in theirs.gone and mine.ids.get(theirs.names[ent], -1) not in mine.gone
+        )
 
     def _node(self, ent: int) -> None:
         index, name = self.theirs, self.theirs.names[ent]
@@ -341,8 +349,7 @@ class Planning:
 
     def _triples(self) -> list[Triple]:
         """The links changed on the branch since."""
-        links = self.theirs.links_touched_after(self.base)
-        return list(dict.fromkeys(self.triple(link) for link in sorted(links)))
+        return list(dict.fromkeys(self.triple(link) for link in sorted(self.since.links)))
 
     def triple(self, link: int) -> Triple:
         """The triple of a link of the branch."""
@@ -421,7 +428,7 @@ class Planning:
     def _onward(self, name: str, kind: str) -> Iterator[str]:
         """Where links of a kind lead from a thing, on the trunk after the merge as planned so far."""
         index = self.mine
-        for link in index.out.get(index.ids.get(name, -1), ()):
+        for link in index.of_kinds(index.out, index.ids.get(name, -1), (kind,)):
             target = index.names[index.l_tgt[link]]
             rows = index.believed_link(link, OPEN - 1)
             lost = [
@@ -447,53 +454,53 @@ class Planning:
 
     def _carried(self) -> Carried:
         """What the trunk has left alone since the branch began or was merged last, and is in no conflict."""
-        mine, theirs, first = self.mine, self.theirs, self.theirs.first_op_after(self.base)
-        known = self._known_here(first)
+        mine, theirs = self.mine, self.theirs
+        known = self._known_here()
         looks = [
-            op
-            for op in range(first, len(theirs.o_tx))
-            if theirs.o_verb[op] == "confirm"
-            and theirs.o_tx[op] not in known
-            and theirs.believed_op(op, OPEN - 1)
+            each
+            for each in self.since.operations
+            if each.verb == "confirm" and each.tx not in known and theirs.believed_op(each.number, OPEN - 1)
         ]
-        changed = mine.touched_after(self.base)
-        slots = {(key, mine.scope[ent]) for ent in changed if (key := mine.key[ent]) is not None}
-        there = {mine.names[ent] for ent in changed} | {conflict.id for conflict in self.plan.conflicts}
+        in_conflict = {conflict.id for conflict in self.plan.conflicts}
         ents = {
             ent
-            for ent in self._touched()
-            if theirs.names[ent] not in there
-            and (theirs.key[ent], theirs.scope[ent]) not in slots
+            for ent in self._touched
+            if theirs.names[ent] not in in_conflict
+            and not self._is_changed_here(ent)
             and known.isdisjoint(
                 tx for row in theirs.rows_of[ent] for tx in (theirs.r_tx[row], theirs.r_end[row])
             )
         }
         links = self._free_links(ents, known)
-        return Carried(
-            sorted(ents),
-            sorted(links),
-            [
-                op
-                for op in looks
-                if theirs.o_subject[op] in mine.ids or theirs.ids.get(theirs.o_subject[op], -1) in ents
-            ],
-        )
+        looked = [
+            each.number
+            for each in looks
+            if each.subject in mine.ids or theirs.ids.get(each.subject, -1) in ents
+        ]
+        return Carried(sorted(ents), sorted(links), looked)
 
-    def _known_here(self, first: int) -> set[Instant]:
+    def _is_changed_here(self, ent: int) -> bool:
+        """Return True if the trunk has changed an entity of the branch since, or another one of its slot."""
+        mine, theirs = self.mine, self.theirs
+        ours, key = mine.ids.get(theirs.names[ent], -1), theirs.key[ent]
+        slot = () if key is None else mine.slots.get((key, theirs.scope[ent]), ())
+        return any(self.since_here.is_changed(each) for each in ({ours} - {-1}) | set(slot))
+
+    def _known_here(self) -> set[Instant]:
         """The transactions of the branch since that took over what was recorded here."""
-        theirs, lines = self.theirs, self.mine.lineage
+        lines = self.mine.lineage
         return {
-            theirs.o_tx[op]
-            for op in range(first, len(theirs.o_tx))
-            if theirs.o_verb[op] == "pull" or (theirs.o_verb[op] == "merge" and theirs.o_subject[op] in lines)
+            each.tx
+            for each in self.since.operations
+            if each.verb == "pull" or (each.verb == "merge" and each.subject in lines)
         }
 
     def _free_links(self, ents: set[int], known_here: set[Instant]) -> set[int]:
         """The links to carry over. What is superseded by one that is not carried is taken out of `ents`."""
         mine, theirs = self.mine, self.theirs
-        here = mine.links_touched_after(self.base)
+        here = self.since_here
         left_out = {*self.plan.left_out, *(conflict.id for conflict in self.plan.conflicts)}
-        every = theirs.links_touched_after(self.base)
+        every = self.since.links
         links = set()
         for link in every:
             ends = theirs.l_src[link], theirs.l_tgt[link]
@@ -504,13 +511,14 @@ class Planning:
             if (
                 known
                 and theirs.l_name[link] not in left_out
-                and here.isdisjoint(between(mine, self.triple(link)))
+                and not any(map(here.is_link_changed, between(mine, self.triple(link))))
             ):
                 links.add(link)
         while True:
             held = {
                 link for link in links
-                if theirs.l_kind[link] in _SUCCEEDING and theirs.l_tgt[link] in self.plan.nodes and theirs.l_tgt[link] not in ents
+                if (theirs.l_kind[link] in _SUCCEEDING and theirs.l_tgt[link] in self.plan.nodes and theirs.l_tgt[link] not in ents)
+                or any(end not in ents and theirs.names[end] not in mine.ids for end in (theirs.l_src[link], theirs.l_tgt[link]))
             }  # fmt: skip
             away = {theirs.l_tgt[link] for link in every - links if theirs.l_kind[link] in _SUCCEEDING} & ents
             if not held and not away:
@@ -531,9 +539,7 @@ class Planning:
 
     def _trust(self) -> None:
         ours, theirs = self.mine.setting(TRUST), self.theirs.setting(TRUST)
-        noted = [counts for counts in self.theirs.noted if counts[0] <= self.base]
-        settings = self.theirs.settings[: noted[-1][3] if noted else 0]
-        was = next((each[TRUST] for each in reversed(settings) if TRUST in each), None)
+        was = self.theirs.setting_at(TRUST, self.base)
         if theirs in (was, ours):
             return
         if ours == was or self._conflict(TRUST, "trust") == "branch":
@@ -557,15 +563,10 @@ def between(index: Index, triple: Triple) -> list[int]:
         triple.kind,
         index.ids.get(triple.target, -1),
     )
-    pairs = {(source, target)} | ({(target, source)} if kind in index.symmetric else set())
-    out, into = index.out.get(source, ()), index.into.get(source, ())
-    found = (
-        link
-        for side in ((out, into) if len(pairs) > 1 else (out,))
-        for link in side
-        if index.l_kind[link] == kind and (index.l_src[link], index.l_tgt[link]) in pairs
-    )
-    return sorted(set(found))
+    found = set(index.saying(source, kind, target))
+    if kind in index.symmetric:
+        found.update(index.saying(target, kind, source))
+    return sorted(found)
 
 
 def claimed(core: Core, row: int) -> list[Any]:

@@ -10,8 +10,7 @@ from graphstore.core.index.occurrences import Happened
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.write.act import Act
-from graphstore.core.write.carrying import Carrying, shared_version, writer_of
-from graphstore.core.write.given_arguments import recorded_since
+from graphstore.core.write.carrying import Carrying, writer_of
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.merge_plan import MergePlan, NodePlan, Triple, Win, between, claimed, triple_of
 from graphstore.core.write.transaction import Transaction
@@ -39,7 +38,7 @@ class MergeWriter:
         self.trunk, self.branch, self.work, self.plan, self.base = trunk, branch, work, plan, base
         self.mine, self.theirs = trunk.index, branch.index
         self.name = self.theirs.branch or self.mine.branch or ""
-        self.entries = recorded_since(branch, base)
+        self.entries = plan.since.entries
         self._lost: dict[int, list[Period]] = defaultdict(list)  # the periods that things of the trunk lost
         self._versions: dict[
             int, int
@@ -102,7 +101,7 @@ class MergeWriter:
                 self.ended.append(name)
         for link in links:
             plan.links.pop(triple_of(self.branch, link), None)
-        carrying = Carrying(self.trunk, self.branch, self.work, self.base, plan.carried, self.entries)
+        carrying = Carrying(self.trunk, self.branch, self.work, self.base, plan)
         carrying.write()
         self.links += [self.mine.l_name[carrying.link[link]] for link in links]
 
@@ -184,7 +183,7 @@ class MergeWriter:
 
     def _describe(self, ours: int, ver: int, periods: list[Period], op: int) -> None:
         """Merge a version of the branch: one that the trunk has is believed again, another is added with a number of the trunk."""
-        there, work = self._there(ours, ver), self.work
+        there, work = self._there(ver), self.work
         self._writer(self.theirs.v_op[ver]).guard(ours, periods)
         if there >= 0:
             for period in periods:
@@ -196,9 +195,10 @@ class MergeWriter:
         work.describe(ours, periods, body, op, self.theirs.v_num[ver])
         self._came(ours, ver)
 
-    def _there(self, ours: int, ver: int) -> int:
+    def _there(self, ver: int) -> int:
         """The trunk's version that a version of the branch is, or was merged as; -1: none."""
-        return self._versions.get(ver, shared_version(self.mine, self.theirs, ours, ver))
+        found = self._versions.get(ver)
+        return self.plan.shared.find(ver) if found is None else found
 
     def _came(self, ours: int, ver: int) -> int:
         there = self._versions[ver] = self.mine.versions_of[ours][-1]
@@ -363,7 +363,7 @@ class MergeWriter:
 
     def _version(self, ours: int, ver: int) -> int:
         """The trunk's version for a version of the branch; one that holds nowhere any more is merged as well."""
-        there = self._there(ours, ver)
+        there = self._there(ver)
         if there >= 0:
             return there
         self.work.describe(ours, (), description(self.branch, ver), -1, self.theirs.v_num[ver])
@@ -371,7 +371,7 @@ class MergeWriter:
 
     def _gives_back(self, link: int, period: Period) -> None:
         mine = self.mine
-        if mine.l_kind[link] == "supersedes" and link in mine.taken:
+        if mine.l_kind[link] == "supersedes" and mine.taken.get(link):
             left = [
                 (ver, *piece)
                 for ver, start, stop in mine.taken[link]

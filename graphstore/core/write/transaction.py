@@ -119,6 +119,8 @@ class Transaction:
         self.bodies.clear()
         self.mark = index.begin()
         self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
+        # of those: link, period, operation
+        self.link_ghosts: list[tuple[int, Period, int]] = []
         self.taken_before: dict[
             int, list[Taken]
         ] = {}  # supersedes link -> the periods it had taken, before this transaction changed them
@@ -408,6 +410,7 @@ class Transaction:
     def link_ghost(self, link: int, period: Period, op: int) -> None:
         """Record that an operation said a link over a period where no row of it shows that."""
         self.index.link_ghosts.setdefault(link, []).append((self.tx, *period, op))
+        self.link_ghosts.append((link, period, op))
 
     def turn(self, ent: int, period: Period, op: int) -> None:
         """Record that an operation changed the content of an entity over a period."""
@@ -812,15 +815,10 @@ class Composer:
             if (ent := index.v_ent[ver]) in said_last and (said_last[ent] or ver not in versions)
             for start, stop in self._periods_said(ent, ver, versions, said_last[ent])
         ]
-        ghosts = [
-            (link, start, stop, op)
-            for link, there in (index.link_ghosts.items() if self.work.carried else ())
-            for tx, start, stop, op in there
-            if tx == self.work.tx and (link < mark.links or link in links)
-        ]
         head["linked"] = [
             [index.l_name[link], moment(start), end_moment(stop), op - first]
-            for link, start, stop, op in ghosts
+            for link, (start, stop), op in self.work.link_ghosts
+            if link < mark.links or link in links
         ] + [
             [
                 index.l_name[link],

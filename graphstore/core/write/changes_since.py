@@ -1,0 +1,288 @@
+"""Finds what one line of belief, the trunk or a branch, recorded after an instant: for a merge, which looks at that and at what it touches."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple, Protocol, cast
+
+import orjson
+
+from graphstore.core.index.columns import Gap
+from graphstore.core.index.index import Index
+from graphstore.core.index.working_set import WorkingSet
+from graphstore.core.journal.line import FORGETTING
+from graphstore.core.read.sight import Core
+from graphstore.core.search.source import Source
+from graphstore.core.write.given_arguments import recorded_since
+from graphstore.ledger.branch_rows import SPAN, TRUNK
+from graphstore.ledger.database import Readable
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant, instant
+from graphstore.values.vocabulary import Vocabulary
+
+_OPERATIONS = (
+    "SELECT number, tx, verb, subject FROM all_operation WHERE number >= ? AND number < ? ORDER BY number"
+)
+_HEADS = "SELECT c.head FROM json_each(?) j CROSS JOIN chain c ON c.tx = j.value ORDER BY c.number"
+_IS_CHANGED = f"""
+SELECT EXISTS (SELECT 1 FROM period WHERE entity = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
+    OR EXISTS (SELECT 1 FROM occurrence WHERE event = ?1 AND tx > ?2)
+"""
+_IS_LINK_CHANGED = f"""
+SELECT EXISTS (SELECT 1 FROM link_period WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
+    OR EXISTS (SELECT 1 FROM {{}} WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
+"""
+_TAKEN = f"(SELECT link, tx_from, tx_to FROM all_taken WHERE +number < {SPAN})"  # of the trunk
+_TURNS = "SELECT o.tx, c.valid_from, c.valid_to, c.operation FROM changed c CROSS JOIN operation o ON o.number = c.operation WHERE c.entity = ? ORDER BY c.number"
+NONE = 1 << 62  # above all numbers of operations
+
+
+_MERGED = """
+SELECT c.head FROM json_each(?1) j CROSS JOIN operation o ON o.subject = j.value CROSS JOIN chain c ON c.tx = o.tx
+WHERE o.verb = 'merge' AND instr(c.head, CAST('"aliases":[' AS BLOB)) > 0 AND o.tx > (
+  SELECT max(b.tx) FROM operation b WHERE b.subject = j.value AND b.verb = 'branch'
+) ORDER BY c.number
+"""
+_PULLED = """
+SELECT c.head FROM json_each(?1) j CROSS JOIN operation o ON o.subject = j.value CROSS JOIN chain c ON c.tx = o.tx
+WHERE o.verb = 'pull' AND instr(c.head, CAST('"aliases":[' AS BLOB)) > 0 ORDER BY c.number
+"""
+
+
+@dataclass
+class LineCore(Source):
+    """What reads the rows of one line of belief."""
+
+    vocabulary: Vocabulary
+    database: Readable
+
+
+def line_of(core: Core) -> Core:
+    """Return what reads a line of belief as it is committed: by its rows, where its index is not loaded. The caller has the turn to write."""
+    rows = core.unread
+    if rows is None:
+        return core
+    index = WorkingSet(rows.database, core.kinds, lambda: None)
+    index.note_written()
+    return cast(Core, LineCore(index, core.opened_journal, core.vocabulary, rows.database))
+
+
+class Operation(NamedTuple):
+    """An operation: its number, when it was recorded, and what it was."""
+
+    number: int
+    tx: Instant
+    verb: str
+    subject: str
+
+
+class Since(Protocol):
+    """What a line of belief recorded after an instant."""
+
+    @property
+    def operations(self) -> list[Operation]: ...
+    @property
+    def entries(self) -> dict[int, Json]:
+        """What the operations record of the arguments given, by their numbers."""
+
+    @property
+    def things(self) -> set[int]:
+        """The entities of which a row was written or closed, or an occurrence recorded."""
+
+    @property
+    def links(self) -> set[int]:
+        """The links of which a row was written or closed, or what one took changed."""
+
+    def is_changed(self, ent: int) -> bool:
+        """Return True if an entity is one of `things`."""
+
+    def is_link_changed(self, link: int) -> bool:
+        """Return True if a link is one of `links`."""
+
+    def turns(self, ent: int) -> Iterable[Gap]:
+        """Return when operations changed the content of an entity, also before the instant."""
+
+    @property
+    def first_op(self) -> int:
+        """The number of the first operation, above all others where there is none."""
+
+
+class _OfIndex:
+    """Finds it in the whole index."""
+
+    def __init__(self, core: Core, tx: Instant) -> None:
+        self._core, self._index, self._tx = core, core.index, tx
+
+    @cached_property
+    def operations(self) -> list[Operation]:
+        index = self._index
+        return [
+            Operation(op, index.o_tx[op], index.o_verb[op], index.o_subject[op])
+            for op in range(index.first_op_after(self._tx), len(index.o_tx))
+        ]
+
+    @cached_property
+    def entries(self) -> dict[int, Json]:
+        return recorded_since(self._core, self._tx)
+
+    @cached_property
+    def things(self) -> set[int]:
+        return self._index.touched_after(self._tx)
+
+    @cached_property
+    def links(self) -> set[int]:
+        return self._index.links_touched_after(self._tx)
+
+    def is_changed(self, ent: int) -> bool:
+        return ent in self.things
+
+    def is_link_changed(self, link: int) -> bool:
+        return link in self.links
+
+    def turns(self, ent: int) -> Iterable[Gap]:
+        return self._index.turns.get(ent, ())
+
+    @property
+    def first_op(self) -> int:
+        return self._index.first_op_after(self._tx)
+
+
+class _OfRows:
+    """Finds it by the rows of a ledger, and by the heads of the chain that those name."""
+
+    def __init__(self, core: LineCore, tx: Instant) -> None:
+        self._index, self._tx = core.index, tx
+        self._rows, self._line = core.database.rows, core.database.line
+
+    @cached_property
+    def operations(self) -> list[Operation]:
+        instants = self._index.o_tx
+        found: list[Operation] = []
+        for part in self._line.numbers("operation", len(instants)):
+            first = bisect_right(instants, self._tx, part.start, part.stop)
+            found += [Operation(*row) for row in self._rows(_OPERATIONS, (first, part.stop))]
+        if self._line is not TRUNK:  # what the trunk forgot is noted on each branch too
+            found = [each for each in found if each.verb not in FORGETTING]
+        return found
+
+    @property
+    def first_op(self) -> int:
+        return self.operations[0].number if self.operations else NONE
+
+    @cached_property
+    def _heads(self) -> list[tuple[int, Json]]:
+        """The heads of these transactions, each with the number of its first operation."""
+        firsts = {each.tx: each.number for each in reversed(self.operations)}
+        found = []
+        for (raw,) in self._rows(_HEADS, (orjson.dumps(sorted(firsts)).decode(),)):
+            head = orjson.loads(raw)
+            tx = instant(head["tx"])
+            found.append((firsts[tx], head))
+            firsts[tx] += len(head.get("ops", ()))
+        return found
+
+    @cached_property
+    def entries(self) -> dict[int, Json]:
+        return {
+            first + int(name): entry
+            for first, head in self._heads
+            for name, entry in head.get("args", {}).items()
+            if name != "*"
+        }
+
+    @cached_property
+    def things(self) -> set[int]:
+        index = self._index
+        names = {
+            entry[0] for _, head in self._heads for part in ("rows", "seen") for entry in head.get(part, ())
+        }
+        index.prepare_ids(names)
+        closed = [
+            self._line.row("period", row) for _, head in self._heads for row, _ in head.get("closed", ())
+        ]
+        index.prepare_rows(closed)
+        return {*map(index.ids.__getitem__, names), *map(index.r_ent.__getitem__, closed)}
+
+    @cached_property
+    def links(self) -> set[int]:
+        index = self._index
+        names = {
+            name
+            for _, head in self._heads
+            for name in chain((entry[0] for entry in head.get("link_rows", ())), head.get("took", ()))
+        }
+        index.prepare_links(names, ())
+        closed = (
+            self._line.row("link_period", row)
+            for _, head in self._heads
+            for row, _ in head.get("link_closed", ())
+        )
+        return {*map(index.link_ids.__getitem__, names), *map(index.k_link.__getitem__, closed)}
+
+    def is_changed(self, ent: int) -> bool:
+        return bool(self._rows(_IS_CHANGED, (ent, self._tx))[0][0])
+
+    def is_link_changed(self, link: int) -> bool:
+        statement = _IS_LINK_CHANGED.format(_TAKEN if self._line is TRUNK else "taken_ever")
+        return bool(self._rows(statement, (link, self._tx))[0][0])
+
+    def turns(self, ent: int) -> Iterable[Gap]:
+        return self._rows(_TURNS, (ent,))
+
+
+def changes_since(core: Source, tx: Instant) -> Since:
+    """Return what a line of belief recorded after an instant."""
+    return _OfRows(core, tx) if isinstance(core, LineCore) else _OfIndex(cast(Core, core), tx)
+
+
+class SharedVersions:
+    """Finds which version of one line of belief a version of another is: from before they parted, or taken over since."""
+
+    def __init__(self, mine: Source, theirs: Source) -> None:
+        self._mine, self._theirs = mine, theirs
+        parted = [core.index.forked.versions for core in (mine, theirs) if core.index.forked is not None]
+        self._parted, self._stored = min(parted), mine.index.mark().versions
+
+    @cached_property
+    def _here(self) -> dict[tuple[str, int, str], int]:
+        return dict(_taken_over(self._mine, self._theirs.index))
+
+    @cached_property
+    def _there(self) -> dict[tuple[str, int], int]:
+        found = list(dict(_taken_over(self._theirs, self._mine.index)).items())
+        return {(name, there): number for (_, number, name), there in reversed(found)}
+
+    def find(self, ver: int) -> int:
+        """Return the version of this line, -1 where there is none."""
+        if ver < self._parted:
+            return ver
+        theirs = self._theirs.index
+        name, number = theirs.names[theirs.v_ent[ver]], theirs.v_num[ver]
+        merged = (self._here.get((line, number, name), -1) for line in theirs.lineage or ("",))
+        numbers = [*merged, self._there.get((name, number), -1)]
+        return next((ver for there in numbers if (ver := self._numbered(name, there)) >= 0), -1)
+
+    def _numbered(self, name: str, number: int) -> int:
+        """Return the version of that number that was there before the merge."""
+        index = self._mine.index
+        ours = index.ids.get(name, -1)
+        versions = reversed(index.versions_of[ours]) if ours >= 0 and number >= 0 else ()
+        return next((ver for ver in versions if ver < self._stored and index.v_num[ver] == number), -1)
+
+
+def _taken_over(core: Source, other: Index) -> Iterator[tuple[tuple[str, int, str], int]]:
+    """Give what one line has taken over from another: the line of that, the number of a version there and the id, and its number here."""
+    lines = other.lineage or ("",)
+    if not isinstance(core, LineCore):
+        index = core.index
+        yield from ((alias, index.v_num[ver]) for alias, ver in index.aliases.items() if alias[0] in lines)
+        return
+    statement, names = (_MERGED, other.lineage) if other.lineage else (_PULLED, core.index.lineage)
+    for (raw,) in core.database.rows(statement, (orjson.dumps(names).decode(),)):
+        for line, number, name, here in orjson.loads(raw)["aliases"]:
+            if line in lines:
+                yield (line, number, name), here
