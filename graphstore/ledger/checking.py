@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.row_writing import OF_BODIES, TABLES, RowWriter
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
@@ -20,6 +21,16 @@ _CHAIN = "SELECT number, first_body, head FROM chain WHERE number > ? ORDER BY n
 _MADE_BY = "SELECT sql FROM ledger.sqlite_master WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC"
 _VIEWS = "SELECT sql FROM ledger.sqlite_master WHERE type = 'view'"
 _ANALYZERS = "SELECT (SELECT identity FROM ledger.analyzer), (SELECT identity FROM main.analyzer)"
+_VANISHED = f"""
+SELECT l.name, e.id, v.ordinal
+FROM ledger.body b
+CROSS JOIN main.all_version v ON v.body = b.number
+CROSS JOIN main.all_entity e ON e.number = v.entity
+LEFT JOIN main.line l ON l.number = v.number / {SPAN}
+WHERE b.data IS NULL
+  AND NOT EXISTS (SELECT 1 FROM main.all_forgotten f WHERE f.entity = v.entity AND f.operation / {SPAN} = v.number / {SPAN})
+ORDER BY v.number
+"""
 _NAMES = {
     "entity": "entity",
     "event": "entity",
@@ -42,7 +53,7 @@ def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
 
 
 def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
-    """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says. Other processes may write meanwhile: one moment is compared.
+    """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says, and which contents are missing. Other processes may write meanwhile: one moment is compared.
 
     Args:
         words: makes the words of texts; None leaves out what is made of bodies.
@@ -61,7 +72,11 @@ def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
         for table in TABLES:
             if (words is None and table in OF_BODIES) or (made != expected and table in WORD_TABLES):
                 continue  # made of damaged bodies, or by another stemmer than that of this process
-            yield from _differing(connection, table)
+            for difference in _differing(connection, table):
+                yield f"{difference}. `graphstore rebuild` makes the rows anew from the chain."
+        for line, id, version in connection.execute(_VANISHED):
+            where = "" if line is None else f"branch {line!r}: "
+            yield f"{where}the content of {id!r} version {version} is missing, though it was never evicted or erased."
 
 
 def _differing(connection: sqlite3.Connection, table: str) -> Iterator[str]:

@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+import orjson
+
 from graphstore.core.journal.files import check_plain, open_plain, patiently, sync_folder, way_out
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.branch_rows import TRUNK, Line
@@ -47,6 +49,9 @@ _SYNCHRONOUS = {"commit": "FULL", "interval": "NORMAL", "none": "OFF"}
 _LOOKS = 20  # so often a file is read beside its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
 _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT min(number) FROM chain)"
+_BODIES_BUT_HIDDEN = """
+CREATE TEMP VIEW body AS SELECT number, CASE WHEN number NOT IN (SELECT number FROM temp.hidden) THEN data END AS data, checksum FROM main.body
+"""  # a temporary view comes before the table of its name
 _FILE = "SELECT value FROM property WHERE name IN ('device', 'inode') ORDER BY name"
 
 Values = Sequence[Any] | Mapping[str, Any]
@@ -171,6 +176,7 @@ class Database:
         self._since = 0.0  # when this process got the lock, by the clock of `time.perf_counter`
         self._written_at = 0  # when the file was written last, in nanoseconds: only checkpoints write it
         self._writing = Writing()
+        self._hidden: str | None = None  # the numbers of bodies that no read finds, as JSON
         self.in_use = False  # whether connections stay open while this process forks
         try:
             self._check_plain()
@@ -344,6 +350,10 @@ class Database:
         )  # fmt: skip
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute(f"PRAGMA mmap_size={mapped}")
+        if self._hidden is not None:
+            connection.execute("CREATE TEMP TABLE hidden (number INTEGER PRIMARY KEY)")
+            connection.execute("INSERT INTO hidden SELECT value FROM json_each(?)", (self._hidden,))
+            connection.execute(_BODIES_BUT_HIDDEN)
         return connection
 
     def connect(self, *, read_only: bool) -> Connection:
@@ -360,6 +370,11 @@ class Database:
             return connection
         except _ERRORS as error:
             raise self._not_opened(error) from error
+
+    def hide_bodies(self, numbers: list[int]) -> None:
+        """Have the reads of a ledger that is only read find that some bodies are removed, though they are still in the file."""
+        self._hidden = orjson.dumps(numbers).decode()
+        self.let_go()
 
     def uri(self) -> str:
         """The URI of the file for another connection of this process that only reads."""

@@ -26,6 +26,7 @@ from graphstore.core.journal.seam import State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger import sql_files
 from graphstore.ledger.checking import differences, write_rows
+from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot
 from graphstore.ledger.forgotten_bodies import bodies_left
 from graphstore.ledger.row_writing import RowWriter, clear
@@ -76,9 +77,6 @@ _REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UP
 _NOTES = "SELECT value FROM property WHERE name IN ('rewritten', 'unfinished') ORDER BY name"
 _REMOVALS = "SELECT value FROM property WHERE name = 'removals'"
 _BODY = "SELECT data, checksum FROM body WHERE number = ?"
-_LINE_OF = (
-    "SELECT number, first_body, head FROM chain WHERE first_body <= ? ORDER BY number DESC LIMIT 1"  # a body
-)
 
 Lines = list[tuple[dict[str, Any], list[bytes]]]
 Verbatim = tuple[
@@ -340,12 +338,12 @@ class Ledger:
         rows = self.database.rows(_BODY, (number,))
         if not rows:
             self._refuse_rewritten()
-            self._refuse_body(number, "it is missing")
+            raise damaged_body(self.database, number, MISSING)
         data, checksum = rows[0]
         if data is None:
             return self._tombstone()
         if crc32(data) != checksum:
-            self._refuse_body(number, "its bytes do not match their checksum")
+            raise damaged_body(self.database, number, CHANGED)
         if length <= _LONG and not (self.is_showing and number >= self._next_body):
             if len(kept) >= _KEPT:
                 kept.clear()
@@ -477,10 +475,7 @@ class Ledger:
             return
         try:
             for difference in differences(self.database.uri(), words):
-                yield (
-                    0,
-                    f"{self.path}: {difference}. `graphstore rebuild` makes the rows anew from the chain.",
-                )
+                yield 0, f"{self.path}: {difference}"
         except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot even be made
             yield 0, f"{self.path}: its rows cannot be compared with the chain ({error})"
 
@@ -495,14 +490,7 @@ class Ledger:
         self._uncommitted = {}
 
     def _refuse(self, number: int, why: str) -> NoReturn:
-        raise DamageError(
-            f"{self.path} line {number}: {why}. The ledger is damaged there; nothing was changed. Restore a dump or a backup."
-        )
-
-    def _refuse_body(self, pos: int, why: str) -> NoReturn:
-        rows = self.database.rows(_LINE_OF, (pos,))
-        number, first, raw = rows[0] if rows else (1, 1, b"")
-        self._refuse(number, f"body {pos}: {why}{_named_by(raw, pos - first)}")
+        raise damage(self.database, number, why)
 
     # ------------------------------------------------------------------ the turn to write
 
@@ -920,8 +908,8 @@ class Ledger:
         """Nothing is left of a commit that was not acknowledged."""
 
     def followed(self) -> int:
-        """The number of the last row that was read here, for `done_elsewhere`."""
-        return self.end.offset
+        """The number of the last row of the chain, for `done_elsewhere`."""
+        return self.last()[0]
 
     def done_elsewhere(self, request: str, since: int) -> bool:
         """Whether another process has done a request, by its id, after the row of that number."""
@@ -963,6 +951,12 @@ class Ledger:
         with self.database.transaction() as connection:
             if removals == self.removals():  # else another process has not finished its own
                 connection.execute(_REMOVED_ALL)
+
+    def hide_forgotten(self) -> None:
+        """Have no read find the bodies that are left of what was forgotten, in a ledger that is only read: whoever writes it removes them."""
+        if self.hides_contents():
+            with contextlib.closing(self.database.connect(read_only=True)) as connection:
+                self.database.hide_bodies(bodies_left(connection, BEGINNING))
 
     def _remove(self, connection: sqlite3.Connection, numbers: list[int]) -> None:
         """Remove bodies within a transaction. `finish_removal` removes their bytes."""
@@ -1060,19 +1054,6 @@ def _places(first: int, count: int, lengths: dict[int, int | None]) -> list[tupl
 def _forgets(head: dict[str, Any]) -> bool:
     """Return True if a line forgets something, and leaves a tombstone of it."""
     return any(op[0] in FORGETTING and op[1] for op in head.get("ops", ()))
-
-
-def _named_by(raw: bytes, body: int) -> str:
-    """Words for the thing that a head names for one of its bodies: `, version 2 of 'fact-a'`; empty where the head is damaged or does not tell."""
-    with contextlib.suppress(orjson.JSONDecodeError, AttributeError, TypeError, IndexError):
-        head = orjson.loads(raw)
-        for id, version, at in head.get("versions", ()):
-            if at == body:
-                return f", version {version} of {id!r}"
-        for verb, id, *more in head["ops"]:
-            if more and more[0] == body:
-                return f", what was noted when {verb} wrote {id!r}"
-    return ""
 
 
 def written_line(head: bytes, digest: str, bodies: list[bytes]) -> bytes:

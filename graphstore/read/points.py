@@ -9,7 +9,7 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.errors import DamageError
+from graphstore.ledger.damage import damaged_content
 from graphstore.ledger.database import Readable
 from graphstore.ledger.statements import Statement
 from graphstore.values.models import Json
@@ -59,11 +59,7 @@ class Point:
         if data is None and checksum != _MISSING:
             return {}
         if data is None or crc32(data) != checksum:
-            why = "is missing" if data is None else "does not match its checksum"
-            raise DamageError(
-                f"{self.database.file}: the content of {what} {why}. The ledger is damaged there; nothing was changed. "
-                "Restore a dump or a backup."
-            )
+            raise damaged_content(self.database, data, checksum, what)
         found: Json = orjson.loads(data)
         return found
 

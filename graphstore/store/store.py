@@ -799,7 +799,7 @@ class GraphStore(Store):
                 return MergeWriter(self._core, branch, work, plan, record.base).write()
 
     def verify(self) -> Verification:
-        """Read the whole journal again, compare the index and those of its branches with it, and the graph tables with the index. Changes nothing."""
+        """Read the whole chain again, compare the rows of all lines with it, and every value of the graph tables with the rows. Changes nothing."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             found = super().verify()
             problems = [*found.problems, *self._verify_branches()]
@@ -807,7 +807,10 @@ class GraphStore(Store):
 
     def _verify_branches(self) -> Iterator[Problem]:
         core = self._core
-        if core.unread is not None:  # it cannot be loaded
+        if core.rows is not None:  # those of all branches were compared with the chain
+            for line in self._held():
+                for problem in line._core.graphs.verify():
+                    yield problem.model_copy(update={"message": f"branch {line.name!r}: {problem.message}"})
             return
         held = {line.name: line for line in self._held()}
         for record in core.index.branch_records:

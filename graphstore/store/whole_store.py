@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
+from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.read import snapshots
 from graphstore.core.read.from_rows import committed_rows_first, rows_first
 from graphstore.core.read.outside import Outside
@@ -209,7 +210,9 @@ class WholeStore(Writer):
         """Make the rows of the ledger anew from its chain, and the graph tables."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             self._current()
-            self._place.rebuild_rows(self._core.journal)
+            self._place.rebuild_rows(self._core.opened_journal)
+            if self._core.unread_trunk is not None:
+                self._begin_again()
             self._core.graphs.rebuild(progress)
 
     def changes(self, since: TimeLike | None = None, until: TimeLike | None = None) -> list[Change]:
@@ -312,36 +315,28 @@ class WholeStore(Writer):
         )
 
     def verify(self) -> Verification:
-        """Read the whole journal again, compare the index with it, and every value of the graph tables with both. Changes nothing."""
+        """Read the whole chain again, compare the rows with it, and every value of the graph tables with the rows. Changes nothing."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             self._usable()
             if self._open is not None:
                 raise InvalidError("verify() inside transaction(). Leave the block first.")
-            problems: list[Problem] = []
+            self._catch_up()
             core = self._core
+            if isinstance(self._place, LedgerFolder):
+                problems, transactions, _ = self._place.check()
+            else:
+                problems = folder.verify_index(self._place, core.index, core.journal)
+                transactions = core.index.transactions
             try:
-                core.read_index()
-                self._catch_up()
-            except DamageError as error:
-                problems += self._place.problems(core.opened_journal)
-                problems = problems or [Problem(file=str(self._place.journal), line=None, message=str(error))]
-                return Verification(
-                    ok=False,
-                    problems=tuple(problems),
-                    transactions=0 if core.unread is not None else core.index.transactions,
-                    checked=("journal",),
-                )
-            problems += folder.verify_index(self._place, self._core.index, self._core.journal)
-            try:
-                problems += self._core.graphs.verify()
+                problems += core.graphs.verify()
             except DamageError as error:  # a body that the tables would be made of
                 if not problems:
                     problems.append(Problem(file=str(self._place.journal), line=None, message=str(error)))
             return Verification(
                 ok=not problems,
                 problems=tuple(problems),
-                transactions=self._core.index.transactions,
-                checked=("journal", "index", "graph tables"),
+                transactions=transactions,
+                checked=("journal", "rows" if core.rows is not None else "index", "graph tables"),
             )
 
     def export(self, path: str | os.PathLike[str]) -> int:
@@ -352,14 +347,13 @@ class WholeStore(Writer):
         with self._core.lock:
             self._current()
             core = self._core
-            ledger = core.unread_trunk if core.working is None else None
-            if ledger is not None and ledger.hides_contents():
-                core.read_index()  # which removes or hides them
-                ledger = None
-            journal = core.journal if ledger is None else ledger
+            journal, place = core.opened_journal, self._place
             if not self.read_only:
+                if isinstance(place, LedgerFolder) and isinstance(journal, Ledger) and core.working is None:
+                    place.remove_forgotten(journal)
                 journal.settle()  # a dump holds nothing that the store may lose
-            return dumps.save(journal, journal.state if ledger is None else ledger.last_state(), Path(path))
+            end = journal.last_state() if isinstance(journal, Ledger) else journal.state
+            return dumps.save(journal, end, Path(path))
 
 
 def _tx(tx: TimeLike | Sequence[TimeLike | None] | None) -> dict[str, Any]:

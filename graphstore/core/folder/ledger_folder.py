@@ -16,10 +16,10 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from graphstore.core.folder import forgetting, rewrite, vector_file
-from graphstore.core.folder.folder import Folder, known_reach
+from graphstore.core.folder.folder import Folder, known_reach, shortage
 from graphstore.core.folder.shaky_rows import ShakyRows
 from graphstore.core.folder.upgrading import upgrade_folder
 from graphstore.core.index.index import Index
@@ -39,7 +39,16 @@ T = TypeVar("T")
 _GRAPH_LOCK = "graph.lock"
 _BRIEFLY = 1.0  # seconds to wait for other writers when a store is closed
 _TRIES = 20  # so often a chain is read that others rewrite
+_TRANSACTIONS = "SELECT count(*), coalesce(max(tx), 0) FROM chain WHERE part = 0"
 _COPIES = ("index", "words", "vectors-", "graph.json")  # how the names of copies begin
+
+
+class Checked(NamedTuple):
+    """Says what of a ledger differs from what was written, how many transactions it has, and when the last one was; 0 and 0 where it cannot be read."""
+
+    problems: list[Problem]
+    transactions: int
+    last_tx: Instant
 
 
 class LedgerFolder(Folder):
@@ -119,26 +128,30 @@ class LedgerFolder(Folder):
             self._graph_lock = None
 
     def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
-        """Check a ledger that is a copy, and finish what a killed process left of a removal. Returns whether the index may wait: not where contents of
-        forgotten things may still be there, which loading it removes or hides, nor where a copy knows more than the ledger has."""
+        """Check a ledger that is a copy, finish what a killed process left of a removal, or hide that where the store is only read. Returns True: the
+        index may wait. Raises DamageError where the graph tables know more than the ledger has."""
         assert isinstance(journal, Ledger)
         self._notify = notify
         for notice in self._waiting:
             notify(notice)
         super().prepare(journal, notify)
+        if not self.read_only:
+            self._is_new_here = journal.check_copy()
         known = known_reach(self.path)
-        may_wait = known is None or known.last_tx <= journal.last_tx()
+        if known is not None and known.last_tx > (last_tx := journal.last_tx()):
+            [(transactions, _)] = journal.database.rows(_TRANSACTIONS)
+            if lost := shortage(self.journal, known, transactions, last_tx):
+                raise DamageError(lost)
         if self.read_only:
-            return may_wait and not journal.hides_contents()
-        self._is_new_here = journal.check_copy()
-        if may_wait:
-            self._accept(journal)
-            try:
-                self.remove_forgotten(journal)
-            except EngineError as error:
-                error.outcome = "not kept"  # what was asked for; the erasure that this was to finish is
-                raise
-        return may_wait
+            journal.hide_forgotten()
+            return True
+        self._accept(journal)
+        try:
+            self.remove_forgotten(journal)
+        except EngineError as error:
+            error.outcome = "not kept"  # what was asked for; the erasure that this was to finish is
+            raise
+        return True
 
     def _accept(self, journal: Ledger) -> None:
         """Note that a ledger is whole, and finish what a killed process left of a removal."""
@@ -267,18 +280,21 @@ class LedgerFolder(Folder):
                 f"{self.path / OLD}, the files of release 0.1, was removed: what is forgotten was in it too."
             )
 
-    def problems(self, journal: Seam) -> list[Problem]:
-        """Name what of the ledger differs from what was written."""
+    def check(self) -> Checked:
+        """Compare the chain with its digests, the bodies with their hashes, and all rows with the chain. Changes nothing."""
+        found: list[Problem] = []
         try:
             with contextlib.closing(self.fresh_journal()) as ledger:
                 faults = [*ledger.faults()]
                 if ledger.hides_contents() and not self.read_only:
                     faults.append((0, "forgotten contents are in files beside it still. Reopen the store."))
-                return [
+                found = [
                     Problem(file=str(self.file), line=number or None, message=why) for number, why in faults
                 ]
+                [(transactions, last_tx)] = ledger.database.rows(_TRANSACTIONS)
         except EngineError as error:
-            return [Problem(file=str(self.file), line=None, message=str(error))]
+            return Checked(found or [Problem(file=str(self.file), line=None, message=str(error))], 0, 0)
+        return Checked(found, transactions, last_tx)
 
     def rebuild_rows(self, journal: Seam) -> None:
         """Make the rows of the ledger anew from its chain."""

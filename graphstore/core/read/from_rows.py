@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from graphstore.core.read.sight import Core, LedgerRows
-from graphstore.errors import DamageError
 from graphstore.read.points import NotInRows, Point
 
 Read = TypeVar("Read", bound=Callable[..., Any])
@@ -61,7 +60,7 @@ def _decorated(
             valid, tx = self._coordinate()
             with ledger.snapshot() as database:
                 return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
-        except (NotInRows, DamageError):  # of damage the index tells the line
+        except NotInRows:
             return read(self, *args, **named)
 
     return cast(Read, reading)

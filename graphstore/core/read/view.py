@@ -19,7 +19,7 @@ from graphstore.core.read.rows import Row, of_sentence
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
 from graphstore.core.tables.guard import LIMITS, Limits
-from graphstore.errors import DamageError, GraphStoreError, InvalidError, NotFoundError
+from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.read import (
     chains,
     contradicting,
@@ -205,7 +205,7 @@ class Reader(Painted):
         core = self._core
         ledger = core.answering
         if ledger is not None:
-            with suppress(NotInRows, DamageError):  # of damage the index tells the line
+            with suppress(NotInRows):
                 valid, tx = self._coordinate()
                 with ledger.snapshot() as database, no_collecting():
                     point = Point(database, valid, tx, core.vocabulary)

@@ -18,7 +18,7 @@ from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.freed_memory import give_back_memory
-from graphstore.errors import DamageError, EngineError, GraphStoreError, QueryError
+from graphstore.errors import EngineError, GraphStoreError, QueryError
 from graphstore.read.points import NotInRows, Point
 from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import Vocabulary
@@ -225,7 +225,7 @@ class Graphs:
         if ledger is not None:
             try:
                 return self._query(_Asked(core, where, span, ledger), cypher, params, limits)
-            except (NotInRows, DamageError):  # of damage the index tells the line
+            except NotInRows:
                 pass
         core.read_index()  # before a graph is looked for: who loads the index holds the lock that is taken first
         return self._query(_Asked(core, where, span, None), cypher, params, limits)

@@ -882,7 +882,7 @@ class Writer(Reader):
 
     def _done_elsewhere(self) -> int:
         """How many requests of others were followed so far, for `_asked_by`."""
-        return self._core.journal.followed()
+        return self._core.opened_journal.followed()
 
     @contextlib.contextmanager
     def _tried(
