@@ -1,5 +1,5 @@
--- Which terms have the versions from one on that are not sealed? One row for each, in order.
+-- Which terms have some versions that are not sealed? One row for each, in order.
 --
--- Parameters: :first, the number of a version.
+-- Parameters: :first and :stop, numbers of versions (:stop is none of them).
 -- Columns: version, terms.
-SELECT version, terms FROM fresh WHERE version >= :first ORDER BY version;
+SELECT version, terms FROM fresh WHERE version >= :first AND version < :stop ORDER BY version;

@@ -190,6 +190,16 @@ CREATE TABLE all_forgotten (
 CREATE TABLE all_undone (tx INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
 CREATE INDEX undone_tx ON all_undone (tx);
 
+-- The versions that came with a branch when it was merged (or '', the trunk, when it was pulled), by their numbers there.
+CREATE TABLE all_alias (
+  line    INTEGER NOT NULL,        -- on which this was noted
+  branch  TEXT NOT NULL,
+  entity  INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,        -- there; here it is version.ordinal
+  version INTEGER NOT NULL,        -- version.number
+  PRIMARY KEY (line, branch, entity, ordinal)
+) STRICT, WITHOUT ROWID;
+
 -- Kinds of link that this store has defined or promoted, and its settings, as JSON, in the order in which they were recorded.
 CREATE TABLE all_defined (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, kind TEXT NOT NULL) STRICT;
 CREATE TABLE all_setting (number INTEGER PRIMARY KEY, tx INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL) STRICT;
@@ -273,12 +283,13 @@ CREATE TABLE shaky_closed (
 ) STRICT, WITHOUT ROWID;
 
 -- Full-text search: the terms of each version's text (keys, texts, contents and tags; descriptions of events), as `graphstore.values.words` makes them.
--- What a forgotten entity said is in none of these tables. Versions 0 to n - 1 are in segments, which hold whole blocks of 1,024 or 16,384; the others are in `fresh`.
+-- What a forgotten entity said is in none of these tables. The trunk's versions 0 to n - 1 are in segments, which hold whole blocks of 1,024 or 16,384; its others, and
+-- all that were recorded on branches, are in `fresh`. The terms of all lines are made for the languages that the trunk has.
 
 -- How the terms were made: rules, version of the stemmer and of Unicode, languages. One row, once there is a version; where it changes, all terms are made again.
 CREATE TABLE analyzer (identity TEXT NOT NULL) STRICT;
 
--- The terms of the versions recorded last, one row for each.
+-- The terms of the versions that are in no segment, one row for each.
 CREATE TABLE fresh (
   version INTEGER PRIMARY KEY,
   terms   BLOB NOT NULL            -- in the order of the text, each as often as it is there, as UTF-8 with a newline between two
@@ -316,6 +327,7 @@ CREATE VIEW told AS SELECT * FROM all_told WHERE +number < 1099511627776;
 CREATE VIEW linked AS SELECT * FROM all_linked WHERE +number < 1099511627776;
 CREATE VIEW forgotten AS SELECT * FROM all_forgotten WHERE +operation < 1099511627776;
 CREATE VIEW undone AS SELECT * FROM all_undone WHERE +operation < 1099511627776;
+CREATE VIEW alias AS SELECT branch, entity, ordinal, version FROM all_alias WHERE line = 0;
 CREATE VIEW defined AS SELECT * FROM all_defined WHERE +number < 1099511627776;
 CREATE VIEW setting AS SELECT * FROM all_setting WHERE +number < 1099511627776;
 CREATE VIEW tag AS SELECT * FROM all_tag WHERE +version < 1099511627776;

@@ -38,7 +38,7 @@ class BranchLedger:
     """Answers for one branch of a ledger: that of a name which was made at an instant."""
 
     def __init__(self, ledger: Ledger, name: str, made: Instant) -> None:
-        self._ledger, self._name = ledger, name
+        self.ledger, self._name = ledger, name
         self._named = {"name": name, "made": made}
         self._kinds_known = 0
         self.is_deleted = False  # whether the branch was, when `last_tx_and_new_kinds` was asked last
@@ -51,7 +51,7 @@ class BranchLedger:
         return self._look(_REWRITTEN)[0]
 
     def _look(self, statement: str, values: Values = ()) -> tuple[BranchDatabase, bool]:
-        database, found = self._ledger.database, self._found
+        database, found = self.ledger.database, self._found
         [(rewritten, is_deleted)] = database.rows(statement, values)
         if found is None or found[0] != rewritten:
             rows = database.rows(MADE_THEN, self._named)
@@ -61,19 +61,19 @@ class BranchLedger:
     @contextmanager
     def snapshot(self) -> Iterator[BranchDatabase]:
         """Return a block in which this thread reads one state of the ledger, by the database that it gives."""
-        with self._ledger.database.snapshot():
+        with self.ledger.database.snapshot():
             yield self.database
 
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
         """Return the last tx of all lines, and the kinds of link of the branch; see `Ledger.last_tx_and_new_kinds`."""
-        self._ledger.database.changed_version()
+        self.ledger.database.changed_version()
         database, self.is_deleted = self._look(_STATE, self._named)
         last, self._kinds_known, kinds = last_tx_and_kinds(database, self._kinds_known)
         return last, kinds
 
     def hides_contents(self) -> bool:
         """Return True if contents of forgotten things may not have been removed yet."""
-        return self._ledger.hides_contents()
+        return self.ledger.hides_contents()
 
 
 def branch_made(ledger: Ledger, name: str) -> Instant | None:

@@ -147,6 +147,14 @@ class Line:
         """Return how many rows of each table a branch has of the trunk."""
         return self.marks if self.parent is None or self.parent is TRUNK else self.parent.of_trunk
 
+    def pieces(self, table: str) -> list[range]:
+        """Return the numbers of the rows that this line sees, in the order of their places: those of each ancestor, the trunk first, then its own."""
+        return [piece for piece in self.numbers(table, (self.number + 1) * SPAN) if piece]
+
+    def trunk_stop(self, table: str) -> int:
+        """Return how many rows of the trunk this line sees at most."""
+        return self.ancestors[-1].ranges[table][1] if self.ancestors else SPAN
+
     @property
     def forked(self) -> Instant:
         """Return the instant up to which all that this line has is the trunk's."""
@@ -205,6 +213,12 @@ class Line:
         )
         for table, (columns, of) in _FIELDS.items():
             found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {self._visible(of, of)}"
+        lines = ", ".join(
+            str(number) for number in (self.number, *(other.number for other in self.ancestors))
+        )
+        found["alias"] = (
+            f"SELECT branch, entity, ordinal, version FROM main.all_alias a WHERE line IN ({lines}) AND {self._visible('version', 'version')}"
+        )
         visible = self._visible("operation", "operation")
         later = self._visible("operation", "operation", "b")
         found["forgotten"] = (

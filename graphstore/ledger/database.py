@@ -33,7 +33,7 @@ from graphstore.ledger.sql_files import read
 from graphstore.ledger.write_lock import WriteLock
 from graphstore.values.period import OPEN, Instant
 
-SCHEMA = 5  # of release 0.1 the journal had schema 1
+SCHEMA = 6  # of release 0.1 the journal had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
 OLDEST = (3, 38, 0)
 NAME, LOCK = "ledger.db", "lock"

@@ -14,13 +14,6 @@ from graphstore.values.models import Json
 FIELD_TABLES = ("all_tag", "all_message")
 _TRACE = "trace_id"
 _PLACE = "place"  # in the body of the operation that evicted an event: where it was in its trace
-_BODIES = """
-SELECT v.number, v.entity, CASE WHEN e.is_event THEN e.kind END, b.data
-FROM version v
-CROSS JOIN entity e ON e.number = v.entity
-CROSS JOIN body b ON b.number = v.body
-WHERE v.number >= ? AND b.data IS NOT NULL AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = v.entity)
-"""
 _SAID_BEFORE = """
 SELECT p.number, p.entity, e.kind, b.data
 FROM json_each(?) j
@@ -44,16 +37,16 @@ Message = tuple[bool | None, str | None, str | None, str | None, str | None]
 
 
 class FieldRows:
-    """Collects the fields of the versions from number `first` on, and writes them. A version without tags that is no message writes nothing."""
+    """Collects the fields of versions with some numbers, and writes them. A version without tags that is no message writes nothing."""
 
-    def __init__(self, first: int) -> None:
-        self._first = first
+    def __init__(self, versions: range) -> None:
+        self._versions = versions
         self._tags: list[tuple[str, int]] = []
         self._messages: list[tuple[int, int, *Message]] = []
 
     def note(self, version: int, entity: int, type: str | None, body: Json) -> None:
         """Collect the fields of a version. `type`: that of an event; None for a node."""
-        if version < self._first:
+        if version not in self._versions:
             return
         if type is None:
             if "tags" in body:
@@ -70,14 +63,6 @@ class FieldRows:
         if self._messages:
             connection.executemany(_ADD_OF_VERSION, self._messages)
         self._tags, self._messages = [], []
-
-
-def add_fields(connection: sqlite3.Connection, reader: sqlite3.Connection, first: int) -> None:
-    """Write the fields of the versions from number `first` on of the line that `reader` reads."""
-    fields = FieldRows(first)
-    for version, entity, type, data in reader.execute(_BODIES, (first,)):
-        fields.note(version, entity, type, orjson.loads(data))
-    fields.write(connection)
 
 
 def add_periods(connection: sqlite3.Connection, periods: list[int]) -> None:

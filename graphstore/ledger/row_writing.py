@@ -1,5 +1,5 @@
 """Writes the rows of the ledger: the chain arranged for reading (`sql/schema.sql`), from the heads alone; fields of
-bodies, and the words of texts on the trunk (`WordRows`), from the bodies.
+bodies, and the words of texts (`WordRows`), from the bodies.
 
 A head states what a transaction changed: what it opened, what it closed, by which operation. Numbers of rows count from 0 in the order of the heads, so the rows
 that a head closes are named by number.
@@ -15,7 +15,7 @@ from typing import Any
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
 from graphstore.ledger.branch_rows import SPAN, TRUNK, Line, add_branch, all_branches, line_named
-from graphstore.ledger.field_rows import FIELD_TABLES, add_fields, add_periods, drop_fields
+from graphstore.ledger.field_rows import FIELD_TABLES, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import OPEN, Instant, instant, iso, recorded
@@ -38,6 +38,7 @@ TABLES = (
     "all_linked",
     "all_forgotten",
     "all_undone",
+    "all_alias",
     "all_defined",
     "all_setting",
     "all_absence",
@@ -72,7 +73,9 @@ def clear(connection: sqlite3.Connection) -> None:
         connection.execute(f"DELETE FROM {table}")
 
 
-def _forgetting(connection: sqlite3.Connection, operation: int, branch: Line) -> RowWriter:
+def _forgetting(
+    connection: sqlite3.Connection, operation: int, words: WordRows | None, branch: Line
+) -> RowWriter:
     """Return the writer that forgets on a branch what an operation on the trunk forgot."""
     [(tx, verb, id, author, body)] = connection.execute(_OPERATION, (operation,)).fetchall()
     believed = branch.reader(connection).execute(_BELIEVED, (id,)).fetchall()
@@ -81,7 +84,7 @@ def _forgetting(connection: sqlite3.Connection, operation: int, branch: Line) ->
         "ops": [(verb, id, body, author)],
         "closed": [(number % SPAN, 0) for (number,) in believed],
     }
-    return RowWriter(connection, head, 0, None, branch)
+    return RowWriter(connection, head, 0, words, branch)
 
 
 class RowWriter:
@@ -114,12 +117,14 @@ class RowWriter:
         head = self._head
         for verb, name, *fork in head.get("branches", ()) if self.line is TRUNK else ():
             if verb == "branch":
+                self._connection.execute("DELETE FROM all_alias WHERE line = 0 AND branch = ?", (name,))
                 self._add_branch(name, instant(fork[0]), fork[1] if len(fork) > 1 else None)
         self._operations(head.get("ops", ()))
         if "entities" in head:
             self._add_entities(head["entities"])
         if "versions" in head:
             self._add_versions(head["versions"])
+        self._add_aliases(head.get("aliases", ()))
         self._close("period", head.get("closed", ()))
         if "rows" in head:
             self._open_periods(head["rows"])
@@ -141,7 +146,7 @@ class RowWriter:
         for number, (verb, subject, *_) in enumerate(head.get("ops", ()), self.first_operation):
             if verb in FORGETTING and subject and self.line is TRUNK:
                 for branch in all_branches(self._connection):
-                    notes += _forgetting(self._connection, number, branch).write()
+                    notes += _forgetting(self._connection, number, self._words, branch).write()
         return notes
 
     def _add_branch(self, name: str, fork: Instant, parent: str | None) -> None:
@@ -154,18 +159,14 @@ class RowWriter:
             standings = StandingWriter(self._connection)
             for _, operation in operations:
                 branch = line_named(self._connection, name)
-                for note in _forgetting(self._connection, operation, branch).write():
+                for note in _forgetting(self._connection, operation, self._words, branch).write():
                     standings.note(*note)
             standings.write(tx)
 
     def _add_from_bodies(self, words: WordRows) -> None:
-        if self.line is not TRUNK:
-            if self._first_version is not None:
-                add_fields(self._connection, self._reader, self._first_version)
-            return
         if self._first_version is not None:
             words.add(self._connection, self._first_version)
-        elif "settings" in self._head:
+        elif "settings" in self._head and self.line is TRUNK:
             words.refresh(self._connection)
         if not self._head.get("more"):
             words.seal(self._connection)
@@ -234,8 +235,8 @@ class RowWriter:
             )
             self._insert("forgotten", [(entity, operation, word)])
             drop_fields(self._connection, entity, body)
-        if self._words is not None and self.line is TRUNK:
-            self._words.drop(self._connection, id)
+            if self._words is not None:
+                self._words.drop(self._connection, entity)
 
     def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
         rows = []
@@ -253,6 +254,13 @@ class RowWriter:
             self._versions[entity, ordinal] = number
         self._insert("version", rows)
         self._first_version = rows[0][0] if rows else None
+
+    def _add_aliases(self, aliases: Iterable[Sequence[Any]]) -> None:
+        rows = []
+        for branch, there, id, here in aliases:
+            entity = self._entity(id)
+            rows.append((self.line.number, branch, entity, there, self._version(entity, here)))
+        self._connection.executemany("INSERT OR REPLACE INTO all_alias VALUES (?, ?, ?, ?, ?)", rows)
 
     def _close(self, table: str, closed: Iterable[Sequence[int]]) -> None:
         rows = [(self.line.row(table, place), self._tx, self._operation(by)) for place, by in closed]

@@ -1,8 +1,8 @@
-"""Writes the words of texts as rows of the ledger: one row of `fresh` for each version, and segments of versions sealed together.
+"""Writes the words of texts as rows of the ledger: one row of `fresh` for each version, and segments of versions of the trunk sealed together.
 
 The bodies of new versions are parsed once: their fields (`FieldRows`) are written with their words.
 
-Which segments there are depends on the number of versions alone, so rows made again from the chain equal those that were written one after another.
+Which segments there are depends on the number of versions of the trunk alone, so rows made again from the chain equal those that were written one after another.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ _STATE = f"""
 (SELECT identity FROM analyzer), (SELECT value FROM setting WHERE name = '{LANGUAGES}' ORDER BY number DESC LIMIT 1)
 """
 _TEXTS = f"""
-SELECT v.number, v.entity, e.is_event, e.kind, e.key, b.data, EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number), {_STATE}
-FROM version v
-CROSS JOIN entity e ON e.number = v.entity
+SELECT v.number, v.entity, e.is_event, e.kind, e.key, b.data, EXISTS (SELECT 1 FROM all_forgotten f WHERE f.entity = e.number), {_STATE}
+FROM all_version v
+CROSS JOIN all_entity e ON e.number = v.entity
 LEFT JOIN body b ON b.number = v.body
-WHERE v.number >= ? AND v.number < (SELECT version FROM next_number)
+WHERE v.number >= ? AND v.number < ?
 ORDER BY v.number
 LIMIT ?
 """
+_ALL = 1 << 62  # above the numbers of all lines
 _SEGMENT_OF = "SELECT first, lengths FROM segment WHERE first <= ? ORDER BY first DESC LIMIT 1"
 _NAMING = "SELECT term, versions, times FROM posting WHERE segment = ? AND instr(versions, ?)"
 
@@ -62,18 +63,19 @@ class WordRows:
         self._may_be_full = False  # whether a block may be full that is not sealed
 
     def add(self, connection: sqlite3.Connection, first: int) -> None:
-        """Write the words and the fields of the versions from number `first` on."""
-        self._add(connection, first, first)
+        """Write the words and the fields of the versions of a line from number `first` on."""
+        new = range(first, (first // SPAN + 1) * SPAN)
+        self._add(connection, new, FieldRows(new))
 
-    def _add(self, connection: sqlite3.Connection, first: int, new: int) -> None:
-        """Write the words of the versions from number `first` on, and the fields of those from `new` on."""
-        begun, fields = first, FieldRows(new)
-        while rows := connection.execute(_TEXTS, (first, _BATCH)).fetchall():
+    def _add(self, connection: sqlite3.Connection, versions: range, fields: FieldRows) -> None:
+        begun = first = versions.start
+        stop = versions.stop
+        while rows := connection.execute(_TEXTS, (first, stop, _BATCH)).fetchall():
             *_, identity, languages = rows[0]
             analyzer = self._made_for(languages)
             if identity != analyzer.identity:
                 _clear(connection, analyzer.identity)
-                begun = first = 0
+                begun, first, stop = 0, 0, _ALL
                 continue
             connection.executemany("INSERT INTO fresh VALUES (?, ?)", _fresh(rows, analyzer, fields))
             fields.write(connection)
@@ -105,12 +107,12 @@ class WordRows:
         """Write the words of all versions again where their languages, or the stemmer, are not those of the rows."""
         identity, languages = connection.execute(f"SELECT {_STATE}").fetchone()
         if identity != self._made_for(languages).identity:
-            self._add(connection, 0, SPAN)  # the fields are there
+            self._add(connection, range(_ALL), FieldRows(range(0)))  # the fields are there
 
-    def drop(self, connection: sqlite3.Connection, id: str) -> None:
+    def drop(self, connection: sqlite3.Connection, entity: int) -> None:
         """Remove the words of an entity that is forgotten."""
         for (version,) in connection.execute(
-            "SELECT number FROM version WHERE entity = (SELECT number FROM entity WHERE id = ?)", (id,)
+            "SELECT number FROM all_version WHERE entity = ?", (entity,)
         ).fetchall():
             if not connection.execute("UPDATE fresh SET terms = x'' WHERE version = ?", (version,)).rowcount:
                 _drop_sealed(connection, version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import NotInRows, Point
+from graphstore.read.points import Point
 from graphstore.values.period import Instant, moment
 
 
@@ -35,8 +35,16 @@ class Kind(NamedTuple):
     name: str
 
 
+class Transactions(NamedTuple):
+    """How many transactions a branch has, and the last one (None: it has none)."""
+
+    transactions: int
+    last_tx: Instant | None
+
+
 COUNTS = Statement("counts", Counts)
 JOURNAL_BYTES = Statement("journal_bytes", Size)
+BRANCH_TRANSACTIONS = Statement("branch_transactions", Transactions)
 KINDS = Statement("kinds", Kind)
 
 
@@ -46,10 +54,12 @@ def counts(point: Point) -> Counts:
 
 
 def stats(point: Point) -> dict[str, Any]:
-    """Return counts and sizes of what was committed by now, whatever the coordinate. Raises NotInRows on a branch."""
-    if point.database.branch is not None:
-        raise NotInRows
+    """Return counts and sizes of what was committed by now, whatever the coordinate."""
     found = counts(point)
+    if point.database.branch is not None:
+        [its] = point.rows(BRANCH_TRANSACTIONS)
+        last = max(point.database.line.fork, its.last_tx or 0) if its.transactions else None
+        found = found._replace(transactions=its.transactions, last_tx=last)
     return {
         "nodes": found.things - found.events,
         "events": found.events,

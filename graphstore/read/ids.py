@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import NotInRows, Point
+from graphstore.read.points import Point
 from graphstore.values import generated_ids
 from graphstore.values.inputs import text_of
 from graphstore.values.period import exactly
 
 LARGEST = 2**63 - 1  # that a statement takes
 _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
-_ALIAS = re.compile(r".+-v[1-9][0-9]*@.+", re.DOTALL)  # of a version that was merged from a branch
+_ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)  # of a version that was merged from a branch
 _VERSION = re.compile(r"(.+?)(-v[1-9][0-9]*(?:@.+)?)?", re.DOTALL)
 _NAMED = 3  # ids that an error names
 
@@ -29,6 +29,16 @@ class Entity(NamedTuple):
     thing: int
 
 
+class Merged(NamedTuple):
+    """The fields of an `Entity`, and the number of the version of it that is meant."""
+
+    id: str
+    is_event: int
+    has_version: int
+    thing: int
+    ordinal: int
+
+
 class Id(NamedTuple):
     """An id."""
 
@@ -36,6 +46,7 @@ class Id(NamedTuple):
 
 
 ENTITY = Statement("entity", Entity)
+MERGED_VERSION = Statement("merged_version", Merged)
 IDS_BESIDE = Statement("ids_beside", Id)
 IDS_BEGINNING = Statement("ids_beginning", Id)
 LINK = Statement("link", Id)
@@ -81,17 +92,20 @@ def known(point: Point, id: str, number: int = 0) -> Entity | None:
 
 
 def resolve(point: Point, id: str) -> tuple[Entity, int]:
-    """Return the node or event that an id or a `{id}-v{n}` names among what is known here, and n or 0.
+    """Return the node or event that an id, a `{id}-v{n}` or the `{id}-v{n}@{branch}` of a merged version names among what is known here, and the
+    number of the version or 0.
 
-    Raises NotFoundError, InvalidError for what is not text, and NotInRows for what may name a version of a merged branch.
+    Raises NotFoundError, InvalidError for what is not text.
     """
     if not isinstance(id, str):
         raise InvalidError(f"id {id!r} is no text. Give a str.")
     entity = known(point, id)
     if entity is not None:
         return entity, 0
-    if _ALIAS.fullmatch(id):
-        raise NotInRows(f"{id!r} may name a version of a merged branch")
+    if alias := _ALIAS.match(id):
+        number = min(int(alias[2]), LARGEST)
+        for merged in point.rows(MERGED_VERSION, id=alias[1], branch=alias[3], number=number):
+            return Entity(*merged[:-1]), merged.ordinal
     ref = _REF.match(id)
     entity = known(point, ref[1], min(int(ref[2]), LARGEST)) if ref else None
     if ref is None or entity is None:

@@ -831,9 +831,9 @@ class GraphStore(Store):
 
     def _made_as(self, name: str) -> tuple[str, Instant]:
         """Return the name of a branch, and when it was made. Raises NotFoundError when there is none."""
-        ledger = self._core.unread
-        if isinstance(ledger, Ledger) and isinstance(name, str):
-            made = branch_made(ledger, name)
+        ledger = self._core.unread_trunk
+        if ledger is not None and not isinstance(name, Branch):
+            made = branch_made(ledger, text_of("branch name", name))
             if made is not None:
                 return name, made
         elif isinstance(name, str) and self._living_record(name) is None:
@@ -1085,7 +1085,7 @@ class Branch(Store):
         rows = BranchLedger(journal, self.name, self._made) if isinstance(journal, Ledger) else None
         graphs = Graphs(
             None, lambda: self._core.index, journal, vocabulary,
-            driver=trunk.graphs.driver, notify=self.notices.append,
+            driver=trunk.graphs.driver, notify=self.notices.append, ledger=rows,
         )  # fmt: skip
         if trunk.graphs.workers is not None:
             graphs.serve(trunk.graphs.workers)

@@ -22,8 +22,8 @@ from graphstore.core.read.view_diff import field_changes_by_rows
 from graphstore.core.search import event_fingerprints, message_rows, name_rows, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
 from graphstore.core.write import evictable_rows
-from graphstore.errors import DamageError, GraphStoreError
-from graphstore.ledger import forgotten_bodies
+from graphstore.errors import DamageError, GraphStoreError, NotFoundError
+from graphstore.ledger import closings, forgotten_bodies
 from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
 from graphstore.read import (
@@ -56,7 +56,7 @@ STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
 MODULES = (
-    chains, contradicting, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
+    chains, closings, contradicting, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
     inspected, link_story, linked, message_rows, name_rows, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
     row_sight, settings, shaken, spans_from_rows, superseding, walking, whole_view,
 )  # fmt: skip
@@ -204,7 +204,7 @@ def test_two_nodes_that_disagree_are_a_candidate(tmp_path):
         assert view.contradiction("b", "a").about == "port of api"
 
 
-def test_a_name_that_a_merged_version_may_have_is_not_answered_by_the_rows(tmp_path):
+def test_a_merged_version_is_found_by_its_number_on_the_branch(tmp_path):
     path = tmp_path / "memory.gs"
     with graphstore.open(path) as store:
         store.add_node("fact", {"says": "blue"}, id="sky")
@@ -212,18 +212,24 @@ def test_a_name_that_a_merged_version_may_have_is_not_answered_by_the_rows(tmp_p
             side.revise("sky", {"says": "red"})
         store.revise("sky", {"says": "grey"}, valid_from="2026-01-01", valid_to="2026-01-02")
         store.merge("side")
-        view, vocabulary = store.as_of(), store.vocabulary
+        store.branch("other")
+        store.merge("other")
+    with graphstore.open(path, read_only=True) as store:
+        view, side = store.as_of(), store.on("side")
         assert view.node("sky-v2@side").content == {"says": "red"}
-        where = instant(view.at.valid), instant(view.at.tx)
-
-    with closing(Database(path / "ledger.db", read_only=True)) as database:
-        for read in (described.node, described.event, operations.operations, superseding.what_superseded):
-            with pytest.raises(points.NotInRows):
-                read(points.Point(database, *where), "sky-v2@side")
-        with pytest.raises(points.NotInRows):
-            inspected.inspect(points.Point(database, *where, vocabulary), "sky-v2@side")
-        with pytest.raises(points.NotInRows):
-            described.diff(points.Point(database, *where), "sky-v2@side", 1, 2)
+        assert view.node("sky-v2@side").ref == "sky-v3"
+        assert view.diff("sky-v2@side", 1, 3) == view.diff("sky", 1, 3)
+        assert view.inspect("sky-v2@side") == view.inspect("sky")
+        assert view.operations("sky-v2@side") == view.operations("sky")
+        assert store.on("other").node("sky-v2@side").content == {"says": "red"}
+        for line, id in (
+            (view, "sky-v1@side"), (view, "sky-v2@sid"), (view, "sky-v99999999999999999999@side"), (side, "sky-v2@side"),
+            (store.as_of(tx=store.changes()[0].tx), "sky-v2@side"),
+        ):  # fmt: skip
+            with pytest.raises(NotFoundError):
+                line.node(id)
+        assert store._core.unread is not None
+        assert not side.is_loaded
 
 
 # ---------------------------------------------------------------------- random histories

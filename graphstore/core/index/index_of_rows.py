@@ -15,6 +15,7 @@ from graphstore.core.index.columns import Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.part_of_index import CONFIRMATIONS_OF, PERIODS_OF, Number
 from graphstore.core.journal.block_checksums import BLOCK
+from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import SETTING
 from graphstore.read.points import UNDONE, NotInRows, Point, as_json
@@ -198,7 +199,7 @@ class _Column(dict[Any, Any]):
 
 
 class _OfEntities(_Column):
-    """A column of entities, which can also be read as a whole."""
+    """A column of entities, which can also be read as a whole: in the order of their places, which are not their numbers on a branch."""
 
     def __init__(
         self, read: Callable[[int], object], count: Callable[[], int], every: Callable[[], Iterator[Any]]
@@ -581,14 +582,11 @@ class IndexOfRows(Index):
             self.o_pos[number], self.o_len[number] = row.body << BLOCK, row.length
 
     def _count(self) -> int:
-        if self._point.database.branch is not None:  # numbers are no places there
-            raise NotInRows
         if self._known < 0:
-            [(last,)] = self._point.database.rows("SELECT entity - 1 FROM next_number")
-            self._known = last + 1
+            [(self._known,)] = self._point.database.rows(f"SELECT entity % {SPAN} FROM next_number")
         return self._known
 
     def _every(self, at: int | None) -> Iterator[Any]:
-        if at is None or self._point.database.branch is not None:
+        if at is None:
             raise NotInRows
         return (row[at] for row in self._point.rows(NAMES))

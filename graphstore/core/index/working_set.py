@@ -82,9 +82,8 @@ _TOOK = f"""
 {_HEAD} tx >= ? AND tx < ? AND instr(head, CAST('"took":{{' AS BLOB)) > 0 AND instr(head, ?) > 0 ORDER BY tx DESC, part DESC
 """
 _KINDS = "SELECT kind FROM defined ORDER BY number LIMIT -1 OFFSET ?"
-_ALIASES = f"""
-{_HEAD} instr(head, CAST('"aliases":[' AS BLOB)) > 0
-AND tx > coalesce((SELECT max(tx) FROM main.all_operation WHERE subject = ? AND verb = 'branch'), 0) ORDER BY number DESC
+_ALIAS = """
+SELECT a.version FROM entity e CROSS JOIN alias a ON a.branch = ?2 AND a.entity = e.number AND a.ordinal = ?3 WHERE e.id = ?1
 """
 _INSTANTS = "SELECT DISTINCT tx FROM operation WHERE tx >= ? AND tx < ? ORDER BY tx"
 _BEFORE = "SELECT number FROM operation WHERE tx < ? ORDER BY tx DESC, number DESC LIMIT 1"
@@ -538,14 +537,10 @@ class WorkingSet(Index):
         return rows[0][0] if rows else None
 
     def _find_alias(self, alias: tuple[str, int, str]) -> int | None:
-        """Return the version that a merge took from a branch, where it had that number. This looks at all merges, since it is rarely asked for."""
+        """Return the version that a merge took from a branch, where it had that number."""
         branch, number, id = alias
-        for head in self._visible(_ALIASES, branch):
-            for of, there, name, here in head["aliases"]:
-                if (of, there, name) == (branch, number, id):
-                    rows = self._rows(_OF_ORDINAL, self.ids[name], here, self._versions)
-                    return rows[0][0] if rows else None
-        return None
+        rows = self._rows(_ALIAS, id, branch, number)
+        return rows[0][0] if rows else None
 
     def _load_version(self, number: int) -> None:
         self._take_versions("number = ?", number)

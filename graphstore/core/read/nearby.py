@@ -7,6 +7,7 @@ from heapq import nsmallest
 
 from graphstore.core.read.sight import Sight
 from graphstore.core.search.standing import holding
+from graphstore.ledger.branch_rows import SPAN
 
 UNSAID_STRENGTH = 3
 """A link without a strength counts as this."""
@@ -85,7 +86,7 @@ class Near:
         return [
             row
             for link in links
-            if standing[far[link]] >= 0 and of_kind[link] in kinds and admitted(far[link])
+            if standing[far[link] % SPAN] >= 0 and of_kind[link] in kinds and admitted(far[link])
             for row in rows_of[link]
             if k_tx[row] <= tx < k_end[row]
         ]

@@ -187,9 +187,9 @@ def _whole(sight: Sight, name: str) -> list[int]:
 
 
 def _partly(sight: Sight, name: str, stands: Callable[[int], bool]) -> tuple[list[int], int]:
-    names, keys = sight.index.names, sight.index.key
-    inside = [ent for ent, id in enumerate(names) if name in id.lower()]
-    inside += [ent for ent, key in enumerate(keys) if key is not None and name in key]
+    names, keys, number = sight.index.names, sight.index.key, sight.entity_at
+    inside = [number(place) for place, id in enumerate(names) if name in id.lower()]
+    inside += [number(place) for place, key in enumerate(keys) if key is not None and name in key]
     inside = list(filter(stands, inside))
     begun = [
         ent for ent in inside if names[ent].lower().startswith(name) or (keys[ent] or "").startswith(name)
@@ -218,16 +218,15 @@ class _Conversation:
             return
         for step in (-1, 1):
             for distance in range(1, most + 1):
-                other = ent + step * distance
-                if not self._alike(ent, other):
+                other = sight.recorded_beside(ent, step * distance)
+                if other < 0 or not self._alike(ent, other):
                     break
                 yield other, distance
 
     def _alike(self, ent: int, other: int) -> bool:
         index = self._sight.index
         return (
-            0 <= other < len(index.kind)
-            and index.kind[ent] == index.kind[other]
+            index.kind[ent] == index.kind[other]
             and index.scope[ent] == index.scope[other]
             and _stands(self._sight, other)
             and self._thread(ent) == self._thread(other) is not None

@@ -18,8 +18,9 @@ from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.message_rows import MessageRows
 from graphstore.core.search.name_rows import NameRows
-from graphstore.core.search.row_search import ENDS, RowSearch, known_periods, known_versions
+from graphstore.core.search.row_search import RowSearch, ends_of, known_periods, known_versions
 from graphstore.core.search.source import Source
+from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import event, shown, standings, things
 from graphstore.read.ids import resolve
@@ -95,7 +96,7 @@ class RowCore(Source):
     @cached_property
     def state(self) -> Hashable:
         """What a copy of this is of."""
-        [ends] = self.point.rows(ENDS)
+        ends = ends_of(self.point)
         return "rows", ends.rewritten
 
     @cached_property
@@ -244,7 +245,8 @@ class RowSight(Sight):
 
     def written_after(self, tx: Instant) -> set[int]:
         """What has a row that was written after a transaction, and by now."""
-        first, stop = (known_periods(self.point, at) for at in (tx, self.tx))
+        line = self.point.database.line
+        first, stop = (line.row("period", known_periods(self.point, at)) for at in (tx, self.tx))
         return {row.number for row in self.point.rows(WRITTEN_AFTER, first=first, stop=stop)}
 
     def held_versions(self, versions: Iterable[int]) -> list[int]:
@@ -273,6 +275,15 @@ class RowSight(Sight):
         """What was recorded last of what stands here, the last first."""
         return [row.number for row in self.point.rows(LATEST, most=most)]
 
+    def entity_at(self, place: int) -> int:
+        """The thing that was recorded as the first (0), second … of all."""
+        return self.point.database.line.row("entity", place)
+
+    def recorded_beside(self, ent: int, distance: int) -> int:
+        """What was recorded so many things after another one, as `Sight.recorded_beside` finds it."""
+        place = ent % SPAN + distance
+        return self.entity_at(place) if 0 <= place < len(self.index.kind) else -1
+
     def snapshots(self) -> list[Snapshot]:
         """The snapshots known here, whose names may stand for a time."""
         return snapshots(self.point)
@@ -286,7 +297,7 @@ class RowSight(Sight):
         return cast(RowCore, self.core).whole
 
     def _memo_state(self) -> Hashable:
-        [ends] = self.point.rows(ENDS)
+        ends = ends_of(self.point)
         return "rows", ends.rewritten, ends.operations
 
     def node_rows(self) -> list[int]:
@@ -300,17 +311,16 @@ class RowSight(Sight):
     def tagged_versions(self, name: str) -> list[int]:
         """The versions with a tag, by the name that topics use, that were recorded by now."""
         tagged = self.core.naming.tagged(self.core, name)
-        return list(tagged[: bisect_left(tagged, known_versions(self.point))])
+        stop = self.point.database.line.row("version", known_versions(self.point))
+        return list(tagged[: bisect_left(tagged, stop)])
 
     def follow_lookups(self) -> Accesses:
         """The counts of lookups, as far as they are written."""
-        point = self.point
-        if point.database.branch is not None:
-            raise NotInRows
-        [ends] = point.rows(ENDS)
+        point, line = self.point, self.point.database.line
+        ends = ends_of(point)
 
         def written(first: int) -> Iterator[Counts]:
-            for row in point.rows(LOOKED_UP, first=first):
+            for row in point.rows(LOOKED_UP, first=line.row("operation", first)):
                 yield row.tx, point.content(row.data, row.checksum, "counts of lookups").get(COUNTS, {})
 
         committed = min(ends.operations, cast(RowCore, self.core).operations)

@@ -365,6 +365,14 @@ class Sight(Rows):
         """The ids of all traces there is something of."""
         return self.core.postings.traces(self)
 
+    def entity_at(self, place: int) -> int:
+        """The thing that was recorded as the first (0), second … of all."""
+        return place
+
+    def recorded_beside(self, ent: int, distance: int) -> int:
+        """What was recorded so many things after another one, before it where the distance is negative; -1: nothing."""
+        return ent + distance if 0 <= ent + distance < len(self.index.kind) else -1
+
     def snapshots(self) -> list[Snapshot]:
         """The snapshots known here, whose names may stand for a time."""
         return snapshots.known(self.index, self.tx)

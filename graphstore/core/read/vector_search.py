@@ -22,7 +22,7 @@ from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.search.texts_to_embed import Said, Texts, TextsOfIndex, TextsOfRows
 from graphstore.errors import DamageError, GraphStoreError, InvalidError
-from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.branch_rows import SPAN
 from graphstore.read.points import Point
 from graphstore.values.period import OPEN
 
@@ -250,7 +250,7 @@ class Meanings:
         if point is not None:
             with self._lock:
                 yield self._of_rows(point)
-        elif isinstance(ledger, Ledger):
+        elif ledger is not None:
             with ledger.snapshot() as database, self._lock:
                 yield self._of_rows(Point(database, OPEN, OPEN))
         else:
@@ -474,7 +474,7 @@ class Meanings:
         with self._held() as texts:
             self._follow(texts)
             places = [places[0] for places in islice(self._lacking.values(), self.batch)]
-            vers = (self._vers[place] for place in places)
+            vers = (self._vers[place] % SPAN for place in places)
             return [said.text for ver in vers for said in texts.said(range(ver, ver + 1), self._kind)]
 
     def remove(self) -> None:
@@ -531,10 +531,11 @@ class Meanings:
                 pass
             alive = sight.core.search.standing(sight).alive
             columns = self._arrays()
-            known = int(columns[0].searchsorted(len(alive)))  # another thread may have followed farther
+            # another thread may have followed farther
+            known = int((columns[0] % SPAN).searchsorted(len(alive)))
             vers, rows, of_kind, scopes, threads = (column[:known] for column in columns)
             found, matrix = self._scores(compared), self._shelf.matrix
-        mask = alive[vers]
+        mask = alive[vers % SPAN]
         if kind is not None:
             mask &= of_kind == self._kind_of.get(kind, -1)
         if wanted is not None:

@@ -17,15 +17,17 @@ import orjson
 from graphstore.core.index import libraries
 from graphstore.core.index.index import Index
 from graphstore.core.index.index_of_rows import FORGOTTEN, IndexOfRows, Number
-from graphstore.core.journal.line import FORGETTING
-from graphstore.core.search.search import REMEMBERED, Layers, Ranker, SearchedTexts
+from graphstore.core.search.search import REMEMBERED, Layers, Numbered, Ranker, SearchedTexts
 from graphstore.core.search.source import At
 from graphstore.core.search.standing import Standing
 from graphstore.core.search.word_columns import FreshWords, Posting
+from graphstore.ledger.branch_rows import SPAN, TRUNK
+from graphstore.ledger.closings import closings
 from graphstore.ledger.statements import Statement
 from graphstore.ledger.word_rows import terms_of
-from graphstore.read.points import NotInRows, Point, as_json
+from graphstore.read.points import Point, as_json
 from graphstore.values.period import OPEN, Instant
+from graphstore.values.searched_text import text_of_event, text_of_node
 from graphstore.values.words import ENGLISH, Analyzer
 
 if TYPE_CHECKING:
@@ -50,12 +52,6 @@ class Ends(NamedTuple):
     link_periods: int
     operations: int
     sealed: int
-
-
-class Head(NamedTuple):
-    """The head of a line of the chain, as JSON."""
-
-    head: bytes
 
 
 class Holding(NamedTuple):
@@ -92,6 +88,17 @@ class Numbers(NamedTuple):
     numbers: str
 
 
+class TextOf(NamedTuple):
+    """What a version says."""
+
+    number: int
+    is_event: int
+    kind: str
+    key: str | None
+    data: bytes | None
+    checksum: int
+
+
 class Lengths(NamedTuple):
     """How many terms the versions of a segment have."""
 
@@ -120,7 +127,6 @@ class TermOf(NamedTuple):
 
 
 ENDS = Statement("words_state", Ends)
-HEADS_AFTER = Statement("heads_after", Head)
 STANDING_VERSIONS = Statement("standing_versions", Holding)
 SUPERSEDED_EVENTS = Statement("superseded_events", Superseded)
 SUPERSEDED_AMONG = Statement("superseded_among", Superseded)
@@ -129,24 +135,24 @@ MOVED_SINCE = Statement("moved_since", Number)
 FORGOTTEN_VERSIONS = Statement("forgotten_versions", Number)
 VERSIONS_BELIEVED = Statement("versions_believed", Numbers)
 BODIES_BY = Statement("bodies_by", Number)
-OPERATIONS_BY = Statement("operations_by", Number)
 SEGMENT_LENGTHS = Statement("segment_lengths", Lengths)
 FRESH_WORDS = Statement("fresh_words", Fresh)
+VERSION_TEXTS = Statement("version_texts", TextOf)
 POSTINGS = Statement("postings", Sealed)
 TERMS_BEGINNING = Statement("terms_beginning", TermOf)
 
 
 class SealedWords:
-    """The words of the sealed versions of a ledger."""
+    """The words of the first so many versions of a ledger, which are sealed."""
 
-    def __init__(self, point: Point) -> None:
-        self._point = point
+    def __init__(self, point: Point, stop: int) -> None:
+        self._point, self._stop = point, stop
 
     def posting(self, term: str) -> Posting | None:
         """Where a term is."""
         import numpy as np
 
-        found = self._point.rows(POSTINGS, term=term.encode("utf-8", "surrogatepass"))
+        found = self._point.rows(POSTINGS, term=term.encode("utf-8", "surrogatepass")) if self._stop else []
         if not found:
             return None
         versions = [np.frombuffer(row.versions, dtype="<u4") for row in found]
@@ -154,7 +160,9 @@ class SealedWords:
             np.frombuffer(row.times, dtype="u1" if len(row.times) == len(numbers) else "<u4")
             for row, numbers in zip(found, versions, strict=True)
         ]
-        return Posting(np.concatenate(versions), np.concatenate(times))
+        whole, often = np.concatenate(versions), np.concatenate(times)
+        many = int(whole.searchsorted(self._stop))  # a branch sees the first ones of the trunk
+        return Posting(whole[:many], often[:many]) if many else None
 
     def beginning(self, term: str) -> Iterator[str]:
         """The terms that begin so."""
@@ -173,13 +181,14 @@ class _Kept:
     named: NDArray[
         Any
     ]  # the versions that the periods name, in order: of so many periods as a question about the past took
+    analyzer: Analyzer | None  # that makes the words of the texts here; None: they are those of the tables
     standings: list[tuple[Instant, Standing]] = field(
         default_factory=list
     )  # each with the time it was last asked at
 
 
 class RowSearch(Ranker):
-    """The words of the versions of one ledger, by its rows."""
+    """The words of the versions of one line of a ledger, by its rows. Numpy's arrays are by the places of rows in the order of the line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -198,10 +207,16 @@ class RowSearch(Ranker):
         kept = self._follow(point)
         standing, lengths = self._standing(point, kept), _lengths(kept)
         known = known_versions(point)
-        layers: Layers = [SealedWords(point), kept.fresh]
         mean = standing.mean(lengths)
         return SearchedTexts(
-            layers, lengths, known, standing.alive, standing.count(), mean, standing.version_of
+            _layers(point, kept),
+            lengths,
+            known,
+            standing.alive,
+            standing.count(),
+            mean,
+            standing.version_of,
+            _numbered(point),
         )
 
     def _texts_ever(self, sight: At) -> SearchedTexts:
@@ -210,18 +225,19 @@ class RowSearch(Ranker):
         point = _point(sight)
         kept = self._follow(point)
         if len(kept.named) < kept.ends.periods:
-            [row] = point.rows(VERSIONS_BELIEVED, first=len(kept.named))
-            more = np.array(orjson.loads(row.numbers), dtype=np.uint32)
-            kept.named = np.concatenate([kept.named, more])
+            [row] = point.rows(VERSIONS_BELIEVED, first=point.database.line.row("period", len(kept.named)))
+            kept.named = np.concatenate([kept.named, _places(orjson.loads(row.numbers)).astype(np.uint32)])
         known = np.zeros(kept.ends.versions, dtype=bool)
         known[kept.named[: known_periods(point, point.tx)]] = True
-        known[[row.number for row in point.rows(FORGOTTEN_VERSIONS)]] = False
+        known[_places([row.number for row in point.rows(FORGOTTEN_VERSIONS)])] = False
         source: Any = sight.core
         known[source.versions :] = False
         lengths, count = _lengths(kept), int(np.count_nonzero(known))
         mean = int(lengths[known].sum()) / max(count, 1)
-        layers: Layers = [SealedWords(point), kept.fresh]
-        return SearchedTexts(layers, lengths, len(lengths), known, count, mean, np.zeros(0, dtype=np.int32))
+        nothing = np.zeros(0, dtype=np.int32)
+        return SearchedTexts(
+            _layers(point, kept), lengths, len(lengths), known, count, mean, nothing, _numbered(point)
+        )
 
     def _fetched(self, index: Index, found: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
         assert isinstance(index, IndexOfRows)
@@ -234,27 +250,23 @@ class RowSearch(Ranker):
 
     def _follow(self, point: Point) -> _Kept:
         """Read what was written since. A thread that reads an earlier state than another one keeps nothing of its own."""
-        if point.database.branch is not None:  # the tables have the words of the trunk alone
-            raise NotInRows
         libraries.load("numpy")
-        [ends] = point.rows(ENDS)
+        ends = ends_of(point)
         kept = self._kept
         if kept is not None and kept.ends == ends:
             return kept
         languages = tuple(orjson.loads(ends.languages) or ENGLISH) if ends.languages else ENGLISH
         if languages != self.analyzer.languages:
             self.analyzer = Analyzer(languages)
-        if ends.identity not in (None, self.analyzer.identity):
-            raise NotInRows  # another release of the stemmer wrote them
         if kept is not None and kept.ends.line > ends.line and kept.ends.rewritten == ends.rewritten:
-            return _read(point, ends)
+            return _read(point, ends, self.analyzer)
         self._kept = None  # an interruption loses the whole, not a part
         moved = None if kept is None else _moved_on(point, kept, ends)
-        self._kept = kept = _read(point, ends) if moved is None else moved
+        self._kept = kept = _read(point, ends, self.analyzer) if moved is None else moved
         return kept
 
     def _standing(self, point: Point, kept: _Kept) -> Standing:
-        ops = kept.ends.operations if point.tx >= kept.ends.last_tx else _known_operations(point)
+        ops = _known("operation", "tx", point, kept.ends, point.tx)
         remembered = kept.standings
         for at, (_, standing) in enumerate(remembered):
             if standing.ops == ops and standing.since <= point.valid < standing.until:
@@ -274,11 +286,42 @@ def _point(sight: At) -> Point:
     return point
 
 
-def _read(point: Point, ends: Ends) -> _Kept:
+def ends_of(point: Point) -> Ends:
+    """Return what there is of the line of a point to be searched."""
+    [ends] = point.rows(ENDS)
+    return ends._replace(sealed=min(ends.sealed, point.database.line.trunk_stop("version")))
+
+
+def _places(numbers: list[int]) -> NDArray[Any]:
+    """Return the places of rows in the order of their line."""
+    import numpy as np
+
+    return np.array(numbers, dtype=np.int64) % SPAN
+
+
+def _numbered(point: Point) -> Numbered:
+    """Return what gives the numbers of the versions of a line by their places."""
+    import numpy as np
+
+    pieces = point.database.line.pieces("version")
+    if point.database.line is TRUNK:
+        return lambda places: places
+    first = np.array([piece.start for piece in pieces])
+    lines, first = first - first % SPAN, first % SPAN
+    return lambda places: places + lines[first.searchsorted(places, side="right") - 1]
+
+
+def _layers(point: Point, kept: _Kept) -> Layers:
+    return [SealedWords(point, len(kept.sealed)), kept.fresh]
+
+
+def _read(point: Point, ends: Ends, analyzer: Analyzer) -> _Kept:
     import numpy as np
 
     nothing = np.zeros(0, dtype=np.uint32)
-    kept = _Kept(ends, nothing, FreshWords(0), nothing)
+    # the words are made here where other languages are set on a branch, or another release of the stemmer wrote those of the tables
+    made_here = None if ends.identity in (None, analyzer.identity) else analyzer
+    kept = _Kept(ends, nothing, FreshWords(0), nothing, made_here)
     _read_on(point, kept)
     return kept
 
@@ -288,43 +331,57 @@ def _read_on(point: Point, kept: _Kept) -> None:
     import numpy as np
 
     ends, known = kept.ends, len(kept.sealed)
-    if known < ends.sealed:
+    sealed = ends.sealed if kept.analyzer is None else 0
+    if known < sealed:
         parts = [kept.sealed]
         for row in point.rows(SEGMENT_LENGTHS, first=known):
             parts.append(np.frombuffer(row.lengths, dtype="<u4")[max(0, known - row.first) :])
-        kept.sealed = np.concatenate(parts)
+        kept.sealed = np.concatenate(parts)[:sealed]
     fresh = kept.fresh
-    if fresh.first != ends.sealed:
-        fresh = kept.fresh = FreshWords(ends.sealed)
-    if fresh.first + len(fresh.lengths) < ends.versions:
-        for one in point.rows(FRESH_WORDS, first=fresh.first + len(fresh.lengths)):
-            fresh.add([term.decode("utf-8", "surrogatepass") for term in terms_of(one.terms)])
+    if fresh.first != sealed:
+        fresh = kept.fresh = FreshWords(sealed)
+    known = fresh.first + len(fresh.lengths)
+    if known < ends.versions:
+        for terms in _terms(point, point.database.line.row("version", known), kept.analyzer):
+            fresh.add(terms)
+
+
+def _terms(point: Point, first: int, analyzer: Analyzer | None) -> Iterator[list[str]]:
+    """Yield the terms of each version of a line from a number on that is not sealed; `analyzer` makes them of the texts, None: they are read."""
+    if analyzer is not None:
+        for row in point.rows(VERSION_TEXTS, first=first):
+            body = point.content(row.data, row.checksum, f"version {row.number}")
+            yield analyzer.terms(
+                text_of_event(body) if row.is_event else text_of_node(body, row.kind, row.key) if body else ""
+            )
+        return
+    for piece in point.database.line.pieces("version"):
+        if piece.stop > first:
+            for one in point.rows(FRESH_WORDS, first=max(first, piece.start), stop=piece.stop):
+                yield [term.decode("utf-8", "surrogatepass") for term in terms_of(one.terms)]
 
 
 def _moved_on(point: Point, kept: _Kept, ends: Ends) -> _Kept | None:
     """Return what is kept as of a later state; None where everything is to be read again."""
-    was = kept.ends
-    if (was.rewritten, was.identity) != (ends.rewritten, ends.identity) or ends.line < was.line:
+    was, line = kept.ends, point.database.line
+    if (was.rewritten, was.identity, was.languages) != (ends.rewritten, ends.identity, ends.languages):
         return None
-    if ends.line - was.line > _HEADS:
+    if was._replace(line=ends.line, last_tx=ends.last_tx) == ends:  # only other lines were written
+        kept.ends = ends
+        return kept
+    if not 0 <= ends.line - was.line <= _HEADS:
         return None
-    heads = [orjson.loads(row.head) for row in point.rows(HEADS_AFTER, line=was.line, last=ends.line)]
-    closed, link_closed = list[int](), list[int]()
-    for head in heads:
-        if head.get("branch") is not None:
-            continue
-        if any(verb in FORGETTING for verb, *_ in head.get("ops", ())):
-            return None
-        closed += [number for number, _ in head.get("closed", ())]
-        link_closed += [number for number, _ in head.get("link_closed", ())]
-    found = _Kept(ends, kept.sealed, kept.fresh, kept.named)
+    closed = closings(point.database, was.line, ends.line)
+    if closed.forgets:
+        return None
+    found = _Kept(ends, kept.sealed, kept.fresh, kept.named, kept.analyzer)
     _read_on(point, found)
     moved = point.rows(
         MOVED_SINCE,
-        periods=was.periods,
-        link_periods=was.link_periods,
-        closed=as_json(closed),
-        link_closed=as_json(link_closed),
+        periods=line.row("period", was.periods),
+        link_periods=line.row("link_period", was.link_periods),
+        closed=as_json(closed.periods),
+        link_closed=as_json(closed.link_periods),
     )
     for asked, standing in kept.standings:
         if standing.ops == was.operations:
@@ -350,21 +407,17 @@ def _lengths(kept: _Kept) -> NDArray[Any]:
 
 def _look_at_all(standing: Standing, point: Point, ends: Ends) -> None:
     """Find what stands at a coordinate."""
-    import numpy as np
-
     [row] = point.rows(STANDING_VERSIONS)
     for begun in (row.begun, row.ended):
         standing.since = max(standing.since, -OPEN if begun is None else begun)
     for ends_at in (row.begins, row.ends):
         standing.until = min(standing.until, OPEN + 1 if ends_at is None else ends_at)
     standing.grow_to(ends.versions, ends.entities)
-    entities, versions = (
-        np.array(orjson.loads(each), dtype=np.int64) for each in (row.entities, row.versions)
-    )
+    entities, versions = (_places(orjson.loads(each)) for each in (row.entities, row.versions))
     standing.version_of[entities] = versions
     away = [found.number for found in point.rows(FORGOTTEN)]
     away += _superseded(standing, point, point.rows(SUPERSEDED_EVENTS))
-    standing.version_of[away] = -1
+    standing.version_of[_places(away)] = -1
     standing.alive[standing.version_of[standing.version_of >= 0]] = True
 
 
@@ -372,7 +425,7 @@ def _look_again(standing: Standing, now: Point, ends: Ends, entities: list[int])
     """Find which versions of some entities stand."""
     valid, held = now.valid, dict[int, int]()
     standing.grow_to(ends.versions, ends.entities)
-    for ent in entities:
+    for ent in _places(entities).tolist():
         if (ver := int(standing.version_of[ent])) >= 0:
             standing.alive[ver] = False
             standing.version_of[ent] = -1
@@ -385,8 +438,8 @@ def _look_again(standing: Standing, now: Point, ends: Ends, entities: list[int])
     gone.update(_superseded(standing, now, now.rows(SUPERSEDED_AMONG, numbers=numbers)))
     for ent, ver in held.items():
         if ent not in gone:
-            standing.version_of[ent] = ver
-            standing.alive[ver] = True
+            standing.version_of[ent % SPAN] = ver % SPAN
+            standing.alive[ver % SPAN] = True
 
 
 def _superseded(standing: Standing, point: Point, rows: list[Superseded]) -> list[int]:
@@ -402,37 +455,32 @@ def _superseded(standing: Standing, point: Point, rows: list[Superseded]) -> lis
 # ---------------------------------------------------------------------- what was known
 
 
-def _known_operations(point: Point) -> int:
-    rows = point.rows(OPERATIONS_BY)
-    return rows[0].number + 1 if rows else 0
-
-
 def known_versions(point: Point) -> int:
     """Return how many versions were recorded by the tx of a point: bodies are numbered in the order of versions."""
-    [ends] = point.rows(ENDS)
+    ends = ends_of(point)
     if point.tx >= ends.last_tx:
         return ends.versions
     rows = point.rows(BODIES_BY)
-    return (
-        _first("SELECT body FROM version WHERE number = ?", point, ends.versions, rows[0].number)
-        if rows
-        else 0
-    )
+    return _first("version", "body", point, ends.versions, rows[0].number) if rows else 0
 
 
 def known_periods(point: Point, tx: Instant) -> int:
     """Return how many periods were recorded by an instant."""
-    [ends] = point.rows(ENDS)
-    if tx >= ends.last_tx:
-        return ends.periods
-    return _first("SELECT tx_from FROM period WHERE number = ?", point, ends.periods, tx + 1)
+    return _known("period", "tx_from", point, ends_of(point), tx)
 
 
-def _first(statement: str, point: Point, count: int, least: int) -> int:
-    """Return the first of so many numbers of which a statement gives at least a value."""
+def _known(table: str, column: str, point: Point, ends: Ends, tx: Instant) -> int:
+    """Return how many rows of a table were recorded by an instant. `column`: has the instant of each."""
+    count: int = getattr(ends, f"{table}s")
+    return count if tx >= ends.last_tx else _first(table, column, point, count, tx + 1)
 
-    def value(number: int) -> int:
-        [(found,)] = point.database.rows(statement, (number,))
+
+def _first(table: str, column: str, point: Point, count: int, least: int) -> int:
+    """Return the place of the first of so many rows of which a column has at least a value."""
+    line, statement = point.database.line, f"SELECT {column} FROM {table} WHERE number = ?"
+
+    def value(place: int) -> int:
+        [(found,)] = point.database.rows(statement, (line.row(table, place),))
         return int(found)
 
     return bisect_left(range(count), least, key=value)

@@ -26,6 +26,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.search.source import At, Source
 from graphstore.core.search.standing import Replaced, Standing
 from graphstore.core.search.word_columns import FreshWords, Posting, WordColumns, together
+from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.word_rows import LANGUAGES
 from graphstore.values.period import Instant
 from graphstore.values.searched_text import text_of_event, text_of_node
@@ -64,6 +65,7 @@ def words(text: str) -> list[str]:
 
 Weigh = Callable[[int], float]
 Fits = Callable[[int], bool]
+Numbered = Callable[["NDArray[Any]"], "NDArray[Any]"]
 
 
 class Layer(Protocol):
@@ -93,15 +95,17 @@ class Found:
         version_of: NDArray[np.int32],
         candidates: Callable[[], Iterator[int]],
         versions: Fits | None,
+        numbered: Numbered,
     ) -> None:
         self.matches, self.admits = matches, admits
         self.question, self.weights, self.unknown = asked.question, asked.weights, asked.unknown()
         self._asked, self._version_of, self._candidates = asked, version_of, candidates
         self._versions = versions or (lambda _: True)
+        self._numbered = numbered
 
     def says(self, ent: int) -> tuple[int, ...]:
         """Which terms of the question, by number, a thing says as it stands here."""
-        ver = int(self._version_of[ent])
+        ver = int(self._version_of[ent % SPAN])
         return tuple(at for at, each in enumerate(self._asked.alive) if each is not None and _says(each, ver))
 
     def coverages(self, ents: Sequence[int]) -> list[float]:
@@ -109,7 +113,7 @@ class Found:
         import numpy as np
 
         said = np.zeros(len(ents))
-        vers = self._version_of[np.asarray(ents, dtype=np.intp)]
+        vers = self._version_of[np.asarray(ents, dtype=np.int64) % SPAN]
         for weight, each in zip(self.weights, self._asked.alive, strict=True):
             if each is not None:
                 places = np.minimum(each.versions.searchsorted(vers), len(each.versions) - 1)
@@ -135,16 +139,22 @@ class Found:
         vers = np.asarray(wanted[0] if wanted else range(self._asked.known), dtype=np.int64)
         for each in wanted[1:]:
             vers = np.intersect1d(vers, each, assume_unique=True)
-        return filter(self._versions, iter(vers.tolist()))
+        return filter(self._versions, iter(self._numbered(vers).tolist()))
 
     def count(self) -> int:
         """How many things match, the best and all others."""
         return sum(1 for _ in self._candidates())
 
 
+def _same(places: NDArray[Any]) -> NDArray[Any]:
+    return places
+
+
 class SearchedTexts(NamedTuple):
     """What a text is searched in: the words of versions (`layers`, `lengths`), how many were recorded by then (`known`), which of them may be found
     (`alive`), how `many` these are and the mean of their lengths, and the version of each entity that stands.
+
+    All are by place: on a branch rows have numbers of their own, whose places in its order `number % SPAN` gives. `numbered` gives the numbers of versions.
     """
 
     layers: Layers
@@ -154,6 +164,7 @@ class SearchedTexts(NamedTuple):
     many: int
     mean: float
     version_of: NDArray[np.int32]
+    numbered: Numbered = _same
 
 
 class Ranker(ABC):
@@ -196,9 +207,9 @@ class Ranker(ABC):
         with self._lock:
             texts = self._texts(sight)
             asked = _Asked(self.analyzer.ask(text), texts)
-            versions = self._admitted(core, asked)
+            versions = self._admitted(core, asked, texts)
             vers, scores = self._scored(asked, texts)
-        version_of = texts.version_of
+        version_of, numbered = texts.version_of, texts.numbered
         fits = _fitting(index, kinds, seen, versions)
 
         def candidates() -> Iterator[int]:
@@ -210,8 +221,14 @@ class Ranker(ABC):
         if ahead is not None:
             found = _announced(found, index, ahead)
         best = _best(found, index, most) if weigh is None else _best_weighed(found, index, most, weigh)
-        admits = None if versions is None else lambda ent: versions(int(version_of[ent]))
-        return Found(best, asked, admits, version_of, candidates, versions)
+
+        def admits(ent: int) -> bool:
+            place = version_of[[ent % SPAN]]
+            return versions is None or (place[0] >= 0 and versions(int(numbered(place)[0])))
+
+        return Found(
+            best, asked, None if versions is None else admits, version_of, candidates, versions, numbered
+        )
 
     def find_known(
         self, sight: At, text: str, kinds: frozenset[str] = frozenset(), without: Mask | None = None
@@ -225,9 +242,9 @@ class Ranker(ABC):
             texts = self._texts_ever(sight)
             asked = _Asked(self.analyzer.ask(text), texts)
             vers, scores = self._scored(asked, texts)
-            admitted = self._admitted(sight.core, asked)
+            admitted = self._admitted(sight.core, asked, texts)
         if without is not None:
-            kept = ~without[vers]
+            kept = ~without[vers % SPAN]
             vers, scores = vers[kept], scores[kept]
         fits = _fitting(index, kinds, None, admitted)
         names, v_ent = index.names, index.v_ent
@@ -237,7 +254,7 @@ class Ranker(ABC):
             yield from sorted(fitting, key=lambda match: (names[v_ent[match[0]]], -match[0]))
 
     def _scored(self, asked: _Asked, texts: SearchedTexts) -> tuple[NDArray[Any], Scores]:
-        """The versions that contain one of the words, each with its score."""
+        """The versions that contain one of the words, by number, each with its score."""
         import numpy as np
 
         lengths, slope = texts.lengths, K1 * B / (texts.mean or 1)
@@ -257,15 +274,15 @@ class Ranker(ABC):
         found = scores[vers]
         scores[vers] = 0
         self._scores = scores
-        return vers, found
+        return texts.numbered(vers), found
 
-    def _admitted(self, core: Source, asked: _Asked) -> Fits | None:
+    def _admitted(self, core: Source, asked: _Asked, texts: SearchedTexts) -> Fits | None:
         """Which versions say the phrases of a question and none of the words it excludes; None: all."""
         question = asked.question
         if not question.phrases and not question.without:
             return None
         without = [posting for posting in map(asked.posting, question.without) if posting is not None]
-        barred = {ver for posting in without for ver in posting.versions.tolist()}
+        barred = {ver for posting in without for ver in texts.numbered(posting.versions).tolist()}
         kept: dict[int, bool] = {}
 
         def admitted(ver: int) -> bool:

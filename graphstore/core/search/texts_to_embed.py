@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from graphstore.core.index.index_of_rows import FORGOTTEN
-from graphstore.core.search.row_search import ENDS
+from graphstore.core.search.row_search import ends_of
 from graphstore.core.search.source import Source
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import NotInRows, Point
+from graphstore.read.points import Point
 from graphstore.values.sameness import statement
 
 
@@ -43,7 +43,7 @@ class Texts(Protocol):
         """Return the entities that were evicted or erased."""
 
     def said(self, versions: range, kind: str | None) -> Iterator[Said]:
-        """Yield those of some versions that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
+        """Yield those of some versions, by their places, that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
 
 
 class TextsOfIndex:
@@ -97,9 +97,7 @@ class TextsOfRows:
     """Gives the texts of the versions that a ledger has."""
 
     def __init__(self, point: Point, pending: bool, committed: int) -> None:
-        if point.database.branch is not None:  # versions are counted on the trunk alone
-            raise NotInRows
-        [ends] = point.rows(ENDS)
+        ends = ends_of(point)
         self._point = point
         self.state: Hashable = ("rows", ends.rewritten)
         self._forgotten = {row.number for row in point.rows(FORGOTTEN)}
@@ -111,8 +109,9 @@ class TextsOfRows:
 
     def said(self, versions: range, kind: str | None) -> Iterator[Said]:
         """Yield those of some versions that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
-        content = self._point.content
-        for row in self._point.rows(SAID, first=versions.start, stop=versions.stop, kind=kind):
+        content, line = self._point.content, self._point.database.line
+        first, stop = (line.row("version", place) for place in (versions.start, versions.stop))
+        for row in self._point.rows(SAID, first=first, stop=stop, kind=kind):
             body = content(row.data, row.checksum, f"{row.id!r}")
             if (text := _text(body, bool(row.is_event))).strip():
                 yield Said(row.number, row.entity, row.id, row.kind, row.scope, text, _thread(body))

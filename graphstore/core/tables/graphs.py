@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from graphstore.core.tables.result import Result
     from graphstore.core.tables.view_graph import ViewGraph
     from graphstore.core.tables.workers import AnyEngine, Worker, Workers
+    from graphstore.ledger.branch_ledger import BranchLedger
     from graphstore.ledger.ledger import Ledger
     from graphstore.values.coordinates import Axis
     from graphstore.values.models import Problem
@@ -91,7 +92,7 @@ class Graphs:
         *,
         driver: str,
         notify: Callable[[str], None],
-        ledger: Ledger | None = None,
+        ledger: Ledger | BranchLedger | None = None,
     ) -> None:
         self._ledger = ledger  # whose rows are the whole history; None: the index has it
         self._folder, self._index_of_store = folder, index

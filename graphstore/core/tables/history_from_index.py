@@ -1,4 +1,4 @@
-"""Read the whole history from the index: of a store in PostgreSQL, and of a branch."""
+"""Read the whole history from the index: of a store in PostgreSQL."""
 
 from __future__ import annotations
 

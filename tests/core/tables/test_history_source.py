@@ -15,7 +15,9 @@ from graphstore.core.tables.history_from_index import IndexHistory
 from graphstore.core.tables.history_from_rows import RowHistory
 from graphstore.core.tables.history_source import HistorySource, Reached
 from graphstore.core.tables.readback import Readback
+from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
+from tests.ledger.test_branch_rows import Branching
 from tests.ledger.test_questions import FORGETTING, THINGS, BranchingHistory
 
 pytestmark = pytest.mark.in_process("looks into the graph tables")
@@ -90,6 +92,32 @@ def test_the_rows_have_the_history_that_the_index_has(seed: int, tmp_path: Path)
                     by_rows, of_rows.mark, now[1].mark
                 )
             states.append(now)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_rows_of_a_branch_have_the_history_that_its_index_has(seed: int, tmp_path: Path) -> None:
+    history = Branching(tmp_path / "memory.gs", seed)
+    states: dict[str, list[tuple[Reached, Reached]]] = {}
+    compared = 0
+    with closing(history.trunk) as store:
+        for _ in range(5):
+            history.go_on(12)
+            for name in [info.name for info in store.branches()]:
+                branch = store.on(name)
+                branch._core.read_index()
+                rows = branch._core.rows
+                assert isinstance(rows, BranchLedger)
+                by_index, by_rows = IndexHistory(branch._core.index, branch._core.journal), RowHistory(rows)
+                now = by_index.reached(), by_rows.reached()
+                assert sizes(now[0].mark) == sizes(now[1].mark)
+                assert whole(by_index, now[0].mark) == whole(by_rows, now[1].mark)
+                for of_index, of_rows in states.get(name, ()):
+                    if by_rows.goes_on(of_rows, now[1]):
+                        expected = changed(by_index, of_index.mark, now[0].mark)
+                        assert expected == changed(by_rows, of_rows.mark, now[1].mark)
+                        compared += sum(map(len, expected))
+                states.setdefault(name, []).append(now)
+        assert compared
 
 
 @pytest.mark.parametrize("seed", SEEDS)
