@@ -7,9 +7,9 @@ SELECT
   (SELECT count(*) FROM entity e WHERE e.tx_from <= :tx) AS entities,
   (SELECT count(*) FROM period p WHERE p.tx_from <= :tx) AS rows,
   (SELECT count(*) FROM link_period p WHERE p.tx_from <= :tx) AS link_rows,
-  (SELECT count(*) FROM operation o WHERE o.tx <= :tx) AS ops,
+  (SELECT count(*) FROM done o WHERE o.tx <= :tx) AS ops,
   (SELECT count(*) FROM occurrence s WHERE s.tx <= :tx) AS seen,
   (SELECT count(*) FROM period p WHERE p.closed_by IS NOT NULL AND p.tx_to <= :tx) AS closings,
   (SELECT count(*) FROM link_period p WHERE p.closed_by IS NOT NULL AND p.tx_to <= :tx) AS link_closings,
-  (SELECT o.tx FROM operation o ORDER BY o.number LIMIT 1) AS first,
-  (SELECT o.tx FROM operation o WHERE o.tx <= :tx ORDER BY o.tx DESC LIMIT 1) AS last;
+  (SELECT o.tx FROM done o ORDER BY o.number LIMIT 1) AS first,
+  (SELECT o.tx FROM done o WHERE o.tx <= :tx ORDER BY o.tx DESC LIMIT 1) AS last;

@@ -3,7 +3,7 @@
 -- Parameters: :id, the text; :tx, in microseconds since 1970-01-01 UTC: only what was known by then.
 -- Columns: id.
 WITH
-count (entities) AS (SELECT entity & 1099511627775 FROM next_number),  -- of the number its place on a branch
+count (entities) AS (SELECT count(*) FROM (SELECT 1 FROM entity LIMIT 201)),
 few (number) AS (SELECT number FROM entity WHERE number < (SELECT entity FROM next_number) AND (SELECT entities FROM count) <= 200),
 before (number) AS (
   SELECT number FROM entity WHERE id < :id AND (SELECT entities FROM count) > 200 ORDER BY id DESC LIMIT 100

@@ -5,5 +5,5 @@
 SELECT
   o.number, o.tx, o.verb, o.subject, o.author, coalesce(o.body, 0) AS body,
   CASE WHEN o.body IS NULL THEN 0 ELSE coalesce((SELECT coalesce(length(b.data), 0) FROM body b WHERE b.number = o.body), 1) END AS length
-FROM operation o
+FROM done o
 WHERE o.number = :number;

@@ -21,6 +21,6 @@ found (number) AS (
 )
 SELECT o.author, o.tx, b.data, CASE WHEN o.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum, o.verb, o.subject
 FROM found
-CROSS JOIN operation o ON o.number = found.number
+CROSS JOIN done o ON o.number = found.number
 LEFT JOIN body b ON b.number = o.body
 ORDER BY o.number;

@@ -127,6 +127,7 @@ CREATE TABLE all_claim (
   operation   INTEGER              -- the operation that recorded it first
 ) STRICT;
 CREATE INDEX claim_ordinal ON all_claim (link, ordinal);
+CREATE INDEX claim_operation ON all_claim (operation);
 
 -- Over which valid time a claim was believed, and when.
 CREATE TABLE all_link_period (
@@ -189,6 +190,7 @@ CREATE TABLE all_forgotten (
 -- Transactions that were taken back (`undo`), each with the operation that did so.
 CREATE TABLE all_undone (tx INTEGER NOT NULL, operation INTEGER NOT NULL) STRICT;
 CREATE INDEX undone_tx ON all_undone (tx);
+CREATE INDEX undone_operation ON all_undone (operation);
 
 -- The versions that came with a branch when it was merged (or '', the trunk, when it was pulled), by their numbers there.
 CREATE TABLE all_alias (
@@ -241,6 +243,12 @@ CREATE TABLE all_tag (
   PRIMARY KEY (tag, version)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tag_version ON all_tag (version);
+
+-- Of which scope an event is: the text "scope" in the metadata that it was first recorded with. A node has its own in entity.scope.
+CREATE TABLE all_event_scope (
+  entity INTEGER PRIMARY KEY,      -- entity.number
+  scope  TEXT NOT NULL
+) STRICT;
 
 -- A message, or an event of a trace, over one of its periods. Its type is entity.kind.
 CREATE TABLE all_message (
@@ -313,6 +321,7 @@ CREATE TABLE posting (
 
 -- The rows of the trunk. The + keeps SQLite from searching by the number where an index finds fewer rows.
 CREATE VIEW operation AS SELECT * FROM all_operation WHERE +number < 1099511627776;
+CREATE VIEW done AS SELECT * FROM all_operation WHERE +number < 1099511627776;  -- for lists of what was done
 CREATE VIEW entity AS SELECT * FROM all_entity WHERE +number < 1099511627776;
 CREATE VIEW version AS SELECT * FROM all_version WHERE +number < 1099511627776;
 CREATE VIEW period AS SELECT * FROM all_period WHERE +number < 1099511627776;

@@ -2,4 +2,4 @@
 --
 -- Parameters: :tx, in microseconds since 1970-01-01 UTC.
 -- Columns: at.
-SELECT DISTINCT o.tx AS at FROM operation o WHERE o.tx <= :tx ORDER BY o.tx;
+SELECT DISTINCT o.tx AS at FROM done o WHERE o.tx <= :tx ORDER BY o.tx;

@@ -29,6 +29,11 @@ class BranchDatabase:
         self.file, self.forked = database.file, line.forked
         self.branch: str | None = branch
 
+    @property
+    def whole(self) -> BranchDatabase:
+        """Return itself: nothing of the branch is hidden."""
+        return self
+
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Fetch all rows of a statement of the trunk, asked of the branch."""
         return self._database.rows(self.line.statement(statement), values)

@@ -178,20 +178,8 @@ class Line:
             return text
         found = self._statements.get(text)
         if found is None:
-            found = self._statements[text] = self._rewritten(text)
+            found = self._statements[text] = with_views(text, self._views)
         return found
-
-    def _rewritten(self, text: str) -> str:
-        begun = _BEGINNING.match(text)
-        assert begun is not None
-        named = dict.fromkeys(
-            name for name in _NAMED.findall(text[begun.end() - len(begun[1] or "") :]) if name in self._views
-        )
-        if not named:
-            return text
-        views = ", ".join(f"{name} AS NOT MATERIALIZED ({self._views[name]})" for name in named)
-        rest = text[begun.end() :]
-        return f"{begun[1]}{views}, {rest}" if begun[1] else f"WITH {views} {rest}"
 
     # ------------------------------------------------------------------ the views of a branch
 
@@ -205,6 +193,7 @@ class Line:
             ended = self._closed(closed, "period = a.number", "a.number", table)
             columns = f"number, {NUMBERED[table]}, {ended('tx', 'tx_to', str(OPEN))} AS tx_to, opened_by, {ended('operation', 'closed_by', 'NULL')} AS closed_by"
             found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {self._visible(table)}"
+        found["done"] = found["operation"]
         ended = self._closed("taken_closed", "taken = a.number", "a.number", "taken")
         found["taken_ever"] = f"SELECT number, tx_from FROM main.all_taken a WHERE {self._visible('taken')}"
         found["taken"] += f" AND {ended('tx', 'tx_to', str(OPEN))} = {OPEN}"
@@ -274,6 +263,20 @@ class Line:
             return f"CASE {' '.join(cases)} ELSE coalesce({beside}, {otherwise}) END"
 
         return expression
+
+
+def with_views(text: str, views: Mapping[str, str]) -> str:
+    """Return a statement in which names of tables are those of queries."""
+    begun = _BEGINNING.match(text)
+    assert begun is not None
+    named = dict.fromkeys(
+        name for name in _NAMED.findall(text[begun.end() - len(begun[1] or "") :]) if name in views
+    )
+    if not named:
+        return text
+    queries = ", ".join(f"{name} AS NOT MATERIALIZED ({views[name]})" for name in named)
+    rest = text[begun.end() :]
+    return f"{begun[1]}{queries}, {rest}" if begun[1] else f"WITH {queries} {rest}"
 
 
 TRUNK = Line()

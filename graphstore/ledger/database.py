@@ -28,6 +28,7 @@ from graphstore.core.journal.files import check_plain, open_plain, patiently, sy
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.branch_rows import TRUNK, Line
 from graphstore.ledger.mounts import refuse_network
+from graphstore.ledger.scoped_rows import add_functions
 from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.sql_files import read
 from graphstore.ledger.write_lock import WriteLock
@@ -138,6 +139,10 @@ class Readable(Protocol):
     branch: str | None
     forked: Instant
 
+    @property
+    def whole(self) -> Readable:
+        """Return what fetches also the rows outside of the scopes to which this one is limited; itself where it is not."""
+
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Fetch all rows of a statement."""
 
@@ -148,6 +153,11 @@ class Database:
     line: Line = TRUNK
     branch: str | None = None
     forked: Instant = OPEN
+
+    @property
+    def whole(self) -> Database:
+        """Return itself: nothing of the ledger is hidden."""
+        return self
 
     def __init__(
         self, file: Path, *, read_only: bool = False, durability: str = "commit", timeout: float = 30.0
@@ -349,6 +359,7 @@ class Database:
             cached_statements=_STATEMENTS, timeout=_BUSY, factory=Connection,
         )  # fmt: skip
         connection.execute("PRAGMA trusted_schema=OFF")
+        add_functions(connection, is_reader="mode=ro" in query)
         connection.execute(f"PRAGMA mmap_size={mapped}")
         if self._hidden is not None:
             connection.execute("CREATE TEMP TABLE hidden (number INTEGER PRIMARY KEY)")

@@ -1,4 +1,5 @@
-"""Writes the fields of bodies by which things are found as rows of the ledger: the tags of nodes, and of messages who sent them in which thread and trace."""
+"""Writes the fields of bodies by which things are found as rows of the ledger: the tags of nodes, the scopes of events,
+and of messages who sent them in which thread and trace."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from graphstore.values.inputs import authorized_of
 from graphstore.values.keys import topic_name
 from graphstore.values.models import Json
 
-FIELD_TABLES = ("all_tag", "all_message")
+FIELD_TABLES = ("all_tag", "all_message", "all_event_scope")
 _TRACE = "trace_id"
 _PLACE = "place"  # in the body of the operation that evicted an event: where it was in its trace
 _SAID_BEFORE = """
@@ -29,6 +30,8 @@ _ADD_MESSAGE = (
 _ADD_OF_VERSION = f"{_ADD_MESSAGE} entity = ?2 AND version = ?1"
 _ADD_OF_PERIOD = f"{_ADD_MESSAGE} number = ?1 AND entity = ?2"
 _ADD_PLACE = f"{_ADD_MESSAGE} entity = ?2 AND ?1 IS NULL"
+_ADD_SCOPE = "INSERT OR IGNORE INTO all_event_scope VALUES (?, ?)"
+_DROP_SCOPE = "DELETE FROM all_event_scope WHERE entity = ?"
 _DROP_TAGS = "DELETE FROM all_tag WHERE version IN (SELECT number FROM all_version WHERE entity = ?)"
 _DROP_MESSAGES = "DELETE FROM all_message WHERE period IN (SELECT number FROM all_period WHERE entity = ?)"
 
@@ -43,6 +46,7 @@ class FieldRows:
         self._versions = versions
         self._tags: list[tuple[str, int]] = []
         self._messages: list[tuple[int, int, *Message]] = []
+        self._scopes: list[tuple[int, str]] = []
 
     def note(self, version: int, entity: int, type: str | None, body: Json) -> None:
         """Collect the fields of a version. `type`: that of an event; None for a node."""
@@ -52,6 +56,8 @@ class FieldRows:
             if "tags" in body:
                 self._tags += [(tag, version) for tag in dict.fromkeys(map(topic_name, body["tags"]))]
             return
+        if (scope := _scope_of(body)) is not None:
+            self._scopes.append((entity, scope))
         message = _message_of(type, body)
         if message is not None:
             self._messages.append((version, entity, *message))
@@ -62,7 +68,9 @@ class FieldRows:
             connection.executemany(_ADD_TAG, self._tags)
         if self._messages:
             connection.executemany(_ADD_OF_VERSION, self._messages)
-        self._tags, self._messages = [], []
+        if self._scopes:
+            connection.executemany(_ADD_SCOPE, self._scopes)
+        self._tags, self._messages, self._scopes = [], [], []
 
 
 def add_periods(connection: sqlite3.Connection, periods: list[int]) -> None:
@@ -79,6 +87,7 @@ def drop_fields(connection: sqlite3.Connection, entity: int, place: int | None) 
     """Remove the fields of an entity that is forgotten; the trace of an evicted event stays. `place`: the number of the body that names it, if any."""
     connection.execute(_DROP_TAGS, (entity,))
     connection.execute(_DROP_MESSAGES, (entity,))
+    connection.execute(_DROP_SCOPE, (entity,))
     trace = None if place is None else _trace_of(connection, place)
     if trace is not None:
         connection.execute(_ADD_PLACE, (None, entity, None, None, None, None, trace))
@@ -90,6 +99,13 @@ def _message_of(type: str, body: Json) -> Message | None:
     if authorized is None:
         return None if trace is None else (None, None, None, None, trace)
     return authorized, body.get("sender"), body.get("thread"), body.get("classification"), trace
+
+
+def _scope_of(body: Json) -> str | None:
+    """Return the scope that the metadata of an event names; None for one that names none."""
+    metadata = body.get("metadata")
+    scope = metadata.get("scope") if isinstance(metadata, dict) else None
+    return scope if isinstance(scope, str) else None
 
 
 def _trace_of(connection: sqlite3.Connection, body: int) -> str | None:

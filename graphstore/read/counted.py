@@ -23,6 +23,21 @@ class Counts(NamedTuple):
     last_tx: Instant | None
 
 
+class CountsInside(NamedTuple):
+    """As `Counts`, of what scopes hold, with the bytes of its contents."""
+
+    things: int
+    events: int
+    versions: int
+    periods: int
+    links: int
+    link_periods: int
+    operations: int
+    transactions: int
+    last_tx: Instant | None
+    bytes: int
+
+
 class Size(NamedTuple):
     """The bytes of all heads and bodies."""
 
@@ -43,6 +58,7 @@ class Transactions(NamedTuple):
 
 
 COUNTS = Statement("counts", Counts)
+COUNTS_INSIDE = Statement("counts_inside", CountsInside)
 JOURNAL_BYTES = Statement("journal_bytes", Size)
 BRANCH_TRANSACTIONS = Statement("branch_transactions", Transactions)
 KINDS = Statement("kinds", Kind)
@@ -50,7 +66,7 @@ KINDS = Statement("kinds", Kind)
 
 def counts(point: Point) -> Counts:
     """Return how many rows and transactions were committed by now, whatever the coordinate."""
-    return point.rows(COUNTS)[0]
+    return point.rows(COUNTS)[0] if point.whole is point else Counts(*point.rows(COUNTS_INSIDE)[0][:-1])
 
 
 def stats(point: Point) -> dict[str, Any]:
@@ -69,7 +85,7 @@ def stats(point: Point) -> dict[str, Any]:
         "link_rows": found.link_periods,
         "operations": found.operations,
         "transactions": found.transactions,
-        "journal_bytes": point.rows(JOURNAL_BYTES)[0].bytes,
+        "journal_bytes": point.rows(JOURNAL_BYTES if point.whole is point else COUNTS_INSIDE)[0].bytes,
         "last_tx": None if found.last_tx is None else moment(found.last_tx),
         "custom_kinds": [kind.name for kind in point.rows(KINDS)],
     }

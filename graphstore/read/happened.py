@@ -65,6 +65,12 @@ class Happened:
         for row in point.rows(HAPPENED, ids=as_json(ids), undone=point.undone):
             history = self._histories.setdefault(row.id, History())
             (history.own if row.link is None else history.resolving.setdefault(row.link, [])).append(row)
+        if point.whole is not point:  # whether an event is open may depend on what is outside of scopes
+            whole = Happened(point.whole, list(self._histories))
+            for id, history in self._histories.items():
+                known = whole.of(id)
+                history.own[0] = history.own[0]._replace(is_superseded=known.own[0].is_superseded)
+                history.resolving = known.resolving
         self._points: frozenset[str] | None = None
 
     def seen(self, rows: list[Occurrence]) -> tuple[Instant, Instant, int]:

@@ -54,6 +54,12 @@ class Point:
         except UnicodeEncodeError:
             return []
 
+    @cached_property
+    def whole(self) -> Point:
+        """Return the point at which also what is outside of scopes is read; itself where nothing is hidden."""
+        whole = self.database.whole
+        return self if whole is self.database else Point(whole, self.valid, self.tx, self.vocabulary)
+
     def content(self, data: bytes | None, checksum: int | None, what: str) -> Json:
         """Parse a body; one that was never given, or was removed, is empty. Raises DamageError, with `what` it is of, when it is not what was written."""
         if data is None and checksum != _MISSING:

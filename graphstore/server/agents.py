@@ -35,7 +35,7 @@ class Agents:
         self._own: GraphStore | None = None
 
     def to(self, store: GraphStore, token: str) -> Agents:
-        """A door like this to the copy that a token with scopes sees; `token`: one that writes there."""
+        """A door like this to the store that a token with scopes sees; `token`: one that writes there."""
         return Agents(store, url=self._url, hosts=self._hosts, read_only=self._read_only, token=token)
 
     async def run(self) -> None:

@@ -136,6 +136,8 @@ class Calling:
         self._late: OrderedDict[Turn, None] = OrderedDict()  # turns that wait, in the order they came
         self._outcomes: OrderedDict[bytes, asyncio.Future[Response]] = OrderedDict()
         self._outcome_bytes = 0
+        self.followers: list[Callable[[], None]] = []
+        """Called with all news: of those who answer for a part of the store."""
         self.written = asyncio.Event()
         """Set when something has become durable; a reader clears it by putting another in its place."""
         self.bodies = Bodies(limits.upload)
@@ -160,6 +162,8 @@ class Calling:
         if self.written is not None:
             self.written.set()
             self.written = asyncio.Event()
+        for follow in self.followers:
+            follow()
 
     def _sweep(self) -> None:
         now = monotonic()
@@ -416,7 +420,7 @@ class Calling:
             tx = min(tx, line._last_tx)
         value = self._run(call, reader, args, line)
         if call.name == "stats" and self.scoped is not None:
-            value = {**value, "path": None}  # of the copy that is read
+            value = {**value, "path": None}
         if isinstance(value, Download):
             return Response(
                 200, value.body, (*_coordinate(valid, tx), (b"graphstore-answer", value.answer)), value.kind

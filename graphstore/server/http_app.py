@@ -225,8 +225,7 @@ class Door:
                     found = await self._answer(call, scoped, headers, scope, receive, send)
                 else:
                     door = await self._within(grant, path)
-                    with self._scoped.asking(grant.scopes):
-                        found = await door._answer(call, scoped, headers, scope, receive, send)
+                    found = await door._answer(call, scoped, headers, scope, receive, send)
             if found is not None and rules.is_compressible(found, headers):
                 found = await self._compressed(found)
             status = 200 if found is None else found.status
@@ -298,7 +297,7 @@ class Door:
         return await self._scoped.door(grant.scopes)
 
     def _door_within(self, store: GraphStore, scopes: tuple[str, ...]) -> Door:
-        """A door to a copy of the store, which is only read; it has the connections of this one."""
+        """A door to what scopes hold of the store, which is only read; it has the connections of this one."""
         token = secrets.token_urlsafe(32)
         self._lent = {one: grant for one, grant in self._lent.items() if grant.scopes != scopes}
         self._lent[token.encode()] = Grant("", "write", scopes, None, "")
@@ -398,11 +397,6 @@ class Door:
             return await calling.read(call, args, asked, kind, receive)
         request = request_of(scope["path"], headers)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind, request))
-
-    @property
-    def streaming(self) -> bool:
-        """Whether somebody follows the changes."""
-        return any(self._streams.values())
 
     def _calling(self) -> Calling:
         assert self.calling is not None

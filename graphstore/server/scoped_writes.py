@@ -1,6 +1,6 @@
-"""What a token with scopes writes: tried first on the copy that shows it what they hold, and then done in the store, at the same instant and under the same ids.
+"""What a token with scopes writes: tried first on the part that it sees, and then done in the store, at the same instant and under the same ids.
 
-What is refused is refused by the copy, and what is answered is answered by it: neither knows of anything outside.
+What is refused is refused by the part, and what is answered is answered by it: neither knows of anything outside.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graphstore.core.folder.scoped_copy import within
 from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError
+from graphstore.ledger.scoped_rows import within
 from graphstore.server import resent
 from graphstore.server.requests import Apart, Refused, Request
 from graphstore.values.period import OPEN, Instant
@@ -64,12 +64,10 @@ class Main(Protocol):
 
 
 class ScopedWrites:
-    """The writes of one set of scopes. `main` answers for the whole store; `follow` brings the copy up to a tx."""
+    """The writes of one set of scopes. `main` answers for the whole store, `part` is what they hold of it."""
 
-    def __init__(
-        self, main: Main, copy: GraphStore, follow: Callable[[Instant], bool], scopes: tuple[str, ...]
-    ) -> None:
-        self.main, self._copy, self._follow, self._scopes = main, copy, follow, scopes
+    def __init__(self, main: Main, part: GraphStore, scopes: tuple[str, ...]) -> None:
+        self.main, self._part, self._scopes = main, part, scopes
         self._born: Callable[[], list[Any]] | None = None  # tells what the transaction made so far
         self._checked = 0
         self._written: Instant = -OPEN
@@ -100,7 +98,7 @@ class ScopedWrites:
         author: str | None = None,
         reason: str | None = None,
     ) -> bytes:
-        """What some work gives on the copy, done in the store too. It is the writer's turn then, alone."""
+        """What some work gives on the part, done in the store too. It is the writer's turn then, alone."""
         if apart.transaction is not None:
             return await self.main.turn(  # type: ignore[no-any-return]
                 partial(self._both, work), alone=True, within=apart.transaction
@@ -125,16 +123,11 @@ class ScopedWrites:
 
     @contextmanager
     def transaction(self, **how: Any) -> Iterator[None]:
-        """One transaction of the store, with one on the copy beside it that is taken back."""
+        """One transaction of the store, and one of the part that is taken back."""
         store = self.main.store
         with store.transaction(**how):
             tx = store._coordinate()[1]
-            if not self._follow(tx - 1):  # what other processes wrote before is known by now
-                raise EngineError(
-                    "what this token sees is just made anew. Nothing was written: do it again.",
-                    outcome="not kept",
-                )
-            with self._copy._tried(tx, how.get("author"), how.get("reason")) as born:
+            with self._part._tried(tx, how.get("author"), how.get("reason")) as born:
                 self._born, self._checked = born, 0
                 try:
                     yield
@@ -146,14 +139,16 @@ class ScopedWrites:
     def _both(self, work: Work) -> bytes:
         if self._born is None:
             raise ConflictError("no transaction by that token. Begin one: POST /transaction.")
-        with self._copy._verb(), self._copy._noting() as drawn:
-            found = work(self._copy)
+        with self._part._verb(), self._part._noting() as drawn:
+            found = work(self._part)
             made = self._born()
             for thing in made[self._checked :]:
                 self._refuse(thing, drawn)
             try:
+                self._part._core.hide_rows()  # those that were only tried
                 with self.main.store._naming(drawn):
                     work(self.main.store)
+                self.main.store._core.hide_rows()
             except GraphStoreError as error:
                 raise ConflictError(
                     "this cannot be done here: a setting of the store, such as whom it trusts, or what is outside your scopes is in its way. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ from graphstore.core.folder import restore as dumps
 from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.read import snapshots
 from graphstore.core.read.from_rows import committed_rows_first, rows_first
-from graphstore.core.read.outside import Outside
 from graphstore.core.read.sight import Sight
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.core.write import evictable_rows, retention
@@ -57,13 +56,6 @@ class WholeStore(Writer):
         given = macros.with_coordinate(cypher, params, self._axis)
         self._current()
         return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
-
-    def _part_of(self, whole: WholeStore, upto: Instant, crossing: Collection[str]) -> None:
-        """Have this copy of a part of a store, as it was at a tx, stand as it does there. `crossing`: the ids that ever had a link to something outside."""
-        if self._core.outside is None:
-            self._core.outside = Outside(whole._core, self._core)
-        self._core.outside.follow(crossing)
-        self._followed = upto
 
     def history_table(
         self,

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
-import subprocess
-import tempfile
-import threading
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +15,8 @@ import graphstore
 from graphstore.core.folder import access_tokens
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.remote import calls as contract
-from graphstore.server import scoped_stores
 from graphstore.server.http_app import path_of
 from tests.conftest import Clock
-from tests.support.disk import files_with
 from tests.support.served import TOKENS, serve_in_thread
 from tests.support.wire import WRITE, Wire
 
@@ -252,71 +245,6 @@ def test_what_is_written_is_seen_at_once_and_what_is_erased_is_gone(tmp_path):
         owner.post("/erase", {"id": "a9", "reason": "asked for"})
         assert b"oak" not in wire.ask("GET", "/export")[1]
         assert b"oak" not in orjson.dumps(wire.ask("GET", "/versions?id=a9")[1])
-
-
-def _says(folder: Path, word: str) -> bool:
-    try:
-        return bool(files_with(folder, word))
-    except subprocess.CalledProcessError:  # a file is just being replaced
-        return True
-
-
-def test_what_is_erased_is_in_no_copy_even_if_nobody_asks(tmp_path, monkeypatch):
-    copies = tmp_path / "copies"
-    copies.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(copies))
-    served = _served(tmp_path, others=True)
-    with served as wire:
-        assert "a1" == wire.get("/node?id=a1")["id"]
-        Wire(served.url, WRITE).post("/erase", {"id": "a1", "reason": "asked for"})
-        until = time.monotonic() + 30
-        while _says(copies, "kitchen"):
-            assert time.monotonic() < until
-            time.sleep(0.01)
-    assert [] == list(copies.glob("graphstore-copy-*"))
-
-
-def test_a_copy_that_nobody_asks_is_removed_and_made_again(tmp_path, monkeypatch):
-    copies = tmp_path / "copies"
-    copies.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(copies))
-    monkeypatch.setattr(scoped_stores, "IDLE", 0.5)
-    with _served(tmp_path, others=True) as wire:
-        stream = http.client.HTTPConnection(wire._connection.host, wire._connection.port, timeout=30)
-        told = {"Authorization": f"Bearer {wire._token}", "Accept": "text/event-stream"}
-        stream.request("GET", "/changes?since=now", headers=told)
-        assert stream.getresponse().status == 200
-        (copy,) = copies.glob("graphstore-copy-*")
-        time.sleep(2)
-        assert [copy] == list(copies.glob("graphstore-copy-*"))  # somebody follows it
-        stream.close()
-        until = time.monotonic() + 60
-        while list(copies.glob("graphstore-copy-*")):
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        assert "a1" == wire.get("/node?id=a1")["id"]
-
-
-def test_one_set_of_scopes_does_not_wait_for_the_copy_of_another(tmp_path, monkeypatch):
-    going, made = threading.Event(), scoped_stores._copied
-
-    def slow(store, scopes):
-        if scopes == ("team/b",):
-            assert going.wait(60)
-        return made(store, scopes)
-
-    monkeypatch.setattr(scoped_stores, "_copied", slow)
-    served = _served(tmp_path, others=True)
-    with served as wire:
-        other = Wire(served.url, access_tokens.add(tmp_path / "memory.gs", "b", scopes=("team/b",)))
-        found = []
-        waiting = threading.Thread(target=lambda: found.append(other.get(f"/node?id={MARK}-1")["id"]))
-        waiting.start()
-        assert "a1" == wire.get("/node?id=a1")["id"]
-        assert found == []
-        going.set()
-        waiting.join(60)
-        assert found == [f"{MARK}-1"]
 
 
 def test_a_token_is_kept_as_a_hash_and_ends_when_it_is_revoked_or_old(tmp_path, monkeypatch):

@@ -38,14 +38,19 @@ def save(journal: Seam, end: State, target: Path) -> int:
 
     Raises ConflictError when the name is taken, EngineError when the disk refuses; nothing remains then.
     """
-    lines, transactions = journal.count(end)
+    return write(journal.lines(end), journal.count(end)[1], end[1], target)
+
+
+def write(lines: Iterable[bytes], transactions: int, digest: str, target: Path) -> int:
+    """Write a dump of lines, of which each ends with its newline, as `save` does. `digest`: that of the last line."""
+    count = 0
     with new_file(target) as sink:
         sink.write(dumps({"format": _FORMAT, "schema": DUMP_SCHEMA, "transactions": transactions}) + b"\n")
-        for data in journal.lines(end):
+        for count, data in enumerate(lines, 1):
             sink.write(data)
-        last = {"digest": end[1], "format": _END, "lines": lines, "transactions": transactions}
+        last = {"digest": digest, "format": _END, "lines": count, "transactions": transactions}
         sink.write(dumps(last) + b"\n")
-    return lines
+    return count
 
 
 def load(dump: Path, folder: Path) -> Loaded:

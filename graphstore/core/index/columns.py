@@ -68,16 +68,6 @@ class _OfKinds(NamedTuple):
     symmetric: frozenset[str] = SYMMETRIC
 
 
-class OutsideLinks(Protocol):
-    """What a part of a store knows of the rest of it: how its own events stand by links to there."""
-
-    def is_superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Whether something outside supersedes an event."""
-
-    def resolved(self, ent: int, valid: Instant, tx: Instant) -> list[Instant]:
-        """The instants at which something outside resolved an event."""
-
-
 class Columns:
     """The arrays, and how they grow. Rows are addressed by number; -1 means none."""
 
@@ -163,7 +153,6 @@ class Columns:
         self.turns: dict[int, list[Gap]] = {}
         self.turned = _small()  # the entities of all of them, in the order they were recorded
         self._shaken: Any = None  # what `shaky_spans.py` keeps
-        self._outside: OutsideLinks | None = None
         self.unread: set[int] = (
             set()
         )  # such operations of old journals, which may have changed other things only

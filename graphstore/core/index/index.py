@@ -59,6 +59,11 @@ class Index(Followed):
         """How many rows there were before the open transaction; None while none is open."""
         return None if self._committed is None else self._committed.rows
 
+    @property
+    def whole(self) -> Index:
+        """The index with what is outside of scopes: itself."""
+        return self
+
     def begin(self) -> Mark:
         """Begin pending changes, until `keep` or `undo`."""
         self._committed = mark = self.lengths()
@@ -661,7 +666,7 @@ class Index(Followed):
         for link in links if few else chain.from_iterable(self._runs_of(ent, links).one_by_one(valid, tx)):
             if self.find_link(link, valid, tx) >= 0:
                 return True
-        return self._outside is not None and self._outside.is_superseded(ent, valid, tx)
+        return False
 
     def starting_with(self, prefix: str) -> Iterator[int]:
         """The entities whose id begins with `prefix`, in order of id."""

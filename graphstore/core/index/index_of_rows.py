@@ -137,15 +137,13 @@ class Recorded(NamedTuple):
 
 
 class OccurrenceOf(NamedTuple):
-    """A time at which an event happened again, with the first and the last one up to it."""
+    """A time at which an event happened again."""
 
     event: int
     number: int
     occurred_at: Instant
     tx: Instant
     operation: int
-    first: Instant
-    last: Instant
     body: int
     length: int
 
@@ -256,7 +254,6 @@ class IndexOfRows(Index):
 
     out: _Lists
     into: _Lists
-    _outside = None
 
     def __init__(self, point: Point) -> None:
         self._point = point
@@ -296,6 +293,11 @@ class IndexOfRows(Index):
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse what rows were not read for."""
         raise NotInRows
+
+    @cached_property
+    def whole(self) -> IndexOfRows:  # type: ignore[override]
+        """The index with what is outside of scopes."""
+        return self if self._point.whole is self._point else IndexOfRows(self._point.whole)
 
     @cached_property
     def undone_by(self) -> dict[Instant, list[int]]:  # type: ignore[override]
@@ -442,6 +444,8 @@ class IndexOfRows(Index):
         self.read_links(events)
         links = (link for ent in events for link in self.out[ent] if self.l_kind[link] == "resolved_by")
         self._read_times(list(dict.fromkeys(self.l_tgt[link] for link in links)))
+        if self.whole is not self:
+            self.whole.read_events(events)
 
     def read_weighed(self, entities: list[int]) -> None:
         """Read things with their links, and when they were confirmed or happened again, at once."""
@@ -565,9 +569,11 @@ class IndexOfRows(Index):
         for ent in events:
             self.seen_of[ent] = []
         found = self._point.rows(OCCURRENCES_OF, numbers=as_json(events)) if events else []
-        for ent, number, at, tx, operation, first, last, body, length in found:
+        bounds: dict[int, tuple[Instant, Instant]] = {}
+        for ent, number, at, tx, operation, body, length in found:
+            first, last = bounds.get(ent, (at, at))
+            bounds[ent] = self.s_first[number], self.s_last[number] = min(first, at), max(last, at)
             self.s_at[number], self.s_tx[number], self.s_op[number] = at, tx, operation
-            self.s_first[number], self.s_last[number] = first, last
             self.o_tx[operation], self.o_pos[operation], self.o_len[operation] = tx, body << BLOCK, length
             self.seen_of[ent].append(number)
 

@@ -38,6 +38,12 @@ class Happened:
         self.valid, self.tx = valid, tx
         self._points: frozenset[str] | None = None
 
+    @property
+    def _whole(self) -> Happened:
+        """Events with what is outside of scopes: whether an event is open may depend on it."""
+        whole = self.index.whole
+        return self if whole is self.index else Happened(whole, self.raw, self.valid, self.tx)
+
     def instants(self, ent: int) -> list[Instant]:
         """The instants of an event up to this coordinate, in order; an instant recorded twice is listed twice."""
         return sorted(at for at in self._reported(ent) if at <= self.valid)
@@ -120,13 +126,11 @@ class Happened:
 
     def resolutions(self, ent: int) -> list[Instant]:
         """The instants at which an event was resolved: each occurrence of the target of a `resolved_by` link, in order."""
-        index, found = self.index, set()
-        for since, target in self._resolving(ent):
+        whole, found = self._whole, set()
+        for since, target in whole._resolving(ent):
             found.add(since)
-            if index.is_event[target]:
-                found.update(at for at in self.instants(target) if at >= since)
-        if index._outside is not None:
-            found.update(index._outside.resolved(ent, self.valid, self.tx))
+            if whole.index.is_event[target]:
+                found.update(at for at in whole.instants(target) if at >= since)
         return sorted(found)
 
     def can_be_open(self, ent: int, body: Json | None = None) -> bool:
@@ -151,19 +155,16 @@ class Happened:
             return None
         if ent not in index.gone and not index.believed(ent, self.tx):
             return None
-        if index.superseded(ent, self.valid, self.tx):
+        whole = self._whole
+        if whole.index.superseded(ent, self.valid, self.tx):
             return "superseded"
-        resolving = self._resolving(ent)
-        if not resolving and index._outside is None:
+        resolving = whole._resolving(ent)
+        if not resolving:
             return "active"
         _, last, _ = self.seen(ent)
-        if index._outside is not None and any(
-            last <= at <= self.valid for at in index._outside.resolved(ent, self.valid, self.tx)
-        ):
-            return "resolved"
         if any(since >= last for since, _ in resolving):
             return "resolved"
-        again = [self.seen(target)[1] for _, target in resolving if index.is_event[target]]
+        again = [whole.seen(target)[1] for _, target in resolving if whole.index.is_event[target]]
         return "resolved" if any(last <= at <= self.valid for at in again) else "active"
 
     def episodes(self, ent: int) -> list[Episode]:

@@ -27,7 +27,6 @@ _OWN: dict[str, Callable[[], Any]] = {
     "_held": dict,
     "_sorted": list,
     "_shaken": lambda: None,
-    "_outside": lambda: None,
 }  # caches that each index makes for itself
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
-from typing import NamedTuple
+from itertools import islice, takewhile
+from typing import Any, NamedTuple
 
-from graphstore.core.index.foundations import Resting, ShakyEntity
+from graphstore.core.index.foundations import Path, Resting, ShakyEntity
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.part_of_index import Number, PartOfIndex
 from graphstore.ledger.statements import Statement
@@ -15,8 +15,8 @@ from graphstore.read.described import things
 from graphstore.read.linked import LINKS_OVER, Linked, link_of
 from graphstore.read.points import Point, as_json
 from graphstore.values.inputs import whole_number
-from graphstore.values.models import Link, Shaky
-from graphstore.values.period import moment
+from graphstore.values.models import OUTSIDE, Link, Node, Shaky
+from graphstore.values.period import Instant, moment
 from graphstore.values.ways import Ways
 
 
@@ -38,6 +38,7 @@ class Reason(NamedTuple):
 LOOKS_AMONG = Statement("looks_among", Number)
 REASONS = Statement("reasons", Reason)
 BODY = Statement("body", Body)
+_VISIBLE = "SELECT number FROM link_period WHERE number IN (SELECT value FROM json_each(?))"
 _FORGOTTEN = b'{"content":null}'
 
 
@@ -49,11 +50,10 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
     most = whole_number("limit", limit)
     with no_collecting():
         resting = _RestingInRows(point)
-        found = list(islice(resting.shaky_entities(), most))
+        found = list(islice(_with_outside(point, resting), most))
         names, links, why = resting.index.names, _links(point, found), _reasons(point, found)
-        shown = things(
-            point, dict.fromkeys(end for row in links.values() for end in (row.source, row.target))
-        )
+        ends = [end for row in links.values() for end in (row.source, row.target)]
+        shown = things(point, dict.fromkeys([*ends, *(names[one.ent] for one in found)]))
 
         def link(number: int) -> Link:
             row = links[number]
@@ -64,14 +64,53 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
             Shaky.made(
                 {
                     "node": shown[names[one.ent]],
-                    "root": shown[names[one.root]],
-                    "links": ways.of(one.path, link),
-                    "why": why[one.op],
+                    "root": _outside(one.fell_at) if one.root < 0 else shown[names[one.root]],
+                    "links": ways.of(one.path, link) if one.path else (),
+                    "why": why.get(one.op),
                     "recorded_at": moment(one.fell_at),
                 }
             )
             for one in found
         ]
+
+
+def _with_outside(point: Point, resting: _RestingInRows) -> Iterator[ShakyEntity]:
+    """Give what is shaky; within scopes in the order of the whole store, and with the part of a way inside where it leads outside (`root` is -1)."""
+    if point.whole is point:
+        yield from resting.shaky_entities()
+        return
+    own = {one.ent: one for one in resting.shaky_entities()}
+    for one in _RestingInRows(point.whole).shaky_entities():
+        found = own.pop(one.ent, None)
+        if found is not None:
+            yield found
+        elif one.ent in resting.index.names:
+            yield one._replace(root=-1, op=-1, path=_inside(point, one.path))
+    yield from own.values()
+
+
+def _inside(point: Point, path: Path) -> Path:
+    """Return the links of a way up to the first that leads outside."""
+    numbers = list[int]()
+    while path:
+        numbers.append(path[0])
+        path = path[1]
+    rows = point.database.rows(_VISIBLE, (as_json(numbers),))
+    visible = {number for (number,) in rows}
+    kept: Path = ()
+    for number in reversed(list(takewhile(visible.__contains__, numbers))):
+        kept = (number, kept)
+    return kept
+
+
+def _outside(fell_at: Instant) -> Node:
+    """Return what stands for a thing outside of scopes."""
+    fields: dict[str, Any] = {
+        **dict.fromkeys(Node.model_fields),
+        "id": OUTSIDE, "kind": "outside", "scope": "", "number": 1, "content": {}, "tags": (), "trigger": "initial", "standing": "shaky",
+        **dict.fromkeys(("recorded_at", "valid_from", "tx_from"), moment(fell_at)),
+    }  # fmt: skip
+    return Node.made(fields)
 
 
 class _RestingInRows(Resting):

@@ -33,6 +33,7 @@ from graphstore.core.search.source import Source
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.scoped_ledger import ScopedLedger
 from graphstore.read import settings
 from graphstore.read.points import Point
 from graphstore.values import generated_ids, spans
@@ -56,7 +57,7 @@ _READ = 10  # so many versions are searched for tags once, for each thing that w
 _BRIEFLY = 0.002  # seconds to wait for a lock without which an answer takes longer
 
 
-LedgerRows = Ledger | BranchLedger
+LedgerRows = Ledger | BranchLedger | ScopedLedger
 
 
 @dataclass
@@ -127,7 +128,6 @@ class Core(Source):
     accesses: Accesses = field(default_factory=Accesses)
     fingerprints: Fingerprints = field(default_factory=Fingerprints)  # while the index is not loaded
     doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
-    outside: Any = None  # `outside.Outside`, of a copy of a part of another store
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
     kinds: KnownKinds = field(default_factory=KnownKinds)

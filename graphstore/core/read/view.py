@@ -691,9 +691,7 @@ class Reader(Painted):
         """
         most = whole_number("limit", limit)
         with no_collecting():
-            sight, outside = self._sight(), self._core.outside
-            if outside is not None:
-                return list(islice(outside.shaky(sight), most))
+            sight = self._sight()
             return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
 
     @rows_first(contradicting.contradictions)

@@ -17,7 +17,7 @@ import orjson
 from graphstore.core.index import libraries
 from graphstore.core.index.index import Index
 from graphstore.core.index.index_of_rows import FORGOTTEN, IndexOfRows, Number
-from graphstore.core.search.search import REMEMBERED, Layers, Numbered, Ranker, SearchedTexts
+from graphstore.core.search.search import REMEMBERED, Layer, Layers, Numbered, Ranker, SearchedTexts
 from graphstore.core.search.source import At
 from graphstore.core.search.standing import Standing
 from graphstore.core.search.word_columns import FreshWords, Posting
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _HEADS = 256  # lines of the chain that are followed; more are not read one by one
 _FETCHED = 128  # versions that are read at once
 _AFTER = b"\xff"  # after all of UTF-8
+_INSIDE = "SELECT number FROM version WHERE number >= ?"
+_NAMED = "SELECT version FROM period WHERE tx_from <= ?"
 
 
 class Ends(NamedTuple):
@@ -171,6 +173,23 @@ class SealedWords:
             yield row.term.decode("utf-8", "surrogatepass")
 
 
+class WordsInside:
+    """The words of the versions of a layer that are within scopes, by a mask of versions."""
+
+    def __init__(self, layer: Layer, inside: NDArray[Any]) -> None:
+        self._layer, self._inside = layer, inside
+
+    def posting(self, term: str) -> Posting | None:
+        """Where a term is."""
+        found = self._layer.posting(term)
+        stays = None if found is None else self._inside[found.versions]
+        return Posting(found.versions[stays], found.times[stays]) if found and stays.any() else None
+
+    def beginning(self, term: str) -> Iterable[str]:
+        """The terms that begin so."""
+        return self._layer.beginning(term)
+
+
 @dataclass
 class _Kept:
     """What a process keeps of one ledger, as far as `ends` says."""
@@ -182,6 +201,7 @@ class _Kept:
         Any
     ]  # the versions that the periods name, in order: of so many periods as a question about the past took
     analyzer: Analyzer | None  # that makes the words of the texts here; None: they are those of the tables
+    inside: NDArray[Any] | None = None  # of versions, whether each is within the scopes
     standings: list[tuple[Instant, Standing]] = field(
         default_factory=list
     )  # each with the time it was last asked at
@@ -224,10 +244,12 @@ class RowSearch(Ranker):
 
         point = _point(sight)
         kept = self._follow(point)
-        if len(kept.named) < kept.ends.periods:
+        known = np.zeros(kept.ends.versions, dtype=bool)
+        if point.whole is not point:  # of periods inside numbers are missing
+            known[[ver for (ver,) in point.database.rows(_NAMED, (point.tx,))]] = True
+        elif len(kept.named) < kept.ends.periods:
             [row] = point.rows(VERSIONS_BELIEVED, first=point.database.line.row("period", len(kept.named)))
             kept.named = np.concatenate([kept.named, _places(orjson.loads(row.numbers)).astype(np.uint32)])
-        known = np.zeros(kept.ends.versions, dtype=bool)
         known[kept.named[: known_periods(point, point.tx)]] = True
         known[_places([row.number for row in point.rows(FORGOTTEN_VERSIONS)])] = False
         source: Any = sight.core
@@ -312,7 +334,8 @@ def _numbered(point: Point) -> Numbered:
 
 
 def _layers(point: Point, kept: _Kept) -> Layers:
-    return [SealedWords(point, len(kept.sealed)), kept.fresh]
+    layers: Layers = [SealedWords(point, len(kept.sealed)), kept.fresh]
+    return layers if kept.inside is None else [WordsInside(layer, kept.inside) for layer in layers]
 
 
 def _read(point: Point, ends: Ends, analyzer: Analyzer) -> _Kept:
@@ -342,8 +365,13 @@ def _read_on(point: Point, kept: _Kept) -> None:
         fresh = kept.fresh = FreshWords(sealed)
     known = fresh.first + len(fresh.lengths)
     if known < ends.versions:
-        for terms in _terms(point, point.database.line.row("version", known), kept.analyzer):
+        for terms in _terms(point.whole, point.database.line.row("version", known), kept.analyzer):
             fresh.add(terms)
+    if point.whole is not point:
+        known_inside = np.zeros(0, dtype=bool) if kept.inside is None else kept.inside
+        kept.inside = np.zeros(ends.versions, dtype=bool)
+        kept.inside[: len(known_inside)] = known_inside
+        kept.inside[[ver for (ver,) in point.database.rows(_INSIDE, (len(known_inside),))]] = True
 
 
 def _terms(point: Point, first: int, analyzer: Analyzer | None) -> Iterator[list[str]]:
@@ -374,7 +402,7 @@ def _moved_on(point: Point, kept: _Kept, ends: Ends) -> _Kept | None:
     closed = closings(point.database, was.line, ends.line)
     if closed.forgets:
         return None
-    found = _Kept(ends, kept.sealed, kept.fresh, kept.named, kept.analyzer)
+    found = _Kept(ends, kept.sealed, kept.fresh, kept.named, kept.analyzer, kept.inside)
     _read_on(point, found)
     moved = point.rows(
         MOVED_SINCE,
@@ -477,6 +505,7 @@ def _known(table: str, column: str, point: Point, ends: Ends, tx: Instant) -> in
 
 def _first(table: str, column: str, point: Point, count: int, least: int) -> int:
     """Return the place of the first of so many rows of which a column has at least a value."""
+    point = point.whole  # within scopes numbers are missing
     line, statement = point.database.line, f"SELECT {column} FROM {table} WHERE number = ?"
 
     def value(place: int) -> int:

@@ -184,9 +184,7 @@ class IndexSource:
             shaky = {ent for ent in unknown if resting.is_shaky(ent)}
         return [
             "superseded"
-            if index.is_event[ent]
-            and (ent in index.successors or index._outside is not None)
-            and index.superseded(ent, valid, tx)
+            if index.is_event[ent] and ent in index.successors and index.superseded(ent, valid, tx)
             else "shaky"
             if (answer := says.get(ent, NO)) > 0 or (answer < 0 and ent in shaky)
             else "stands"

@@ -213,14 +213,14 @@ class RowSource:
 
 
 def state_of(point: Point) -> State:
-    """Return by what a ledger tells whether an answer at a point is still right."""
-    [state] = point.rows(STATE)
+    """Return by what a ledger tells whether an answer at a point is still right. How things stand may depend on what is outside of scopes."""
+    [state] = point.whole.rows(STATE)
     return state
 
 
 def stretch_of(point: Point) -> tuple[Instant, Instant]:
     """Return the stretch of valid time around a point in which nothing begins, ends or happens."""
-    [stretch] = point.rows(STRETCH)
+    [stretch] = point.whole.rows(STRETCH)
     return -OPEN if stretch.since is None else stretch.since, _end(stretch.until)
 
 

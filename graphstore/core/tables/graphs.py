@@ -106,8 +106,6 @@ class Graphs:
             threading.RLock()
         )  # one graph is looked for, or built, at a time; taken after the lock of the index
         self._workers: Workers | None = None
-        self.beside: Graphs | None = None
-        """Those of the store that this one is a part of, where how things stand here depends on what is there."""
 
     @property
     def _index(self) -> Index:
@@ -309,9 +307,7 @@ class Graphs:
         found = period_graph.at_each(cypher, params)
         if found is None:
             return None
-        if (core.is_worker or core.answering is None) and (
-            self._index.open_since is not None or self.beside is not None
-        ):
+        if (core.is_worker or core.answering is None) and self._index.open_since is not None:
             return None
         spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
         instants = tuple(each[axis == "tx"] for each in at)
@@ -432,8 +428,6 @@ class Graphs:
         instants = self._index.o_tx
         at = bisect_right(instants, tx)
         last = instants[at - 1] if at else -OPEN
-        if self.beside is not None:
-            last = max(last, self.beside._last_transaction(tx, None)[0])
         return last, None
 
     def _stretch(self, valid: Instant, point: Point | None = None) -> tuple[Instant, Instant]:
@@ -447,8 +441,6 @@ class Graphs:
             _around(column, valid)
             for column in (index.r_from, index.r_to, index.s_at, index.k_from, index.k_to)
         ]
-        if self.beside is not None:
-            spans.append(self.beside._stretch(valid))
         return max(before for before, _ in spans), min(after for _, after in spans)
 
     def node_tables(self, world: int, raw: Raw) -> NodeTables:

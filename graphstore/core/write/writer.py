@@ -160,7 +160,6 @@ class Writer(Reader):
         False  # whether a thread waits until other processes let it write; of the trunk, for all lines
     )
     _trying: Instant | None = None  # what is done now is taken back: at this instant
-    _followed: Instant = -OPEN  # how far a copy of a part has followed its store
     _given: Sequence[Instant] = ()  # instants of what is done once more
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
 
@@ -391,9 +390,7 @@ class Writer(Reader):
                 return now, now
             known = min(known, waiting.since(self._core.journal.durable) - 1)  # and once it is durable
         if place.read_only:
-            known = max(
-                self._last_tx, self._followed
-            )  # what the writer does now is not known here before refresh()
+            known = self._last_tx  # what the writer does now is not known here before refresh()
         return now, known
 
     def _pinned_now(self) -> View:

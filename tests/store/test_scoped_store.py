@@ -1,4 +1,4 @@
-"""A copy of what some scopes hold tells of what is inside exactly what the whole store tells, at every coordinate, and nothing of the rest."""
+"""What some scopes hold tells of what is inside exactly what the whole store tells, at every coordinate, and nothing of the rest."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore.core.folder.scoped_copy import ScopedCopy
 from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.memory import recall
+from graphstore.store.scoped_store import ScopedStore
 from tests.conftest import START, Clock
-from tests.support.old_release import open_old
 
 MARK = "zebra"
 SCOPES = ("team/a", "shared")
@@ -142,33 +141,8 @@ class World:
         }
 
 
-def _copy(
-    store: graphstore.GraphStore, clock: Clock, place: Path
-) -> tuple[ScopedCopy, graphstore.GraphStore]:
-    copy = ScopedCopy(store._place.fresh_journal(), place, SCOPES)
-    copy.follow(store._coordinate()[1])
-    return copy, open_old(place, read_only=True, clock=clock)
-
-
-def _follow(
-    copy: ScopedCopy, seen: graphstore.GraphStore, store: graphstore.GraphStore, clock: Clock, place: Path
-) -> tuple[ScopedCopy, graphstore.GraphStore, Path]:
-    """Move a copy on, or make another where its store has less than it had."""
-    upto = store._coordinate()[1]
-    if copy.is_of_its_store():
-        if copy.follow(upto):
-            seen.refresh()
-    else:
-        seen.close()
-        copy.close()
-        place = place.with_name(f"{place.name}+")
-        copy, seen = _copy(store, clock, place)
-    seen._part_of(store, upto, copy.crossing)
-    return copy, seen, place
-
-
 def _told(view: Any, ids: list[str], taken: set[str]) -> dict[str, Any]:
-    """What a view tells of what is inside, in the words of a copy."""
+    """What a view tells of what is inside, in the words of a scoped store."""
     told: dict[str, Any] = {}
     for id in ids:
         try:
@@ -202,20 +176,18 @@ def _plain(value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(3, SEEDS))]
 )
-def test_a_copy_tells_what_the_store_tells_of_what_is_inside(tmp_path: Path, seed: int) -> None:
+def test_scopes_tell_what_the_store_tells_of_what_is_inside(tmp_path: Path, seed: int) -> None:
     clock = Clock()
     with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
         store.define_kind("wears")
         world = World(store, clock, seed)
-        place = tmp_path / "copy"
-        copy, seen = _copy(store, clock, place)
+        seen = ScopedStore(store, SCOPES)
         chance, coordinates = random.Random(seed), []
         for number in range(STEPS):
             world.step()
             if number % 6 == 0:
                 at = store.as_of().at
                 coordinates.append((at.valid, at.tx))
-                copy, seen, place = _follow(copy, seen, store, clock, place)
                 for valid, tx in [coordinates[-1], chance.choice(coordinates), (START - timedelta(days=chance.randrange(30)), at.tx)]:  # fmt: skip
                     found, expected = (
                         _told(one.as_of(valid=valid, tx=tx), world.inside, world.taken)
@@ -226,37 +198,32 @@ def test_a_copy_tells_what_the_store_tells_of_what_is_inside(tmp_path: Path, see
                         assert found["things"][id] == told, id
                     assert found["shaky"] == expected["shaky"]
         clock.move(minutes=5)
-        copy, seen, place = _follow(copy, seen, store, clock, place)
         assert seen.verify().ok
-        written = b"".join(file.read_bytes() for file in sorted((place / "journal").iterdir()))
+        seen.export(tmp_path / "dump")
+        written = (tmp_path / "dump").read_bytes()
         assert MARK.encode() not in written, next(
             line for line in written.split(b"\n") if MARK.encode() in line
         )
-        fresh, other = _copy(store, clock, tmp_path / "fresh")
-        assert (tmp_path / "fresh/journal/00000001.jsonl").read_bytes() == written
-        for each in (copy, seen, fresh, other):
-            each.close()
+        with graphstore.restore(tmp_path / "dump", tmp_path / "restored", clock=clock) as restored:
+            assert [node.id for node in restored.nodes()] == [node.id for node in seen.nodes()]
+        seen.close()
 
 
 @pytest.fixture
 def both(
     tmp_path: Path,
 ) -> Iterator[tuple[graphstore.GraphStore, Clock, Callable[[], graphstore.GraphStore]]]:
-    """A store, its clock, and what gives the copy of it as it is by then."""
+    """A store, its clock, and what gives the part of it that scopes hold, a minute later."""
     clock = Clock()
     with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:
-        place = tmp_path / "copy"
-        copy, seen = _copy(store, clock, place)
+        seen = ScopedStore(store, SCOPES)
 
         def followed() -> graphstore.GraphStore:
-            nonlocal copy, seen, place
             clock.move(minutes=1)
-            copy, seen, place = _follow(copy, seen, store, clock, place)
             return seen
 
         yield store, clock, followed
         seen.close()
-        copy.close()
 
 
 def test_what_is_undone_is_undone_for_a_token_too(both: Any) -> None:

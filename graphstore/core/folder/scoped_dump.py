@@ -1,17 +1,21 @@
-"""A copy of a store with what some scopes hold, as if nothing else had ever been recorded: what is outside is in no file of it, so no read can show it."""
+"""A dump of what some scopes hold of a store, as if nothing else had ever been recorded: what is outside is nowhere in it."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from graphstore.core.folder.rewrite import Compacting, Head
+from graphstore.core.folder import restore
+from graphstore.core.folder.rewrite import Compacting, Head, Transaction, chained
 from graphstore.core.index.occurrences import OWN
-from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, UNDO, encode, header
+from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, UNDO
 from graphstore.core.journal.positions import Line
 from graphstore.core.journal.seam import Seam
+from graphstore.ledger.scoped_rows import within
 from graphstore.values.period import Instant, instant
 
 _NOT_COPIED = ("branches", "aliases", "args")  # arguments may name what is outside
@@ -19,53 +23,38 @@ _OF_WORDS = "languages"
 """The one setting that is copied: in which languages texts are found."""
 
 
-def within(scope: object, granted: tuple[str, ...]) -> bool:
-    """Whether a scope, a path, is one of those or below one."""
-    return isinstance(scope, str) and any(scope == each or scope.startswith(f"{each}/") for each in granted)
+def save(journal: Seam, scopes: tuple[str, ...], target: Path) -> int:
+    """Write a dump of what some scopes hold, and close the journal. Returns the number of lines in it; raises as `restore.save`."""
+    with contextlib.closing(journal):
+        transactions = list(chained(_Part(journal, scopes).transactions()))
+    lines = [line for transaction in transactions for line in transaction]
+    digest = orjson.loads(lines[-1])["digest"] if lines else GENESIS
+    return restore.write(lines, len(transactions), digest, target)
 
 
-class ScopedCopy:
-    """The journal of a copy, and how far it has followed that of its store. Of branches it has nothing, of settings only in which languages texts are found.
+class _Part:
+    """The part of a journal that some scopes hold. Of branches it has nothing, of settings only in which languages texts are found.
 
     A node is of its scope, an event of the text `scope` in the metadata it was first recorded with; a link is there when both its ends are.
     """
 
-    def __init__(self, source: Seam, folder: Path, scopes: tuple[str, ...]) -> None:
-        self._journal = source
-        self._removals = source.removals()
-        self._scopes, self._prev = scopes, GENESIS
+    def __init__(self, journal: Seam, scopes: tuple[str, ...]) -> None:
+        self._journal, self._scopes = journal, scopes
         self._leaving_out = _Outside()
         self._kinds: dict[str, dict[str, Any]] = {}
         self._used: set[str] = set()  # kinds of links
-        self.crossing: set[str] = set()
-        """The ids inside that ever had a link to something outside."""
-        self._lines: list[Line] = []
-        self._waiting: list[list[Line]] = []
-        (folder / "journal").mkdir(parents=True)
-        self._file = folder / "journal" / "00000001.jsonl"
-        self._file.write_bytes(header(1))
 
-    def is_of_its_store(self) -> bool:
-        """Whether the journal only grew since it was read. Otherwise the copy has what was erased or taken back: make another."""
-        journal = self._journal
-        return journal.removals() == self._removals and not journal.renewed() and journal.unchanged()
-
-    def follow(self, upto: Instant) -> bool:
-        """Copy the transactions up to a tx. Whether the copy has more than before. Raises DamageError where the journal did not only grow."""
-        for lines in self._journal.read():
-            self._lines += lines
+    def transactions(self) -> Iterator[Transaction]:
+        """What is left of each transaction."""
+        lines: list[Line] = []
+        for group in self._journal.read():
+            lines += group
             if not lines[-1].head.get("more"):
-                self._waiting.append(self._lines)
-                self._lines = []
-        found = []
-        while self._waiting and instant(self._waiting[0][0].head["tx"]) <= upto:
-            found += self._copied(self._waiting.pop(0))
-        if found:
-            with open(self._file, "ab") as sink:
-                sink.writelines(found)
-        return bool(found)
+                if left := self._left(lines):
+                    yield left
+                lines = []
 
-    def _copied(self, lines: list[Line]) -> list[bytes]:
+    def _left(self, lines: list[Line]) -> Transaction:
         heads = [line.head for line in lines]
         if heads[0].get("branch") is not None:
             return []
@@ -78,18 +67,11 @@ class ScopedCopy:
             bodies = [places[id(head)][number] for number in kept]
             head["body"] = [head["body"][number] for number in kept]
             left.append((head, [self._journal.raw(*body) if body[1] else FORGOTTEN for body in bodies]))
+        for head, _ in left:
+            head.pop("request", None)
         if left:
             self._leaving_out.copied.add(instant(left[0][0]["tx"]))
-        written = []
-        for number, (head, raw) in enumerate(left, 1):
-            head.pop("more", None)
-            head.pop("request", None)
-            if number < len(left):
-                head["more"] = True
-            head["prev"] = self._prev
-            data, self._prev, _ = encode(head, raw)
-            written.append(data)
-        return written
+        return left
 
     def _look(self, line: Line) -> None:
         """Note what a line has that is inside, and what is outside."""
@@ -109,8 +91,6 @@ class ScopedCopy:
             if {begin, end} <= outside.inside:
                 outside.inside_links.add(name)
                 self._used.add(kind)
-            else:
-                self.crossing |= {begin, end} & outside.inside
         if defined := [self._kinds.pop(kind) for kind in sorted(self._used & self._kinds.keys())]:
             head["kinds"] = defined
 
@@ -154,10 +134,6 @@ class ScopedCopy:
         if body is None or not line.places[body][1]:
             return {}
         return orjson.loads(self._journal.raw(*line.places[body]))  # type: ignore[no-any-return]
-
-    def close(self) -> None:
-        """Close the files of the store."""
-        self._journal.close()
 
 
 def _scope_in(body: dict[str, Any]) -> Any:

@@ -1,0 +1,239 @@
+"""Makes statements about the trunk statements about what some scopes hold: each name of a view stands for a query that leaves out what is outside.
+
+A node is of its scope, an event of the text `scope` in the metadata that it was first recorded with; a link is there when both its ends are. How a thing stands is a row
+of the whole ledger, so it may rest on something outside. Of settings only the languages are there, of branches nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+from graphstore.core.journal.line import OF_LINKS, OF_THE_STORE, UNDO
+from graphstore.ledger.branch_rows import SPAN, with_views
+from graphstore.values.period import OPEN, Instant
+
+_LANGUAGES = "languages"
+_KEPT = 256  # large transactions whose hidden reasons a connection remembers
+_LARGE = 16  # operations
+_OF_ENTITIES = {
+    "version": "a.*", "period": "a.*", "removed": "a.*", "changed": "a.*", "told": "a.*", "forgotten": "a.*", "message": "a.*",
+    "absence": "a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to, a.standing",
+    "shaky": "a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to",
+}  # fmt: skip
+_OF_LINKS = {"claim": "a.*", "link_period": "a.*", "linked": "a.*", "taken": "a.number, a.link, a.version, a.valid_from, a.valid_to"}  # fmt: skip
+_TRUNK = {
+    "forgotten": f"+a.operation < {SPAN}", "message": f"+a.period < {SPAN}", "absence": "+a.line = 0", "shaky": "+a.line = 0",
+    "taken": f"+a.number < {SPAN} AND a.tx_to = {OPEN}",
+}  # fmt: skip
+_REASON = "json_extract(CAST({}.data AS TEXT), '$.reason')"
+
+
+def within(scope: object, granted: tuple[str, ...]) -> bool:
+    """Return True if a scope, a path, is one of those or below one."""
+    return isinstance(scope, str) and any(scope == each or scope.startswith(f"{each}/") for each in granted)
+
+
+class ScopedRows:
+    """Rewrites statements for one set of scopes. `kinds`: the kinds of link that links inside have, of those that the store has defined."""
+
+    def __init__(self, scopes: tuple[str, ...], kinds: frozenset[str] = frozenset()) -> None:
+        self._scopes = scopes
+        self._statements: dict[str, str] = {}
+        self._views = self._made(kinds)
+
+    def statement(self, text: str) -> str:
+        """Return a statement of the trunk that reads what the scopes hold."""
+        found = self._statements.get(text)
+        if found is None:
+            found = self._statements[text] = with_views(text, self._views)
+        return found
+
+    def _within(self, column: str) -> str:
+        """Return the condition that a column is the path of a scope inside."""
+        parts = [
+            f"{column} = {_text(scope)} OR ({column} >= {_text(scope + '/')} AND {column} < {_text(scope + '0')})"
+            for scope in self._scopes  # 0 comes after /
+        ]
+        return "(" + " OR ".join(parts) + ")"
+
+    def _is_inside(self, entity: str) -> str:
+        """Return the condition that a row of all_entity, by its alias, is inside."""
+        return (
+            f"CASE {entity}.is_event WHEN 0 THEN {self._within(f'{entity}.scope')} ELSE EXISTS "
+            f"(SELECT 1 FROM main.all_event_scope es WHERE es.entity = {entity}.number AND {self._within('es.scope')}) END"
+        )
+
+    def _entity(self, number: str) -> str:
+        return f"EXISTS (SELECT 1 FROM main.all_entity ie WHERE ie.number = {number} AND {self._is_inside('ie')})"
+
+    def _ends(self, link: str) -> str:
+        return f"({self._entity(f'{link}.source')} AND {self._entity(f'{link}.target')})"
+
+    def _link(self, number: str) -> str:
+        return f"EXISTS (SELECT 1 FROM main.all_link il WHERE il.number = {number} AND {self._ends('il')})"
+
+    def _made(self, kinds: frozenset[str]) -> dict[str, str]:
+        found = {
+            "entity": f"SELECT a.* FROM main.all_entity a WHERE +a.number < {SPAN} AND {self._is_inside('a')}",
+            "link": f"SELECT a.* FROM main.all_link a WHERE +a.number < {SPAN} AND {self._ends('a')}",
+        }
+        for table, columns in _OF_ENTITIES.items():
+            trunk = _TRUNK.get(table, f"+a.number < {SPAN}")
+            found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {trunk} AND {self._entity('a.entity')}"  # fmt: skip
+        for table, columns in _OF_LINKS.items():
+            trunk = _TRUNK.get(table, f"+a.number < {SPAN}")
+            found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {trunk} AND {self._link('a.link')}"  # fmt: skip
+        found["tag"] = (
+            f"SELECT a.* FROM main.all_tag a WHERE +a.version < {SPAN} "
+            f"AND EXISTS (SELECT 1 FROM main.all_version iv WHERE iv.number = a.version AND {self._entity('iv.entity')})"
+        )
+        names = ", ".join(_text(kind) for kind in sorted(kinds))
+        found["defined"] = (
+            f"SELECT a.* FROM main.all_defined a WHERE +a.number < {SPAN} AND json_extract(a.kind, '$.name') IN ({names})"
+        )
+        found["setting"] = (
+            f"SELECT a.* FROM main.all_setting a WHERE +a.number < {SPAN} AND a.name = {_text(_LANGUAGES)}"
+        )
+        found["line"] = "SELECT * FROM main.line a WHERE 0"
+        return found | self._occurrences() | self._operations()
+
+    # ------------------------------------------------------------------ what happened again
+
+    def _occurrences(self) -> dict[str, str]:
+        """Return the query of the occurrences of events inside that do not name another scope."""
+        own = "CAST(ob.data AS TEXT), '$.own.metadata"
+        scope = f"json_extract({own}.scope')"
+        seen = (
+            f"+{{0}}.number < {SPAN} AND NOT EXISTS (SELECT 1 FROM main.all_operation oo CROSS JOIN main.body ob ON ob.number = oo.body "
+            f"WHERE oo.number = {{0}}.operation AND json_type({own}') IS NOT NULL "
+            f"AND (json_type({own}.scope') IS NOT 'text' OR NOT {self._within(scope)}))"
+        )
+        so_far = f"FROM main.all_occurrence s WHERE s.event = a.event AND s.number <= a.number AND {seen.format('s')}"
+        columns = ", ".join(
+            [
+                "a.number, a.event, a.occurred_at, a.tx, a.operation",
+                f"(SELECT min(s.occurred_at) {so_far}) AS first",
+                f"(SELECT max(s.occurred_at) {so_far}) AS last",
+                f"(SELECT count(*) {so_far}) AS ordinal",
+            ]
+        )
+        inside = self._entity("a.event")
+        return {
+            "occurrence": f"SELECT {columns} FROM main.all_occurrence a WHERE {inside} AND {seen.format('a')}"
+        }
+
+    # ------------------------------------------------------------------ what was done
+
+    def _operations(self) -> dict[str, str]:
+        """Return the queries of operations: of those that rows inside may name, and (`done`) of those that did something inside, for lists."""
+        scopes = _text("\n".join(self._scopes))
+        body = (
+            f"CASE WHEN a.body IS NULL OR NOT {self.is_on_inside('a')} OR has_hidden_reason({scopes}, a.tx, a.body) THEN NULL "
+            "ELSE a.body END AS body"
+        )
+        trunk = f"FROM main.all_operation a WHERE +a.number < {SPAN}"
+        subject = f"CASE WHEN {self.is_on_inside('a')} THEN a.subject ELSE '' END AS subject"
+        return {
+            "operation": f"SELECT a.number, a.tx, a.verb, a.subject, a.author, {body} {trunk}",
+            "done": (
+                f"SELECT a.number, a.tx, a.verb, {subject}, a.author, {body} {trunk} AND ({self.is_on_inside('a')} OR {self._wrote_inside('a')})"
+            ),
+        }
+
+    def is_on_inside(self, operation: str) -> str:
+        """Return the condition that the subject of an operation is inside; of an `undo`, that the transaction which it took back has anything inside."""
+        of = f"{operation}.subject"
+        first = f"SELECT u.tx FROM main.all_undone u WHERE u.operation = {operation}.number"
+        more = "SELECT u.tx FROM back CROSS JOIN main.all_operation x ON x.tx = back.tx CROSS JOIN main.all_undone u ON u.operation = x.number"
+        undone = (
+            f"WITH RECURSIVE back (tx) AS ({first} UNION {more}) SELECT 1 FROM back CROSS JOIN main.all_operation y ON y.tx = back.tx "
+            f"AND +y.number < {SPAN} AND y.verb <> '{UNDO}' AND ({self._subject_inside('y')} OR {self._wrote_inside('y')})"
+        )
+        return f"CASE WHEN {operation}.verb = '{UNDO}' THEN EXISTS ({undone}) ELSE {self._subject_inside(operation, of)} END"
+
+    def _subject_inside(self, operation: str, of: str = "") -> str:
+        of = of or f"{operation}.subject"
+        return (
+            f"CASE WHEN {operation}.verb IN ({_texts(OF_LINKS)}) THEN EXISTS "
+            f"(SELECT 1 FROM main.all_link sl WHERE sl.id = {of} AND +sl.number < {SPAN} AND {self._ends('sl')}) "
+            f"WHEN {operation}.verb IN ({_texts(OF_THE_STORE)}) THEN 0 ELSE EXISTS "
+            f"(SELECT 1 FROM main.all_entity se WHERE se.id = {of} AND +se.number < {SPAN} AND {self._is_inside('se')}) END"
+        )
+
+    def _wrote_inside(self, operation: str) -> str:
+        """Return the condition that an operation on something outside wrote rows of a thing inside: what it gave back is linked with its subject."""
+        of = f"{operation}.subject"
+        number = f"{operation}.number"
+        ends = " UNION ALL ".join(
+            [
+                f"SELECT {side}.{end} FROM main.all_link {side} WHERE {side}.id = {of}"
+                for side, end in (("wa", "source"), ("wb", "target"))
+            ]
+            + [
+                f"SELECT wl.{far} FROM main.all_entity we CROSS JOIN main.all_link wl ON wl.{near} = we.number WHERE we.id = {of}"
+                for near, far in (("source", "target"), ("target", "source"))
+            ]
+        )
+        return (
+            f"EXISTS (SELECT 1 FROM ({ends}) w WHERE {self._entity('w.source')} AND ("
+            f"EXISTS (SELECT 1 FROM main.all_period wp WHERE wp.entity = w.source AND (wp.opened_by = {number} OR wp.closed_by = {number})) "
+            f"OR EXISTS (SELECT 1 FROM main.all_link wk CROSS JOIN main.all_link_period wq ON wq.link = wk.number "
+            f"AND (wq.opened_by = {number} OR wq.closed_by = {number}) WHERE (wk.source = w.source OR wk.target = w.source) AND {self._ends('wk')})))"
+        )
+
+    def reasons_of(self) -> tuple[str, str]:
+        """Return the statements of the reasons that one transaction gives: body, reason, and whether it is given for something inside; for links outside."""
+        done = (
+            f"SELECT a.body, {_REASON.format('b')}, {self.is_on_inside('a')} FROM main.all_operation a CROSS JOIN main.body b ON b.number = a.body "
+            f"WHERE a.tx = ? AND +a.number < {SPAN}"
+        )
+        claimed = (
+            f"SELECT c.body, {_REASON.format('b')}, 0 FROM main.all_operation a CROSS JOIN main.all_claim c ON c.operation = a.number "
+            f"CROSS JOIN main.body b ON b.number = c.body WHERE a.tx = ? AND +a.number < {SPAN} AND NOT {self._link('c.link')}"
+        )
+        return done, claimed
+
+
+def add_functions(connection: sqlite3.Connection, *, is_reader: bool) -> None:
+    """Let the statements of `ScopedRows` ask a connection whether a reason is hidden. `is_reader`: it sees only what is committed."""
+    connection.create_function("has_hidden_reason", 3, _Reasons(connection, is_reader))
+
+
+class _Reasons:
+    """Finds which reasons of a transaction are given for something outside of some scopes as well."""
+
+    def __init__(self, connection: sqlite3.Connection, is_reader: bool) -> None:
+        self._connection, self._is_reader = weakref.ref(connection), is_reader
+        self._statements: dict[str, tuple[str, str]] = {}
+        # of large transactions: all bodies, which have other numbers once the chain was rewritten, and the hidden ones
+        self._kept: OrderedDict[tuple[str, Instant], tuple[set[int], set[int]]] = OrderedDict()
+
+    def __call__(self, scopes: str, tx: Instant, body: int) -> bool:
+        bodies, hidden = self._kept.get((scopes, tx), ((), ()))
+        if body in bodies:
+            return body in hidden
+        if scopes not in self._statements:
+            self._statements[scopes] = ScopedRows(tuple(scopes.split("\n"))).reasons_of()
+        connection = self._connection()
+        assert connection is not None
+        found: list[tuple[Any, ...]] = []
+        for statement in self._statements[scopes]:
+            found += connection.execute(statement, (tx,)).fetchall()
+        reasons = {reason for _, reason, is_inside in found if not is_inside} - {None}
+        hidden = {number for number, reason, is_inside in found if is_inside and reason in reasons}
+        if self._is_reader and len(found) >= _LARGE:
+            self._kept[scopes, tx] = {number for number, *_ in found}, hidden
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return body in hidden
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _texts(texts: frozenset[str]) -> str:
+    return ", ".join(sorted(map(_text, texts)))

@@ -1,0 +1,125 @@
+"""What some scopes hold of an open store, as a store that is only read: the same statements over the same ledger, without what is outside."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any, NoReturn
+from zlib import crc32
+
+from graphstore.core.folder import scoped_dump
+from graphstore.core.folder.folder import Folder
+from graphstore.core.index.working_set import KnownKinds, WorkingSet
+from graphstore.core.read.sight import Core
+from graphstore.core.read.vector_search import Vectors
+from graphstore.core.tables.graphs import Graphs
+from graphstore.core.write.durability import Waiting
+from graphstore.core.write.writer import _Handed
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.scoped_ledger import ScopedLedger
+from graphstore.store.store import GraphStore
+from graphstore.values.models import BranchInfo, Problem, Verification
+from graphstore.values.period import Instant
+from graphstore.values.vocabulary import Vocabulary
+
+_CONTENTS = """
+SELECT v.number, b.data, b.checksum FROM version v LEFT JOIN body b ON b.number = v.body
+WHERE NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = v.entity)
+"""
+
+
+class ScopedStore(GraphStore):
+    """A store with what some scopes hold of another one, whose ledger, clock and lock it uses. Nothing is kept of what is written in it."""
+
+    def __init__(self, whole: GraphStore, scopes: tuple[str, ...]) -> None:
+        """Raises InvalidError where the truth of the store is no ledger in SQLite."""
+        journal = whole._core.opened_journal
+        if not isinstance(journal, Ledger):
+            raise InvalidError(
+                "tokens with scopes are answered from a store in a folder, and this one lies in PostgreSQL. Make a token without scopes, or take the "
+                "store to a folder with graphstore copy and serve that."
+            )
+        self._whole, self._scopes = whole, scopes
+        self._place = Folder(whole._place.path, read_only=True)
+        self._place.shown, self._place.named = None, whole._place.named
+        self._clock, self._author = whole._clock, None
+        self._handed, self._waiting, self._writer = _Handed(), Waiting(), threading.RLock()
+        self._open, self._owner, self._too_big, self._anew = None, 0, 0, False
+        self._named = "the trunk"
+        self._lines, self._in_use, self._begun, self.notices = [self], {}, [], []
+        vocabulary, trunk = Vocabulary(), whole._core
+        graphs = Graphs(
+            None, _no_index, journal, vocabulary, driver=trunk.graphs.driver, notify=self.notices.append
+        )
+        self._core = Core.with_late_index(
+            _no_index, journal, vocabulary, graphs,
+            rows=ScopedLedger(journal, scopes), lock=trunk.lock, epoch=trunk.epoch, vectors=Vectors(None, None),
+        )  # fmt: skip
+        self._last_committed_tx()
+
+    def _coordinate(self) -> tuple[Instant, Instant]:
+        self._usable()
+        work, others = self._open, self._whole._open
+        if work is not None and self._owner == threading.get_ident():
+            return work.tx, work.tx
+        now, known = self._whole._coordinate()
+        if self._whole._place.shared:  # its last tx would tell when something outside was written
+            known = now if others is None else min(now, others.tx - 1)
+        return max(self._told_time(), self._last_tx), max(known, self._last_tx)
+
+    def _take_turn(self, ledger: Ledger | None = None) -> None:
+        """Join the turn of the whole store, in which what is done here is tried."""
+        core = self._core
+        core.opened_journal.take_turn()
+        rows = core.rows
+        assert isinstance(rows, ScopedLedger)
+        with core.lock:
+            core.worker = threading.get_ident()
+            core.working = WorkingSet(rows.database, KnownKinds(), core.show_rows)
+
+    def _is_brief(self, id: object, *, now: bool = False) -> bool:
+        return False
+
+    def _usable(self) -> None:
+        self._whole._usable()
+        super()._usable()
+
+    def close(self) -> None:
+        """Let go of the graphs. The whole store stays open."""
+        with self._core.lock:
+            self._let_go("the store is closed.")
+
+    def branches(self) -> list[BranchInfo]:
+        """No scope holds a branch."""
+        return []
+
+    def _made_as(self, name: str) -> NoReturn:
+        raise NotFoundError.nearest("branch", name, list)
+
+    def query_tables(self, cypher: str, **more: Any) -> NoReturn:
+        """Refused: the tables are of the whole store."""
+        raise InvalidError("query_tables is of the whole store. It wants a token without scopes.")
+
+    def verify(self) -> Verification:
+        """Compare each content inside with its checksum. Changes nothing."""
+        self._usable()
+        rows = self._core.rows
+        assert isinstance(rows, ScopedLedger)
+        with rows.snapshot() as database:
+            wrong = [number for number, data, checksum in database.rows(_CONTENTS) if data is None or crc32(data) != checksum]  # fmt: skip
+            [(transactions,)] = database.rows("SELECT count(DISTINCT tx) FROM done")
+        problems = [Problem(file="ledger", line=None, message=f"{len(wrong)} contents do not match their checksums.")] if wrong else []  # fmt: skip
+        return Verification(
+            ok=not wrong, problems=tuple(problems), transactions=transactions, checked=("contents",)
+        )
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write what the scopes hold as one file for `graphstore.restore`, as if nothing else had ever been recorded. Returns the number of lines."""
+        self._usable()
+        return scoped_dump.save(self._whole._place.fresh_journal(), self._scopes, Path(path))
+
+
+def _no_index() -> NoReturn:
+    raise InvalidError("this is not answered within scopes. It wants a token without scopes.")
