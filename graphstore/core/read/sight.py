@@ -245,9 +245,9 @@ class Core(Source):
         ledger = self.answering
         if ledger is not None:
             return settings.snapshots(Point(ledger.database, OPEN, tx))
-        if self.is_worker and self.in_verb and isinstance(self._opened, Ledger):
+        if self.is_worker and self.in_verb and self.rows is not None:
             last = min(tx, self.index.last_tx)  # the rows may show those of the transaction too
-            before = settings.snapshots(Point(self._opened.database, OPEN, last))
+            before = settings.snapshots(Point(self.rows.database, OPEN, last))
             return before + snapshots.known(self.index, tx)
         return snapshots.known(self.index, tx)
 
