@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +17,7 @@ from graphstore.core.read.vector_search import Vectors
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write.durability import Waiting
 from graphstore.core.write.writer import _Handed
-from graphstore.errors import InvalidError, NotFoundError
+from graphstore.errors import DamageError, InvalidError, NotFoundError
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.scoped_ledger import ScopedLedger
 from graphstore.store.store import GraphStore
@@ -122,4 +123,7 @@ class ScopedStore(GraphStore):
 
 
 def _no_index() -> NoReturn:
+    error = sys.exc_info()[1]
+    if isinstance(error, DamageError):  # of which the index would tell the line
+        raise error
     raise InvalidError("this is not answered within scopes. It wants a token without scopes.")

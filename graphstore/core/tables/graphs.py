@@ -221,10 +221,10 @@ class Graphs:
         ledger = (
             None if core.is_worker else core.answering
         )  # graphs are kept, and a transaction's rows taken back
-        if ledger is not None:
+        for _ in range(0 if ledger is None else _TRIES):
             try:
                 return self._query(_Asked(core, where, span, ledger), cypher, params, limits)
-            except NotInRows:
+            except NotInRows:  # something was forgotten meanwhile
                 pass
         core.read_index()  # before a graph is looked for: who loads the index holds the lock that is taken first
         return self._query(_Asked(core, where, span, None), cypher, params, limits)
