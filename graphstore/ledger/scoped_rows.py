@@ -20,12 +20,11 @@ _KEPT = 256  # large transactions whose hidden reasons a connection remembers
 _LARGE = 16  # operations
 _OF_ENTITIES = {
     "version": "a.*", "period": "a.*", "removed": "a.*", "changed": "a.*", "told": "a.*", "forgotten": "a.*", "message": "a.*",
-    "absence": "a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to, a.standing",
     "shaky": "a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to",
 }  # fmt: skip
 _OF_LINKS = {"claim": "a.*", "link_period": "a.*", "linked": "a.*", "taken": "a.number, a.link, a.version, a.valid_from, a.valid_to"}  # fmt: skip
 _TRUNK = {
-    "forgotten": f"+a.operation < {SPAN}", "message": f"+a.period < {SPAN}", "absence": "+a.line = 0", "shaky": "+a.line = 0",
+    "forgotten": f"+a.operation < {SPAN}", "message": f"+a.period < {SPAN}", "shaky": "+a.line = 0",
     "taken": f"+a.number < {SPAN} AND a.tx_to = {OPEN}",
 }  # fmt: skip
 _REASON = "json_extract(CAST({}.data AS TEXT), '$.reason')"
@@ -86,6 +85,11 @@ class ScopedRows:
         for table, columns in _OF_LINKS.items():
             trunk = _TRUNK.get(table, f"+a.number < {SPAN}")
             found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {trunk} AND {self._link('a.link')}"  # fmt: skip
+        standing = f"CASE WHEN {self._is_superseded_outside('a')} THEN 'ended' ELSE a.standing END AS standing"
+        found["absence"] = (
+            f"SELECT a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to, {standing} FROM main.all_absence a WHERE +a.line = 0 "
+            f"AND {self._entity('a.entity')}"
+        )
         found["tag"] = (
             f"SELECT a.* FROM main.all_tag a WHERE +a.version < {SPAN} "
             f"AND EXISTS (SELECT 1 FROM main.all_version iv WHERE iv.number = a.version AND {self._entity('iv.entity')})"
@@ -100,6 +104,17 @@ class ScopedRows:
         found["line"] = "SELECT * FROM main.line a WHERE 0"
         found["alias"] = "SELECT branch, entity, ordinal, version FROM main.all_alias a WHERE 0"
         return found | self._occurrences() | self._operations()
+
+    def _is_superseded_outside(self, absence: str) -> str:
+        """Return the condition that only something outside superseded a node over a row of all_absence, by its alias: to who sees what is inside it has ended."""
+        periods = " AND ".join(
+            f"ap.{axis}_from < {absence}.{axis}_to AND ap.{axis}_to > {absence}.{axis}_from" for axis in ("valid", "tx")
+        )
+        return (
+            f"{absence}.standing = 'superseded' AND EXISTS (SELECT 1 FROM main.all_entity an WHERE an.number = {absence}.entity AND NOT an.is_event) "
+            f"AND NOT EXISTS (SELECT 1 FROM main.all_link al CROSS JOIN main.all_link_period ap ON ap.link = al.number AND {periods} "
+            f"WHERE al.target = {absence}.entity AND al.kind = 'supersedes' AND +al.number < {SPAN} AND {self._entity('al.source')})"
+        )
 
     # ------------------------------------------------------------------ what happened again
 

@@ -15,11 +15,12 @@ from graphstore.core.index.working_set import KnownKinds, WorkingSet
 from graphstore.core.read.sight import Core
 from graphstore.core.read.vector_search import Vectors
 from graphstore.core.tables.graphs import Graphs
+from graphstore.core.write import evictable_rows, retention
 from graphstore.core.write.durability import Waiting
 from graphstore.core.write.writer import _Handed
 from graphstore.errors import DamageError, InvalidError, NotFoundError
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.scoped_ledger import ScopedLedger
+from graphstore.ledger.scoped_ledger import ScopedDatabase, ScopedLedger
 from graphstore.store.store import GraphStore
 from graphstore.values.models import BranchInfo, Problem, Verification
 from graphstore.values.period import Instant
@@ -42,7 +43,7 @@ class ScopedStore(GraphStore):
                 "tokens with scopes are answered from a store in a folder, and this one lies in PostgreSQL. Make a token without scopes, or take the "
                 "store to a folder with graphstore copy and serve that."
             )
-        self._whole, self._scopes = whole, scopes
+        self._of, self._scopes = whole, scopes
         self._place = Folder(whole._place.path, read_only=True)
         self._place.shown, self._place.named = None, whole._place.named
         self._clock, self._author = whole._clock, None
@@ -62,11 +63,11 @@ class ScopedStore(GraphStore):
 
     def _coordinate(self) -> tuple[Instant, Instant]:
         self._usable()
-        work, others = self._open, self._whole._open
+        work, others = self._open, self._of._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        now, known = self._whole._coordinate()
-        if self._whole._place.shared:  # its last tx would tell when something outside was written
+        now, known = self._of._coordinate()
+        if self._of._place.shared:  # its last tx would tell when something outside was written
             known = now if others is None else min(now, others.tx - 1)
         return max(self._told_time(), self._last_tx), max(known, self._last_tx)
 
@@ -74,17 +75,21 @@ class ScopedStore(GraphStore):
         """Join the turn of the whole store, in which what is done here is tried."""
         core = self._core
         core.opened_journal.take_turn()
-        rows = core.rows
-        assert isinstance(rows, ScopedLedger)
         with core.lock:
             core.worker = threading.get_ident()
-            core.working = WorkingSet(rows.database, KnownKinds(), core.show_rows)
+            core.working = WorkingSet(self._database, KnownKinds(), core.show_rows)
+
+    @property
+    def _database(self) -> ScopedDatabase:
+        rows = self._core.rows
+        assert isinstance(rows, ScopedLedger)
+        return rows.database
 
     def _is_brief(self, id: object, *, now: bool = False) -> bool:
         return False
 
     def _usable(self) -> None:
-        self._whole._usable()
+        self._of._usable()
         super()._usable()
 
     def close(self) -> None:
@@ -94,6 +99,15 @@ class ScopedStore(GraphStore):
 
     def branches(self) -> list[BranchInfo]:
         """No scope holds a branch."""
+        return []
+
+    def _evictable(self) -> retention.Evictable:
+        return evictable_rows.OfRows(self._database)
+
+    def _evictable_elsewhere(self) -> list[retention.Evictable]:
+        return []
+
+    def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[retention.Content]]]:
         return []
 
     def _made_as(self, name: str) -> NoReturn:
@@ -106,9 +120,8 @@ class ScopedStore(GraphStore):
     def verify(self) -> Verification:
         """Compare each content inside with its checksum. Changes nothing."""
         self._usable()
-        rows = self._core.rows
-        assert isinstance(rows, ScopedLedger)
-        with rows.snapshot() as database:
+        database = self._database
+        with database.whole.snapshot():
             wrong = [number for number, data, checksum in database.rows(_CONTENTS) if data is None or crc32(data) != checksum]  # fmt: skip
             [(transactions,)] = database.rows("SELECT count(DISTINCT tx) FROM done")
         problems = [Problem(file="ledger", line=None, message=f"{len(wrong)} contents do not match their checksums.")] if wrong else []  # fmt: skip
@@ -119,7 +132,7 @@ class ScopedStore(GraphStore):
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write what the scopes hold as one file for `graphstore.restore`, as if nothing else had ever been recorded. Returns the number of lines."""
         self._usable()
-        return scoped_dump.save(self._whole._place.fresh_journal(), self._scopes, Path(path))
+        return scoped_dump.save(self._of._place.fresh_journal(), self._scopes, Path(path))
 
 
 def _no_index() -> NoReturn:
