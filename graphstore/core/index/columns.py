@@ -15,7 +15,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from graphstore.core.index.hulls import Blocks, Parts, Runs
 from graphstore.core.index.latest_versions import LatestVersions, Said
