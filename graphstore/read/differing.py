@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from graphstore.core.journal.line import dumps
@@ -40,6 +41,36 @@ class Moved(NamedTuple):
     after: int | None
 
 
+class Holding(NamedTuple):
+    """What holds at a coordinate: a thing by a version, or a link over a period."""
+
+    number: int
+    id: str
+    is_event: int
+    row: int
+
+
+class NumberOf(NamedTuple):
+    """The number of what has an id."""
+
+    id: str
+    number: int
+
+
+class Told(NamedTuple):
+    """Who did something to a thing, and `data` that holds why."""
+
+    id: str
+    author: str | None
+    data: bytes | None
+    checksum: int | None
+
+
+HOLDING = Statement("holding", Holding)
+HOLDING_LINKS = Statement("holding_links", Holding)
+NUMBERS_OF = Statement("numbers_of", NumberOf)
+SAID_BY = Statement("said_by", Told)
+TAKEN_BY = Statement("taken_by", Told)
 DIFFERING_THINGS = Statement("differing_things", Differing)
 DIFFERING_LINKS = Statement("differing_links", Moved)
 
@@ -50,7 +81,8 @@ DIFFERING_LINKS = Statement("differing_links", Moved)
 def compare(point: Point, valid: Instant, tx: Instant) -> ViewDiff:
     """Return what holds at another coordinate and not at this one (added), the other way round (removed), and nodes described otherwise (changed)."""
     after = Point(point.database, valid, tx, point.vocabulary)
-    return _compared(point, after, _differing(point, after))
+    rows = _differing(point, after)
+    return _compared(point, after, rows, _moved(point, after))
 
 
 def field_rows(point: Point, valid: Instant, tx: Instant) -> list[tuple[Any, ...]]:
@@ -58,7 +90,26 @@ def field_rows(point: Point, valid: Instant, tx: Instant) -> list[tuple[Any, ...
     after = Point(point.database, valid, tx, point.vocabulary)
     rows = _differing(point, after)
     causes = {row.id: (row.author, _reason(point, row)) for row in rows if not row.is_event}
-    return rows_of(_compared(point, after, rows), causes)
+    return rows_of(_compared(point, after, rows, _moved(point, after)), causes)
+
+
+def compare_lines(before: Point, after: Point) -> ViewDiff:
+    """Return what `compare` does of coordinates of two lines of belief, whose things and links are matched by id."""
+    return _compared(before, after, _things_apart(before, after), _links_apart(before, after))
+
+
+def field_rows_of_lines(before: Point, after: Point) -> list[tuple[Any, ...]]:
+    """Return what `field_rows` does of coordinates of two lines of belief."""
+    rows = _things_apart(before, after)
+    gone = [row for row in rows if not row.is_after and not row.is_event]
+    told = [
+        (before, before.rows(SAID_BY, numbers=as_json([row.before for row in gone]))),
+        (after, after.rows(TAKEN_BY, ids=as_json([row.id for row in gone]))),
+        (after, after.rows(SAID_BY, numbers=as_json([row.after for row in rows if row.is_after and not row.is_event]))),
+    ]  # fmt: skip
+    causes: dict[str, Cause] = {row.id: (None, None) for row in rows}
+    causes |= {one.id: (one.author, _reason(point, one)) for point, each in told for one in each}
+    return rows_of(_compared(before, after, rows, _links_apart(before, after)), causes)
 
 
 # ---------------------------------------------------------------------- helpers
@@ -68,15 +119,63 @@ def _differing(before: Point, after: Point) -> list[Differing]:
     return before.rows(DIFFERING_THINGS, other_valid=after.valid, other_tx=after.tx)
 
 
-def _reason(point: Point, row: Differing) -> str | None:
+def _moved(before: Point, after: Point) -> list[Moved]:
+    return before.rows(DIFFERING_LINKS, other_valid=after.valid, other_tx=after.tx)
+
+
+class _Pair(NamedTuple):
+    """What differs between two lines: the number of its version on each of both."""
+
+    id: str
+    is_event: int
+    before: int | None
+    after: int | None
+
+    @property
+    def is_before(self) -> bool:
+        return self.before is not None
+
+    @property
+    def is_after(self) -> bool:
+        return self.after is not None
+
+
+def _things_apart(before: Point, after: Point) -> list[_Pair]:
+    return _apart(before, after, HOLDING, links=False)
+
+
+def _links_apart(before: Point, after: Point) -> list[Moved]:
+    pairs = _apart(before, after, HOLDING_LINKS, links=True)
+    return [Moved(pair.before, pair.after) for pair in pairs if not (pair.is_before and pair.is_after)]
+
+
+def _apart(before: Point, after: Point, holding: Statement[Holding], *, links: bool) -> list[_Pair]:
+    """Return what holds on one of two lines, or on both otherwise: in the order of this line, then what that does not know in the order of the other."""
+    here, there = ({row.id: row for row in point.rows(holding)} for point in (before, after))
+    numbers = {row.id: row.number for row in before.rows(NUMBERS_OF, ids=as_json([*there]), links=links)}
+    found: list[tuple[bool, int, _Pair]] = []
+    for id, row in there.items():
+        one, is_new = here.get(id), id not in numbers
+        if one is not None and one.is_event == row.is_event:
+            del here[id]
+            if one.row == row.row or row.is_event:
+                continue
+            pair = _Pair(id, row.is_event, one.row, row.row)
+        else:
+            pair = _Pair(id, row.is_event, None, row.row)
+        found.append((is_new, row.number if is_new else numbers[id], pair))
+    found += [(False, row.number, _Pair(row.id, row.is_event, row.row, None)) for row in here.values()]
+    return [pair for _, _, pair in sorted(found, key=itemgetter(0, 1))]
+
+
+def _reason(point: Point, row: Differing | Told) -> str | None:
     reason: str | None = point.content(row.data, row.checksum, f"the reason for {row.id!r}").get("reason")
     return reason
 
 
-def _compared(before: Point, after: Point, rows: list[Differing]) -> ViewDiff:
+def _compared(before: Point, after: Point, rows: Sequence[Differing | _Pair], links: list[Moved]) -> ViewDiff:
     both = [row.id for row in rows if row.is_before and row.is_after]
     pairs = zip(thing_rows(before, both), thing_rows(after, both), strict=True)
-    links = before.rows(DIFFERING_LINKS, other_valid=after.valid, other_tx=after.tx)
     return view_diff(
         added=shown(after, [row.id for row in rows if not row.is_before]).values(),
         removed=shown(before, [row.id for row in rows if not row.is_after]).values(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import graphstore
 from graphstore import Branch, GraphStoreError, MergeConflict
 from graphstore.values import random_bits
+from tests.conftest import START
 from tests.ledger.test_verbs_on_rows import Player, drawn, forgetting, plain, question, step
 from tests.support.ledger_rows import heads
 
@@ -53,7 +55,12 @@ class Brancher(Player):
             self.look()
             self.answers += [repr([info.model_dump() for info in self.store.branches()])]
         self.open_again(random.Random(0))
-        for line in (self.store, *(self.store.on(info.name) for info in self.store.branches())):
+        lines = [self.store, *(self.store.on(info.name) for info in self.store.branches())]
+        for one, line in enumerate(lines):
+            for two, other in enumerate(lines):
+                self.compare(line, other, random.Random(f"{self.seed} {one} {two}"))
+        assert self.is_loaded or all(line._core.unread is not None for line in lines)
+        for line in lines:
             self.read(line)
         assert self.store.verify().problems == ()
         self.store.close()
@@ -127,6 +134,15 @@ class Brancher(Player):
                 self.answers.append(f"{at} {type(error).__name__}: {error}")
             except KeyError as error:
                 self.answers.append(f"{at} {error!r}")
+
+    def compare(self, line: Any, other: Any, chance: random.Random) -> None:
+        """Note how two lines differ now, and at other coordinates."""
+        for one, two in ((line, other), (line.as_of(valid=START - timedelta(days=chance.randrange(30))), other.as_of()),
+                         (line.as_of(), other.as_of(tx=chance.choice(other.changes()).tx))):  # fmt: skip
+            try:
+                self.answers += [repr(plain(one.compare(two))), repr(list(one.changes_to(two)))]
+            except KeyError as error:
+                self.answers.append(repr(error))
 
 
 def played(path: Path, seed: int, is_loaded: bool, forgets: bool) -> tuple[list[str], list[Any], int]:

@@ -549,10 +549,19 @@ class Reader(Painted):
     def _changed_at(self, valid: Instant, tx: Instant) -> Result:
         return view_diff.field_changes(self._sight(), self._core.sight(valid, tx))
 
+    def _point(self) -> Point:
+        """This coordinate of the rows of the ledger. Raises NotInRows where the index answers."""
+        ledger = self._core.answering
+        if ledger is None:
+            raise NotInRows
+        return Point(ledger.database, *self._coordinate(), self._core.vocabulary)
+
+    @rows_first(lambda point, other: differing.compare_lines(point, other._point()))
     @unlocked
     def _compared(self, other: View) -> ViewDiff:
         return view_diff.compare(self._sight(), other._sight())
 
+    @rows_first(lambda point, other: view_diff.field_changes_of_lines(point, other._point()))
     @unlocked
     def _changed(self, other: View) -> Result:
         return view_diff.field_changes(self._sight(), other._sight())

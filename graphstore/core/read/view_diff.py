@@ -136,6 +136,11 @@ def field_changes_by_rows(point: Point, valid: Instant, tx: Instant) -> Result:
     return _table(differing.field_rows(point, valid, tx))
 
 
+def field_changes_of_lines(before: Point, after: Point) -> Result:
+    """Return the difference of two lines of belief as `field_changes` does, by the rows of the ledger."""
+    return _table(differing.field_rows_of_lines(before, after))
+
+
 def _table(rows: list[tuple[Any, ...]]) -> Result:
     from graphstore.core.tables.result import Result
 
