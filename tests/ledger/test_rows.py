@@ -53,6 +53,8 @@ def fill(store: GraphStore) -> None:
     store.retract("rumour", reason="it was never so")
     store.confirm("later", reason="still so")
     store.undo(store.changes()[-1].tx, reason="it is not")
+    store.branch("merged").revise("cause", {"says": "as merged"})
+    store.merge("merged")
     fill_branch(store.branch("draft"))
     store.erase("secret", reason="private")
 
