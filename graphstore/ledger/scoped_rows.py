@@ -85,7 +85,9 @@ class ScopedRows:
         for table, columns in _OF_LINKS.items():
             trunk = _TRUNK.get(table, f"+a.number < {SPAN}")
             found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {trunk} AND {self._link('a.link')}"  # fmt: skip
-        standing = f"CASE WHEN {self._is_superseded_outside('a')} THEN 'ended' ELSE a.standing END AS standing"
+        standing = (
+            f"CASE WHEN {self._is_superseded_outside('a')} THEN 'ended' ELSE a.standing END AS standing"
+        )
         found["absence"] = (
             f"SELECT a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to, {standing} FROM main.all_absence a WHERE +a.line = 0 "
             f"AND {self._entity('a.entity')}"
@@ -108,7 +110,8 @@ class ScopedRows:
     def _is_superseded_outside(self, absence: str) -> str:
         """Return the condition that only something outside superseded a node over a row of all_absence, by its alias: to who sees what is inside it has ended."""
         periods = " AND ".join(
-            f"ap.{axis}_from < {absence}.{axis}_to AND ap.{axis}_to > {absence}.{axis}_from" for axis in ("valid", "tx")
+            f"ap.{axis}_from < {absence}.{axis}_to AND ap.{axis}_to > {absence}.{axis}_from"
+            for axis in ("valid", "tx")
         )
         return (
             f"{absence}.standing = 'superseded' AND EXISTS (SELECT 1 FROM main.all_entity an WHERE an.number = {absence}.entity AND NOT an.is_event) "

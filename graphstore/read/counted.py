@@ -69,6 +69,11 @@ def counts(point: Point) -> Counts:
     return point.rows(COUNTS)[0] if point.whole is point else Counts(*point.rows(COUNTS_INSIDE)[0][:-1])
 
 
+def _bytes(point: Point) -> int:
+    """Return the bytes of all heads and bodies; within scopes of the contents, and of what was said of links."""
+    return point.rows(JOURNAL_BYTES)[0].bytes if point.whole is point else point.rows(COUNTS_INSIDE)[0].bytes
+
+
 def stats(point: Point) -> dict[str, Any]:
     """Return counts and sizes of what was committed by now, whatever the coordinate."""
     found = counts(point)
@@ -85,7 +90,7 @@ def stats(point: Point) -> dict[str, Any]:
         "link_rows": found.link_periods,
         "operations": found.operations,
         "transactions": found.transactions,
-        "journal_bytes": point.rows(JOURNAL_BYTES if point.whole is point else COUNTS_INSIDE)[0].bytes,
+        "journal_bytes": _bytes(point),
         "last_tx": None if found.last_tx is None else moment(found.last_tx),
         "custom_kinds": [kind.name for kind in point.rows(KINDS)],
     }

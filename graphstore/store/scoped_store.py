@@ -40,8 +40,8 @@ class ScopedStore(GraphStore):
         journal = whole._core.opened_journal
         if not isinstance(journal, Ledger):
             raise InvalidError(
-                "tokens with scopes are answered from a store in a folder, and this one lies in PostgreSQL. Make a token without scopes, or take the "
-                "store to a folder with graphstore copy and serve that."
+                "tokens with scopes are answered from a ledger in SQLite, and this store has none: it lies in PostgreSQL, or release 0.1 wrote it. "
+                "Make a token without scopes, or take the store to a folder with graphstore copy and serve that."
             )
         self._of, self._scopes = whole, scopes
         self._place = Folder(whole._place.path, read_only=True)

@@ -327,7 +327,9 @@ def test_the_commands_about_a_server_take_the_address_of_its_store(address, tmp_
         assert url in CliRunner().invoke(app, ["page", at, "--print"]).stdout
         scoped = CliRunner().invoke(app, ["token", "add", at, "ben", "--scope", "team/a"]).stdout.strip()
         Wire(url, token).post("/add_node", {"kind": "fact", "content": {"n": 1}, "id": "one"})
-        assert [] == Wire(url, scoped).get("/nodes")
+        status, refused, _ = Wire(url, scoped).ask("GET", "/nodes")
+        assert 501 == status
+        assert "take the store to a folder with graphstore copy" in refused["message"]
     assert "Start it: graphstore serve" in CliRunner().invoke(app, ["page", at, "--print"]).stderr
 
 
@@ -363,6 +365,11 @@ def test_agents_at_the_address_of_a_store_write_there_and_not_into_a_folder_of_t
         assert "lunch is at noon" in json.dumps([node.content for node in store.nodes()])
 
 
+in_sqlite = pytest.mark.skip(
+    reason="a store in PostgreSQL refuses tokens with scopes: they are answered by statements of SQLite"
+)
+
+
 @pytest.fixture
 def scoped(address: str, tmp_path: Path) -> Iterator[Scoped]:
     """Two servers in processes of their own over one store; a client for all of it, and at each server one whose token holds one scope."""
@@ -387,6 +394,7 @@ def fact(id: str, n: int, scope: str | None = None) -> dict[str, Any]:
     return {"kind": "fact", "content": {"n": n}, "id": id} | ({} if scope is None else {"scope": scope})
 
 
+@in_sqlite
 def test_a_token_with_scopes_reads_at_one_server_what_it_wrote_at_another(scoped):
     scoped.whole.post("/add_node", fact("team/a/1", 1, "team/a"))
     scoped.whole.post("/add_node", fact("hidden", 2, "team/b"))
@@ -405,6 +413,7 @@ def test_a_token_with_scopes_reads_at_one_server_what_it_wrote_at_another(scoped
     )
 
 
+@in_sqlite
 def test_what_tokens_with_scopes_write_at_two_servers_is_told_as_it_is_kept(scoped):
     scoped.whole.post("/add_node", fact("team/a/1", 0, "team/a"))
     numbers: list[int] = []
@@ -435,6 +444,7 @@ def test_what_tokens_with_scopes_write_at_two_servers_is_told_as_it_is_kept(scop
         assert 1 == wire.get("/stats")["nodes"]
 
 
+@in_sqlite
 def test_what_is_erased_at_one_server_is_gone_for_the_token_with_scopes_of_another(scoped, tmp_path):
     scoped.whole.post("/add_node", fact("team/a/1", 1, "team/a"))
     scoped.whole.post(

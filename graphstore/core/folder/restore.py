@@ -46,8 +46,9 @@ def write(lines: Iterable[bytes], transactions: int, digest: str, target: Path) 
     count = 0
     with new_file(target) as sink:
         sink.write(dumps({"format": _FORMAT, "schema": DUMP_SCHEMA, "transactions": transactions}) + b"\n")
-        for count, data in enumerate(lines, 1):
+        for data in lines:
             sink.write(data)
+            count += 1
         last = {"digest": digest, "format": _END, "lines": count, "transactions": transactions}
         sink.write(dumps(last) + b"\n")
     return count

@@ -295,7 +295,7 @@ class IndexOfRows(Index):
         raise NotInRows
 
     @cached_property
-    def whole(self) -> IndexOfRows:  # type: ignore[override]
+    def whole(self) -> IndexOfRows:
         """The index with what is outside of scopes."""
         return self if self._point.whole is self._point else IndexOfRows(self._point.whole)
 

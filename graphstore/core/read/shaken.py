@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from graphstore.core.index.foundations import Path, Resting, ShakyEntity
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.part_of_index import Number, PartOfIndex
+from graphstore.core.index.part_of_index import SHAKY, Number, PartOfIndex
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
 from graphstore.read.linked import LINKS_OVER, Linked, link_of
@@ -80,11 +80,12 @@ def _with_outside(point: Point, resting: _RestingInRows) -> Iterator[ShakyEntity
         yield from resting.shaky_entities()
         return
     own = {one.ent: one for one in resting.shaky_entities()}
+    inside = {row.number for row in point.rows(SHAKY)}
     for one in _RestingInRows(point.whole).shaky_entities():
         found = own.pop(one.ent, None)
         if found is not None:
             yield found
-        elif one.ent in resting.index.names:
+        elif one.ent in inside:
             yield one._replace(root=-1, op=-1, path=_inside(point, one.path))
     yield from own.values()
 

@@ -182,8 +182,10 @@ class WordsInside:
     def posting(self, term: str) -> Posting | None:
         """Where a term is."""
         found = self._layer.posting(term)
-        stays = None if found is None else self._inside[found.versions]
-        return Posting(found.versions[stays], found.times[stays]) if found and stays.any() else None
+        if found is None:
+            return None
+        stays = self._inside[found.versions]
+        return Posting(found.versions[stays], found.times[stays]) if stays.any() else None
 
     def beginning(self, term: str) -> Iterable[str]:
         """The terms that begin so."""
