@@ -319,6 +319,24 @@ CREATE TABLE posting (
   PRIMARY KEY (segment, term)
 ) STRICT, WITHOUT ROWID;
 
+-- What texts mean to embedders, a row for each thing that says a text. Written when something is searched by its meaning, in transactions of their own,
+-- and made of the texts again where it is missing: it is no part of what `graphstore verify` and `graphstore rebuild` compare and make. What a forgotten
+-- entity said leaves in the transaction that removes its bodies.
+CREATE TABLE vector (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,  -- in the order in which they were added: no number is used again
+  model  TEXT NOT NULL,            -- the name of the embedder's model
+  id     TEXT NOT NULL,            -- entity.id
+  text   BLOB NOT NULL,            -- BLAKE2b (16 bytes) of the text
+  data   BLOB NOT NULL,            -- a vector of length 1: little-endian numbers of 4 bytes
+  UNIQUE (id, text, model)
+) STRICT;
+
+-- How often things were looked up before a store was closed, until it is next opened for writing. Its first commit then has it as an operation `touch`.
+CREATE TABLE lookup (
+  id    TEXT PRIMARY KEY,          -- entity.id
+  times INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- The rows of the trunk. The + keeps SQLite from searching by the number where an index finds fewer rows.
 CREATE VIEW operation AS SELECT * FROM all_operation WHERE +number < 1099511627776;
 CREATE VIEW done AS SELECT * FROM all_operation WHERE +number < 1099511627776;  -- for lists of what was done

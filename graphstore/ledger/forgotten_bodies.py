@@ -1,4 +1,4 @@
-"""Finds the bodies of forgotten things that are still in the ledger, on the trunk and on each branch."""
+"""Finds what is left of forgotten things in the ledger, on the trunk and on each branch."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ class Number(NamedTuple):
 
 FORGOTTEN_SINCE = Statement("forgotten_since", Number)
 FORGOTTEN_BODIES = Statement("forgotten_bodies", Number)
+_REMOVE_VECTORS = """
+DELETE FROM vector WHERE id IN (SELECT subject FROM all_operation WHERE tx >= ? AND verb IN ('evict', 'erase'))
+"""
+_REMOVE_UNKNOWN = (
+    "DELETE FROM vector WHERE id NOT IN (SELECT id FROM all_entity)",
+    "DELETE FROM lookup WHERE id NOT IN (SELECT id FROM all_entity)",
+)
 
 
 def bodies_left(connection: sqlite3.Connection, since: Instant) -> list[int]:
@@ -30,3 +37,14 @@ def bodies_left(connection: sqlite3.Connection, since: Instant) -> list[int]:
                 body for (body,) in reader.execute(FORGOTTEN_BODIES.text, {"number": entity}).fetchall()
             )
     return sorted(found)
+
+
+def remove_vectors(connection: sqlite3.Connection, since: Instant) -> bool:
+    """Remove the vectors of what was forgotten at an instant or later. Return whether there were any."""
+    return connection.execute(_REMOVE_VECTORS, (since,)).rowcount > 0
+
+
+def remove_unknown(connection: sqlite3.Connection) -> None:
+    """Remove vectors and lookups of what is in the chain no more."""
+    for statement in _REMOVE_UNKNOWN:
+        connection.execute(statement)

@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NoReturn
@@ -28,7 +28,7 @@ from graphstore.ledger import sql_files
 from graphstore.ledger.checking import differences, write_rows
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot
-from graphstore.ledger.forgotten_bodies import bodies_left
+from graphstore.ledger.forgotten_bodies import bodies_left, remove_unknown, remove_vectors
 from graphstore.ledger.row_writing import RowWriter, clear
 from graphstore.ledger.schema_upgrade import upgrade_schema
 from graphstore.ledger.standings import StandingWriter
@@ -55,10 +55,13 @@ SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), coalesc
 _FORGOTTEN_FROM = f"""
 SELECT coalesce((SELECT c.tx FROM chain c WHERE c.number = p.value), {BEGINNING}) FROM property p WHERE p.name = 'hiding' AND p.value > 0
 """
-_NAMES_FORGOTTEN = "SELECT DISTINCT e.id FROM all_forgotten f CROSS JOIN all_entity e ON e.number = f.entity"
 _DELETED_BRANCHES = """
 SELECT o.subject, (SELECT b.tx FROM operation b WHERE b.subject = o.subject AND b.verb = 'branch' AND b.number < o.number ORDER BY b.number DESC LIMIT 1)
 FROM (SELECT DISTINCT name FROM line) l CROSS JOIN operation o ON o.subject = l.name AND o.verb = 'delete_branch'
+"""
+_ADD_LOOKUPS = """
+INSERT INTO lookup SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM entity WHERE id = ?1)
+ON CONFLICT (id) DO UPDATE SET times = times + excluded.times
 """
 _HIDING = "INSERT INTO property VALUES ('hiding', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value = 0"
 _REMOVED_ALL = "UPDATE property SET value = 0 WHERE name = 'hiding'"
@@ -192,10 +195,20 @@ class Ledger:
         """Return True if contents of forgotten things may not have been removed from all files yet."""
         return bool(self.database.rows("SELECT 1 FROM property WHERE name = 'hiding' AND value > 0"))
 
-    def names_forgotten(self) -> Iterator[str]:
-        """Give the ids of everything that was ever forgotten, on any line."""
-        for (name,) in self.database.rows(_NAMES_FORGOTTEN):
-            yield name
+    def keep_lookups(self, counts: Mapping[str, int]) -> None:
+        """Add to how often things were looked up, for the next `take_lookups`. Raises LockedError and EngineError, as `Database.transaction`."""
+        with self.database.transaction() as connection:
+            connection.executemany(_ADD_LOOKUPS, counts.items())
+
+    def take_lookups(self) -> dict[str, int]:
+        """Return how often things were looked up, once. While another process writes, and where the disk refuses, they stay for the next time."""
+        if self.database.rows("SELECT 1 FROM lookup LIMIT 1"):
+            with (
+                contextlib.suppress(EngineError),
+                self.database.transaction(timeout=0) as connection,
+            ):
+                return dict(connection.execute("DELETE FROM lookup RETURNING id, times").fetchall())
+        return {}
 
     def deleted_branches(self) -> set[tuple[str, Instant]]:
         """Return the names of the branches that were deleted, each with when the branch was made."""
@@ -601,7 +614,9 @@ class Ledger:
                 self._uncommitted.update(enumerate(bodies, first))
                 placed.append([((first + at) << BLOCK, len(body)) for at, body in enumerate(bodies)])
             if forgets:
-                self._remove(self.database.writer, bodies_left(self.database.writer, instant(head["tx"])))
+                writer, tx = self.database.writer, instant(head["tx"])
+                remove_vectors(writer, tx)
+                self._remove(writer, bodies_left(writer, tx))
         except sqlite3.Error as error:
             self._take_back(f"cannot write {self.path}: {error}.")
             raise self._not_written(error) from error
@@ -944,7 +959,8 @@ class Ledger:
         """
         with self.database.transaction(timeout) as connection:
             for (since,) in connection.execute(_FORGOTTEN_FROM).fetchall():
-                if numbers := bodies_left(connection, since):
+                had_vectors, numbers = remove_vectors(connection, since), bodies_left(connection, since)
+                if had_vectors or numbers:
                     self._remove(connection, numbers)
         removals = self.removals()
         self.finish_removal()
@@ -1000,6 +1016,7 @@ class Ledger:
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
             complete = ((dumps(head), bodies) for lines in transactions for head, bodies in lines)
             self._add_after(number, next_body, ((raw, digest_of(raw), bodies) for raw, bodies in complete))
+            remove_unknown(connection)
             # what left may have been all that shared a reason with what was forgotten before
             if numbers := bodies_left(connection, BEGINNING):
                 self._remove(connection, numbers)

@@ -296,7 +296,7 @@ class Memory:
                 "there is no embedder. Set one, set_embedder(store, 'wordllama'), or give one, Memory(store, embed)."
             )
         done = meanings.fill(progress)
-        meanings.remove_others()
+        meanings.kept.remove_others()
         return done
 
     def _write(self, chunk: _Chunk) -> Node:

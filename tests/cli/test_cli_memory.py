@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import graphstore
-from graphstore.core.folder import vector_file
 from tests.cli.test_command_line import answer, process, refused, run
+from tests.support.ledger_rows import rows
 
 
 @pytest.fixture
@@ -47,7 +47,9 @@ def test_reembed_makes_vectors_and_recall_uses_them(path):
     run("remember", path, "a cat sleeps", "--layer", "soul", "--embedder", "tests.support.embedding:signs")
 
     assert {"embedded": 1} == answer("reembed", path, "--embedder", "tests.support.embedding:signs")
-    assert 1 == len(vector_file.files(path))
+    assert [("tests.support.embedding:signs", 2)] == rows(
+        path, "SELECT model, count(*) FROM vector GROUP BY model"
+    )
     recalled = answer("recall", path, "The Cat; is red", "--embedder", "tests.support.embedding:signs")
     assert {1, 2} == {hit["vector_rank"] for hit in recalled["hits"]}
     assert "embedded 0." in run("reembed", path, "--embedder", "tests.support.embedding:signs")

@@ -19,7 +19,7 @@ import graphstore
 from graphstore.core.index import index_of_rows, part_of_index
 from graphstore.core.read import conflicts, light_rows, row_sight, shaken, spans_from_rows
 from graphstore.core.read.view_diff import field_changes_by_rows
-from graphstore.core.search import event_fingerprints, message_rows, name_rows, row_search
+from graphstore.core.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
 from graphstore.core.write import evictable_rows
 from graphstore.errors import DamageError, GraphStoreError, NotFoundError
@@ -57,7 +57,7 @@ STANDINGS_ARE_WRITTEN = True
 
 MODULES = (
     chains, closings, contradicting, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
-    inspected, link_story, linked, message_rows, name_rows, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
+    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
     row_sight, settings, shaken, spans_from_rows, superseding, walking, whole_view,
 )  # fmt: skip
 STATEMENTS = {
@@ -77,7 +77,7 @@ ABOUT_ONE_THING = [
     if {"id", "ids", "number", "numbers", "periods", "beginning", "first", "line"}
     & parameters(statement).keys()
 ]
-FROM_AN_INSTANT_ON = ["changes", "last_changes", "evictions_since", "forgotten_since"]
+FROM_AN_INSTANT_ON = ["changes", "last_changes", "evictions_since", "forgotten_since", "vectors"]
 OF_ALL_PERIODS = ["differing_things", "differing_links"]
 OF_ALL_THAT_HOLDS = ["held", "held_links"]
 

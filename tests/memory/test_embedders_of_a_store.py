@@ -11,12 +11,14 @@ from graphstore.timeline import record_message
 
 import graphstore
 from graphstore import InvalidError, embedders
-from graphstore.core.folder import vector_file
 from graphstore.core.read import vector_search
+from graphstore.core.search.model_vectors import hash_of
 from graphstore.memory import Memory
 from graphstore.memory.recall import Recalled, recall
 from tests.conftest import Clock
+from tests.support.disk import hex_in_files
 from tests.support.embedding import AXES, Broken, Concepts
+from tests.support.ledger_rows import rows
 
 pytestmark = pytest.mark.in_process("its embedders are objects of the test")
 
@@ -230,14 +232,13 @@ def test_what_is_forgotten_leaves_no_vector(path, how):
         store.add_node("fact", {"says": "a cat sleeps"}, id="pet")
         store.record_event("deploy", "a car was shipped", id="event")
         assert {"event"} == meant(recall(store, "truck"))
-        (file,) = vector_file.files(path)
         for name, text in (("pet", "a cat sleeps"), ("event", "a car was shipped")):
-            assert vector_file.key_of(name, text) in file.read_bytes()
+            assert [(name,)] == rows(path, f"SELECT id FROM vector WHERE text = x'{hash_of(text).hex()}'")
             if how == "erase":
                 store.erase(name, reason="asked for")
             else:
                 store.evict(ids=[name])
-            assert vector_file.key_of(name, text)[:16] not in file.read_bytes()
+            assert not hex_in_files(path, hash_of(text).hex())
         assert set() == meant(recall(store, "truck")) == meant(recall(store, "dog"))
         assert 0 == embedders.embedding(store).texts
 
@@ -282,14 +283,14 @@ def test_it_is_replaced_when_the_new_one_has_all(path, ready):
         assert ("full-text and vectors of 'concepts'; no word here is 'automobile'", 5) == (
             found.note, len(meant(found)),
         )  # fmt: skip
-        assert 2 >= len(vector_file.files(path)) >= 1
+        assert {("concepts",)} == set(rows(path, "SELECT model FROM vector"))
         start.set()
         ended(store)
         found = recall(store, "automobile", 5)
         assert ("full-text and vectors of 'wider'; no word here is 'automobile'", 5) == (
             found.note, len(meant(found)),
         )  # fmt: skip
-        assert [vector_file.file_of(path, "wider")] == vector_file.files(path)
+        assert [("wider",)] * 30 == rows(path, "SELECT model FROM vector")
 
 
 def test_it_is_taken_off(store, ready):

@@ -15,13 +15,13 @@ import pytest
 
 import graphstore
 from graphstore import InvalidError, lifecycle, timeline
-from graphstore.core.folder import vector_file
 from graphstore.memory import Memory
 from graphstore.values.layers import Layer
 from tests.conftest import Clock, day
 from tests.core.folder.test_forgetting import files_with
 from tests.support.disk import words_in_files
 from tests.support.embedding import Concepts
+from tests.support.ledger_rows import rows
 
 pytestmark = pytest.mark.served
 
@@ -271,8 +271,7 @@ def is_whole(path: Path) -> None:
         assert () == store.verify().problems
         lifecycle.run(store, "2026-01-20")
         assert {secret(number) for number in range(COUNT - 20, COUNT, 2)} == standing(store)
-        (file,) = vector_file.files(path)
-        assert 10 == len(vector_file.read(file, vector_file.read_header(file)).rows)
+        assert [(10,)] == rows(path, "SELECT count(*) FROM vector")
     assert graphstore.verify(path).ok
 
 

@@ -26,6 +26,7 @@ for word in sys.argv[2:]:
     if any(word.encode() in each for each in data):
         print(word)
 """
+_SEARCH_HEX = _SEARCH.replace("sys.argv[2].encode()", "bytes.fromhex(sys.argv[2])")
 _EDIT = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -68,6 +69,11 @@ def no_commit(store: GraphStore) -> Iterator[None]:
 def files_with(path: Path, text: str) -> list[str]:
     """The files below a folder that contain a text, as another process reads them."""
     return _run(_SEARCH, str(path), text).splitlines()
+
+
+def hex_in_files(path: Path, digits: str) -> list[str]:
+    """The files below a folder that contain some bytes, given as hexadecimal digits, as another process reads them."""
+    return _run(_SEARCH_HEX, str(path), digits).splitlines()
 
 
 def words_in_files(path: Path, words: Sequence[str]) -> set[str]:

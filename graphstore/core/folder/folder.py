@@ -4,9 +4,8 @@ memory.gs/
   journal/00000001.jsonl …   the truth
   lock                       the writer's pid, held by the operating system while it lives
   server.json, token …       where it is served, and what a client shows to be let in
-  accesses.json              how often things were looked up since that was last written to the journal
-  graph.kuzu, graph.json     the graph tables and how far they are } disposable
-  vectors-….bin              what texts mean, a file for each model }
+  accesses.json              how often things were looked up since that was last written to the journal: of a store in PostgreSQL
+  graph.kuzu, graph.json     the graph tables and how far they are (disposable)
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import NamedTuple
 
 import orjson
 
-from graphstore.core.folder import branch_index, forgetting, rewrite, vector_file
+from graphstore.core.folder import branch_index, forgetting, rewrite
 from graphstore.core.folder.server_file import LOCK, holder, own_bytes
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
@@ -57,6 +56,9 @@ from graphstore.values.period import Instant, iso, moment
 _JOURNAL, _NOTE = "journal", "graph.json"
 _SAVED = ("index.bin", "words.bin")  # copies of the index that earlier versions left
 _ACCESSES = "accesses.json"
+_OLD_VECTORS = (
+    "vectors-*"  # files that earlier versions left. They are not read: vectors are made of the texts again
+)
 COPY = "copy-of"  # a file with the address of the store that a folder is a copy of
 _LOOKS = 3  # so often the lock is tried, which others may touch, and a journal that seems broken is read
 _TRIES = 100  # attempts of a reader, 10 ms apart, while the writer replaces files
@@ -151,6 +153,9 @@ class Folder:
 
     def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
         """Do what opening does before the index is loaded. Returns whether the index may wait until something needs it."""
+        if not self.follows:
+            with contextlib.suppress(OSError):  # what is forgotten removes them, or says that it cannot
+                remove_cut(self.path.glob(_OLD_VECTORS))
         if not self.follows and self.tables is None and not self.tables_elsewhere:
             notify(
                 f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
@@ -185,7 +190,6 @@ class Folder:
         try:
             gone = forgetting.names(index)
             self._remove_copies()
-            vector_file.forget(self.path, gone)
             self._remove_torn(list(forgetting.as_written(gone)))
             journal.settle()
             forgetting.finish(index, journal, branch_index.remaining(index, journal))
@@ -220,7 +224,6 @@ class Folder:
             self._replacing(self._fresh, journal)
             self._keep_torn(list(forgetting.as_written(gone)))
             self._remove_copies()
-            vector_file.forget(self.path, gone)
             remove_tree(self._old)
             with journal.quiet():
                 journal.reopen()
@@ -300,7 +303,7 @@ class Folder:
 
     def _remove_copies(self) -> None:
         """Remove files with contents, or with places that will move."""
-        remove_cut(self.path.glob("graph.kuzu*"))
+        remove_cut([*self.path.glob("graph.kuzu*"), *self.path.glob(_OLD_VECTORS)])
         files = [self.path / name for name in _SAVED]
         for name in (*self.path.glob(f"{_NOTE}*"), *files, *(file.with_suffix(".new") for file in files)):
             patiently(partial(name.unlink, missing_ok=True))
@@ -353,11 +356,11 @@ class Folder:
                     break
         return count
 
-    def keep_accesses(self, counts: dict[str, int]) -> None:
-        """Keep what was counted and is not in the journal until the next opening for writing. Raises OSError."""
+    def keep_accesses(self, counts: dict[str, int], journal: Seam) -> None:
+        """Keep what was counted and is not in the journal until the next opening for writing. Raises OSError, EngineError and LockedError."""
         replace_whole(self.path / _ACCESSES, orjson.dumps(counts))
 
-    def kept_accesses(self) -> dict[str, int]:
+    def kept_accesses(self, journal: Seam) -> dict[str, int]:
         """What was counted before, once."""
         if self.follows:
             return {}

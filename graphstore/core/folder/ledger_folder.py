@@ -4,21 +4,20 @@ memory.gs/
   ledger.db                  the truth (SQLite; `-wal` and `-shm` beside it belong to it)
   lock                       the turn of writers
   server.json, token …       where it is served, and what a client shows to be let in
-  accesses.json              how often things were looked up since that was last written to the ledger
   graph.kuzu, graph.json     the graph tables and how far they are (disposable)
   graph.lock                 held by the process whose tables those are; the tables of others are in memory
-  vectors-….bin              what texts mean, a file for each model
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from graphstore.core.folder import forgetting, rewrite, vector_file
+from graphstore.core.folder import forgetting, rewrite
 from graphstore.core.folder.folder import Folder, known_reach, shortage
 from graphstore.core.folder.shaky_rows import ShakyRows
 from graphstore.core.folder.upgrading import upgrade_folder
@@ -40,7 +39,7 @@ _GRAPH_LOCK = "graph.lock"
 _BRIEFLY = 1.0  # seconds to wait for other writers when a store is closed
 _TRIES = 20  # so often a chain is read that others rewrite
 _TRANSACTIONS = "SELECT count(*), coalesce(max(tx), 0) FROM chain WHERE part = 0"
-_COPIES = ("index", "words", "vectors-", "graph.json")  # how the names of copies begin
+_COPIES = ("index", "words", "graph.json")  # how the names of copies begin
 
 
 class Checked(NamedTuple):
@@ -213,7 +212,6 @@ class LedgerFolder(Folder):
         try:
             self._remove_old()
             self._remove_copies()
-            vector_file.forget(self.path, journal.names_forgotten())
             journal.remove_forgotten(timeout)
             self._tell_of_bytes(journal)
         except OSError as error:
@@ -246,7 +244,6 @@ class LedgerFolder(Folder):
         try:
             self._remove_old()
             self._remove_copies()  # no opening would find out that one of them has what is evicted
-            vector_file.forget(self.path, gone)
         except OSError as error:
             raise EngineError(
                 f"cannot remove {error.filename or self.path / OLD}: {error.strerror}. Nothing was evicted.",
@@ -266,7 +263,6 @@ class LedgerFolder(Folder):
             old.close()
         try:
             self._remove_copies()
-            vector_file.forget(self.path, gone)
         except OSError as error:
             raise EngineError(
                 f"cannot remove {error.filename or self.path}: {error.strerror}. What was evicted is not in the ledger any more. Free some space and open the store again.",
@@ -301,6 +297,18 @@ class LedgerFolder(Folder):
         assert isinstance(journal, Ledger)
         if not self.read_only:
             journal.rebuild_rows()
+
+    def keep_accesses(self, counts: dict[str, int], journal: Seam) -> None:
+        """Keep what was counted in the ledger."""
+        assert isinstance(journal, Ledger)
+        journal.keep_lookups(counts)
+
+    def kept_accesses(self, journal: Seam) -> dict[str, int]:
+        """Return what was counted before, once: in the ledger, or in the file that earlier versions left."""
+        assert isinstance(journal, Ledger)
+        if self.read_only:
+            return {}
+        return dict(Counter(super().kept_accesses(journal)) + Counter(journal.take_lookups()))
 
     def _mend(self) -> None:
         """SQLite mends its file when it is opened."""

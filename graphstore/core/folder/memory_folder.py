@@ -64,7 +64,7 @@ class MemoryFolder(LedgerFolder):
         """Remove the folder."""
         self._remove()
 
-    def keep_accesses(self, counts: dict[str, int]) -> None:
+    def keep_accesses(self, counts: dict[str, int], journal: Seam) -> None:
         """Keep nothing: the store is being closed."""
 
     def _remove_copies(self) -> None:

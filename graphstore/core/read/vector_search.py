@@ -6,20 +6,17 @@ lock is taken, and of the scores those count that stand at the coordinate. numpy
 
 from __future__ import annotations
 
-import os
 import threading
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from graphstore.core.folder import vector_file as disk
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
+from graphstore.core.search.model_vectors import Pair, Vectors, hash_of
 from graphstore.core.search.texts_to_embed import Said, Texts, TextsOfIndex, TextsOfRows
 from graphstore.errors import DamageError, GraphStoreError, InvalidError
 from graphstore.ledger.branch_rows import SPAN
@@ -37,7 +34,6 @@ BATCH = 64
 EMBEDDER = "embedder"
 """The setting: the names of embedders, that of now first, then the one it replaces."""
 _LENT = ""  # the name of one that was lent
-_TEXT = slice(16, 32)  # the part of a row's key that identifies the text
 _PARSED = 4_096  # versions followed at once
 _RANKED = 4_096  # candidates ranked at once
 _ROUNDING = 1e-5  # more than two float32 products of the same vectors differ by
@@ -61,150 +57,6 @@ def brief(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
-@dataclass
-class Vectors:
-    """Where the vectors of a store and its branches are kept, who hears what goes wrong (None: a reader, which writes nothing), and the embedder that
-    this opening was lent."""
-
-    folder: Path | None = None
-    notify: Callable[[str], None] | None = None
-    lent: Embedder | None = None
-    # guards all vectors; it is taken after the lock of the store, for which nobody waits while he holds it
-    lock: threading.RLock = field(default_factory=threading.RLock)
-
-
-class Shelf:
-    """The vectors of one model: a matrix in memory, and the file beside the journal that it comes from. Use it with the lock of the vectors held."""
-
-    def __init__(
-        self, folder: Path | None, model: str, dimension: int | None, notify: Callable[[str], None] | None
-    ) -> None:
-        self.model, self.dimension = model, dimension
-        self._path = None if folder is None else disk.file_of(folder, model)
-        self._notify = notify  # None: a reader, which writes nothing
-        self._header: disk.Header | None = None
-        self._seen = (0, 0)  # the file's inode, and how far it was read
-        self.row: dict[bytes, int] = {}
-        self.of_text: dict[bytes, int] = {}
-        self.matrix: Matrix | None = None
-        self.numbered = 0  # how often the rows were numbered anew
-
-    def clear(self) -> None:
-        """Let go of everything."""
-        self.row, self.of_text, self.matrix, self.numbered = {}, {}, None, self.numbered + 1
-        self._header, self._seen = None, (0, 0)
-
-    def keep_only(self, keys: Iterable[bytes]) -> None:
-        """Let go of all but these in memory."""
-        kept = [self.row_of(key, self.row[key]) for key in keys if key in self.row]
-        self.row, self.of_text, self.matrix, self.numbered = {}, {}, None, self.numbered + 1
-        self.add(kept)
-
-    def add(self, rows: Sequence[disk.Row]) -> None:
-        """Take rows into memory."""
-        import numpy as np
-
-        if not rows:
-            return
-        assert self.dimension is not None
-        fresh = np.frombuffer(b"".join(row.vector for row in rows), dtype="<f4").reshape(-1, self.dimension)
-        count = len(self.row)
-        if self.matrix is None or count + len(rows) > len(self.matrix):
-            grown = np.zeros((max(1024, 2 * count, count + len(rows)), self.dimension), dtype=np.float32)
-            if self.matrix is not None:
-                grown[:count] = self.matrix[:count]
-            self.matrix = grown
-        for row, vector in zip(rows, fresh, strict=True):
-            at = self.row.setdefault(row.key, len(self.row))
-            self.matrix[at] = vector
-            self.of_text.setdefault(row.key[_TEXT], at)
-
-    def refresh(self) -> None:
-        """Read what the file holds and memory does not. Rows that are damaged, or of another dimension, are reported and left out."""
-        if self._path is None:
-            return
-        try:
-            stat = self._path.stat()
-            if (stat.st_ino, stat.st_size) == self._seen:
-                return
-            again = stat.st_ino == self._seen[0] and self._header is not None
-            header = self._header if again else disk.read_header(self._path)
-            if header is None or header.model != self.model or self.dimension not in (None, header.dimension):
-                self._refuse(stat.st_ino, stat.st_size)
-                return
-            found = disk.read(self._path, header, self._seen[1] if again else 0)
-        except FileNotFoundError:
-            self._header, self._seen = None, (0, 0)
-            return
-        except OSError as error:
-            self._header, self._seen = None, (0, 0)
-            self._notice(f"cannot read {self._path}: {error.strerror}. Its vectors are made anew.")
-            return
-        self._header, self.dimension = header, header.dimension
-        self.add(found.rows)
-        self._seen = (stat.st_ino, found.end)
-        if found.damaged:
-            self._notice(f"{found.damaged} vectors in {self._path} were damaged: they are made anew.")
-        if self._notify is not None and not again and disk.worth_writing_anew(found):
-            self._write(found.rows)
-
-    def _refuse(self, inode: int, size: int) -> None:
-        if self._notify is None:
-            self._seen = (inode, size)
-            return
-        assert self._path is not None
-        self._notice(f"{self._path} was damaged or of another model: its vectors are made anew.")
-        self._header, self._seen = None, (0, 0)
-        try:
-            disk.remove([self._path])
-        except OSError as error:
-            self._notice(f"cannot remove {self._path}: {error.strerror}.")
-
-    def keep(self, rows: Sequence[disk.Row], others: Callable[[], list[disk.Row]]) -> None:
-        """Write rows into the file. If there is none, `others` gives the rows that memory already has. When the disk refuses, that is only reported."""
-        if self._path is None or self._notify is None:
-            return
-        if self._header is None or not os.path.lexists(self._path):
-            self._write([*others(), *rows])
-            return
-        try:
-            end = disk.append(self._path, self._header, rows)
-            self._seen = (self._path.stat().st_ino, end)
-        except OSError as error:
-            self._notice(f"cannot write {self._path}: {error.strerror}. Its vectors are in memory only.")
-
-    def _write(self, rows: Sequence[disk.Row]) -> None:
-        assert self._path is not None and self.dimension is not None
-        try:
-            self._header = disk.write(self._path, self.model, self.dimension, rows)
-            stat = self._path.stat()
-            self._seen = (stat.st_ino, stat.st_size)
-        except OSError as error:
-            self._notice(f"cannot write {self._path}: {error.strerror}. Its vectors are in memory only.")
-
-    def _notice(self, notice: str) -> None:
-        if self._notify is not None:
-            self._notify(notice)
-
-    def remove(self) -> None:
-        """Let go of everything, and of the file."""
-        self.clear()
-        if self._path is not None and self._notify is not None:
-            disk.remove([self._path] if os.path.lexists(self._path) else [])
-
-    def remove_others(self) -> None:
-        """Remove the files of other models."""
-        if self._path is not None and self._notify is not None:
-            disk.remove([path for path in disk.files(self._path.parent) if path != self._path])
-
-    def row_of(self, key: bytes, at: int) -> disk.Row:
-        """A row as the file has it."""
-        import numpy as np
-
-        assert self.matrix is not None
-        return disk.Row(key, self.matrix[at].astype(np.dtype("<f4")).tobytes())
-
-
 class Meanings:
     """The vectors of one embedder for what a store says, or the nodes of one kind. It follows the store on each read, and embeds nothing while it holds the
     lock."""
@@ -218,8 +70,8 @@ class Meanings:
         self._core, self._kind, self._embed, self._lock = core, kind, embed, core.vectors.lock
         self.model = model_of(embed)
         self.batch: int = getattr(embed, "batch", None) or BATCH
-        self._notify = core.vectors.notify
-        self._shelf = Shelf(core.vectors.folder, self.model, getattr(embed, "dimension", None), self._notify)
+        self._vectors: Vectors = core.vectors
+        self.kept = self._vectors.of(self.model, getattr(embed, "dimension", None))
         self._given_dimension: int | None = None  # the dimension that the embedder gave
         self._spare: dict[bytes, bytes] = {}  # of texts that are not committed yet
         self._filling: threading.Thread | None = None
@@ -228,17 +80,14 @@ class Meanings:
         self._begin()
 
     def _begin(self) -> None:
-        # by version that says something, in their order: the version, its entity, its row's key, that row (-1: none yet), its kind, scope and thread
-        self._done = 0
-        self._vers, self._ents, self._rows = array("q"), array("q"), array("q")
-        self._keys: list[bytes] = []
-        self._kinds, self._scopes, self._threads = array("q"), array("q"), array("q")
-        self._kind_of: dict[str, int] = {}
-        self._scope_of: dict[str, int] = {}
-        self._thread_of: dict[str | None, int] = {None: 0}
+        self._done = 0  # versions that were followed
+        self._given, self._numbered = len(self.kept.texts), self.kept.numbered  # rows that versions have
+        # by version that says something, in their order: the version, its entity, its id and text, the row of its vector (-1: none yet), and its place
+        self._vers, self._ents, self._rows, self._where = array("q"), array("q"), array("q"), array("q")
+        self._pairs: list[Pair] = []
+        self._places: dict[_Place, int] = {}
         self._lacking: dict[bytes, list[int]] = {}  # texts without a vector -> their versions
         self._missing = 0  # how many these are
-        self._fresh: set[bytes] = set()  # those of them not looked for yet
         self._columns: tuple[Any, ...] | None = None
 
     # ------------------------------------------------------------------ following
@@ -268,76 +117,42 @@ class Meanings:
         while not self._core.closed:
             try:
                 with self._held() as texts:
-                    if self._settled(texts):
-                        return
+                    done = self._settled(texts)
             except DamageError:
                 if self._core.answering is None:
                     raise
                 self._core.read_index()  # it tells the line
+                continue
+            if done:
+                self.kept.write()
+                return
 
     def _settled(self, texts: Texts) -> bool:
         """Follow some of what was committed. Gives whether that was all."""
+        kept, spare = self.kept, self._spare
         with no_collecting():
-            shelf, before = self._shelf, len(self._shelf.row)
-            shelf.refresh()
+            kept.refresh()
             self._follow(texts)
-            wanted = self._fresh.union(self._spare)
-            if len(shelf.row) != before:
-                wanted.update(self._lacking)
-            known, rows = len(shelf.row), self._rows_for(wanted)
-            shelf.add(rows)
-            for text in wanted & self._lacking.keys():
-                self._give(text)
-            if rows:
-                shelf.keep(rows, lambda: self._known(known))
-            self._fresh.clear()
+            kept.add({text: spare[text] for text in spare if text in self._lacking and text not in kept.row})
+            for row, text in enumerate(kept.texts[self._given :], self._given):
+                for at in self._lacking.pop(text, ()):
+                    kept.keep(self._pairs[at])
+                    self._rows[at], self._columns = row, None
+                    self._missing -= 1
+            self._given = len(kept.texts)
             done = self._done >= texts.versions
             if done and not texts.pending:
-                self._spare.clear()
+                spare.clear()
             return done
 
-    def _rows_for(self, texts: set[bytes]) -> list[disk.Row]:
-        """The rows to be made for the versions with one of these texts, each of which has a vector or is spare."""
-        shelf, made = self._shelf, {}
-        for text in sorted(texts & self._lacking.keys(), key=lambda text: self._lacking[text][0]):
-            twin = shelf.of_text.get(text)
-            for key in (self._keys[at] for at in self._lacking[text]):
-                if key in shelf.row or key in made:
-                    continue
-                if twin is not None:
-                    made[key] = shelf.row_of(key, twin)
-                elif text in self._spare:
-                    made[key] = disk.Row(key, self._spare[text])
-        return list(made.values())
-
-    def _give(self, text: bytes) -> None:
-        """Set the rows of the versions with this text, if there are any by now."""
-        left = []
-        for at in self._lacking[text]:
-            row = self._shelf.row.get(self._keys[at], -1)
-            if row < 0:
-                left.append(at)
-            self._rows[at] = row
-        self._columns = None
-        self._missing -= len(self._lacking[text]) - len(left)
-        if left:
-            self._lacking[text] = left
-        else:
-            del self._lacking[text]
-
-    def _known(self, upto: int) -> list[disk.Row]:
-        """The rows in memory for recorded texts, among the first rows."""
-        rows = self._shelf.row
-        there = {key: rows[key] for key in self._keys if rows.get(key, upto) < upto}
-        return [self._shelf.row_of(key, row) for key, row in there.items()]
-
     def _follow(self, texts: Texts) -> None:
-        if texts.state != self._state or texts.gone < self._gone:
+        if texts.state == self._state and texts.gone > self._gone:
+            forgotten = texts.forgotten()
+            pairs = zip(self._pairs, self._ents, strict=True)
+            self.kept.drop({id for (id, _), ent in pairs if ent in forgotten})
+        if (texts.state, texts.gone, self.kept.numbered) != (self._state, self._gone, self._numbered):
             self._begin()
-            self._state = texts.state
-        elif texts.gone > self._gone:
-            self._let_go(texts)
-        self._gone = texts.gone
+            self._state, self._gone = texts.state, texts.gone
         goal = min(texts.versions, self._done + _PARSED)
         if self._done < goal:
             for said in texts.said(range(self._done, goal), self._kind):
@@ -345,34 +160,27 @@ class Meanings:
             self._done, self._columns = goal, None
 
     def _note(self, said: Said) -> None:
-        key = disk.key_of(said.id, said.text)
-        row = self._shelf.row.get(key, -1)
-        if row < 0:
-            self._lacking.setdefault(key[_TEXT], []).append(len(self._vers))
+        pair = said.id, hash_of(said.text)
+        row = self.kept.row.get(pair[1], -1)
+        if row >= 0:
+            self.kept.keep(pair)
+        else:
+            self._lacking.setdefault(pair[1], []).append(len(self._vers))
             self._missing += 1
-            self._fresh.add(key[_TEXT])
         self._vers.append(said.version)
         self._ents.append(said.entity)
-        self._keys.append(key)
+        self._pairs.append(pair)
         self._rows.append(row)
-        self._kinds.append(self._kind_of.setdefault(said.kind, len(self._kind_of)))
-        self._scopes.append(self._scope_of.setdefault(said.scope, len(self._scope_of)))
-        self._threads.append(self._thread_of.setdefault(said.thread, len(self._thread_of)))
-
-    def _let_go(self, texts: Texts) -> None:
-        """Of what was forgotten since. In the file it is blanked already."""
-        forgotten = texts.forgotten()
-        kept = (key for key, ent in zip(self._keys, self._ents, strict=True) if ent not in forgotten)
-        self._shelf.keep_only(dict.fromkeys(kept))
-        self._begin()
+        place = _Place(said.kind, said.scope, said.thread)
+        self._where.append(self._places.setdefault(place, len(self._places)))
 
     # ------------------------------------------------------------------ embedding
 
     def prepare(self, texts: Sequence[str]) -> None:
         """Embed those of the texts that have no vector yet. Raises what the embedder raises, InvalidError for what is no array (n, d)."""
         self.settle()
-        known = self._shelf.of_text
-        wanted = {disk.key_of("", text)[_TEXT]: text for text in texts}
+        known = self.kept.row
+        wanted = {hash_of(text): text for text in texts}
         wanted = {key: text for key, text in wanted.items() if key not in known and key not in self._spare}
         keys = list(wanted)
         for lo in range(0, len(keys), self.batch):
@@ -402,7 +210,7 @@ class Meanings:
         return unit
 
     def _agree(self, dimension: int) -> None:
-        """Adopt the dimension of the embedder's vectors, whatever a file has."""
+        """Adopt the dimension of the embedder's vectors, whatever the ledger has."""
         declared = self._given_dimension or getattr(self._embed, "dimension", None) or dimension
         if dimension != declared:
             raise InvalidError(
@@ -410,10 +218,9 @@ class Meanings:
             )
         self._given_dimension = dimension
         with self._lock:
-            if self._shelf.dimension not in (None, dimension):
-                self._shelf.clear()
-                self._begin()
-            self._shelf.dimension = dimension
+            if self.kept.dimension not in (None, dimension):
+                self.kept.clear()
+            self.kept.dimension = dimension
 
     def lacking(self) -> int:
         """How many versions have no vector yet."""
@@ -434,7 +241,7 @@ class Meanings:
             total = max(total, left)
             if progress:
                 progress(total - left, total)
-            if left == before == total and texts == self._texts():
+            if left >= before and texts == self._texts():
                 break  # no progress: texts recorded meanwhile are left for the next call
         return total - left
 
@@ -445,31 +252,27 @@ class Meanings:
 
     def fill_beside(self, then: Callable[[], object]) -> None:
         """Embed what is missing in a thread of its own, which ends with the store or the program, and calls `then` when all have a vector."""
-        if self._notify is not None and not (self._filling and self._filling.is_alive()):
+        if self._vectors.notify is not None and not (self._filling and self._filling.is_alive()):
             self._filling = threading.Thread(
                 target=self._fill_beside, args=(then,), name="graphstore-vectors"
             )
             self._filling.start()
 
     def _fill_beside(self, then: Callable[[], object]) -> None:
-        program = threading.main_thread()
         try:
-            while program.is_alive() and (texts := self._texts()):
-                before = self.lacking()
-                self.prepare(texts)
-                if self.lacking() >= before and texts == self._texts():
-                    return
+            self.fill()
             if not self._core.closed and not self.lacking():
                 then()
         except Exception as error:
-            if self._notify is not None and not self._core.closed:
-                self._notify(
+            notify = self._vectors.notify
+            if notify is not None and not self._core.closed:
+                notify(
                     f"the embedder {self.model!r} failed ({brief(error)}): what is missing has no vector yet."
                 )
 
     def _texts(self) -> list[str]:
-        """The texts of the next batch that has no vectors."""
-        if self._core.closed:
+        """The texts of the next batch that has no vectors; none where the store or the program has ended."""
+        if self._core.closed or not threading.main_thread().is_alive():
             return []
         with self._held() as texts:
             self._follow(texts)
@@ -477,39 +280,23 @@ class Meanings:
             vers = (self._vers[place] % SPAN for place in places)
             return [said.text for ver in vers for said in texts.said(range(ver, ver + 1), self._kind)]
 
-    def remove(self) -> None:
-        """Let go of all vectors, and of their file."""
-        with self._lock:
-            self._shelf.remove()
-            self._begin()
-
-    def remove_others(self) -> None:
-        """Remove the vectors of other models: every text has one of this."""
-        with self._lock:
-            self._shelf.remove_others()
-
     # ------------------------------------------------------------------ comparing
 
     def compared(self, query: Matrix) -> Compared:
         """How near every vector there is comes to the query. The product is made without the lock: rows are only added, or all numbered anew."""
         self.settle()
         with self._lock:
-            matrix, count, numbered = self._shelf.matrix, len(self._shelf.row), self._shelf.numbered
+            matrix, count, numbered = self.kept.matrix, len(self.kept.texts), self.kept.numbered
         return Compared(query, numbered, None if matrix is None else _product(matrix[:count], query))
 
     def _scores(self, compared: Compared) -> Matrix | None:
         """The scores of all rows there are now."""
-        import numpy as np
-
-        matrix, count = self._shelf.matrix, len(self._shelf.row)
+        matrix, count, found = self.kept.matrix, len(self.kept.texts), compared.scores
         if matrix is None or compared.query.shape != matrix.shape[1:]:
             return None
-        known = compared.scores
-        if known is None or compared.numbered != self._shelf.numbered:
-            return _product(matrix[:count], compared.query)
-        if len(known) == count:
-            return known
-        return np.append(known, _product(matrix[len(known) : count], compared.query))
+        if found is not None and len(found) == count and compared.numbered == self.kept.numbered:
+            return found
+        return _product(matrix[:count], compared.query)
 
     def nearest(
         self,
@@ -533,15 +320,17 @@ class Meanings:
             columns = self._arrays()
             # another thread may have followed farther
             known = int((columns[0] % SPAN).searchsorted(len(alive)))
-            vers, rows, of_kind, scopes, threads = (column[:known] for column in columns)
-            found, matrix = self._scores(compared), self._shelf.matrix
+            vers, rows, where = (column[:known] for column in columns)
+            found, matrix, places = self._scores(compared), self.kept.matrix, list(self._places)
         mask = alive[vers % SPAN]
-        if kind is not None:
-            mask &= of_kind == self._kind_of.get(kind, -1)
-        if wanted is not None:
-            mask &= _chosen(self._scope_of, wanted)[scopes]
-        if thread is not None:
-            mask &= (threads == 0) | (threads == self._thread_of.get(thread, -1))
+        if not (kind is None and wanted is None and thread is None):
+            chosen = (
+                (kind is None or place.kind == kind)
+                and (wanted is None or wanted(place.scope))
+                and (thread is None or place.thread is None or place.thread == thread)
+                for place in places
+            )
+            mask &= np.fromiter(chosen, dtype=bool, count=len(places))[where]
         there = np.flatnonzero(mask & (rows >= 0))
         total = int(np.count_nonzero(mask))
         lacking = total - len(there)
@@ -563,8 +352,7 @@ class Meanings:
 
         if self._columns is None:
             self._columns = tuple(
-                np.array(column, dtype=np.int64)
-                for column in (self._vers, self._rows, self._kinds, self._scopes, self._threads)
+                np.array(column, dtype=np.int64) for column in (self._vers, self._rows, self._where)
             )
         return self._columns
 
@@ -603,11 +391,12 @@ def _product(rows: Matrix, query: Matrix) -> Matrix:
     return found
 
 
-def _chosen(numbers: Mapping[str, int], wanted: Callable[[str], bool]) -> Any:
-    """Which of the numbered names are wanted."""
-    import numpy as np
+class _Place(NamedTuple):
+    """Holds what a version is chosen by: the kind of its node or event, its scope, and its thread."""
 
-    return np.fromiter(map(wanted, numbers), dtype=bool, count=len(numbers))
+    kind: str
+    scope: str
+    thread: str | None
 
 
 class Compared(NamedTuple):
@@ -654,7 +443,7 @@ def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
     def drop() -> None:
         for name in names[1:]:
             if name in core.meanings:
-                core.meanings.pop(name).remove()
+                core.meanings.pop(name).kept.remove()
 
     for name in names:
         try:

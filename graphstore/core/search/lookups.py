@@ -1,6 +1,6 @@
 """How often things were looked up: counted in memory, since a read must not cost a write, and written to the journal now and then in one operation.
 
-A written count has its transaction's instant, so a count as of a coordinate never changes. What is not written when the store is closed is kept in a file beside the journal: who only reads writes no
+A written count has its transaction's instant, so a count as of a coordinate never changes. What is not written when the store is closed is kept in a table of the ledger: who only reads writes no
 transaction. A crash loses only unwritten counts.
 """
 

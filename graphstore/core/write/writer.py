@@ -11,15 +11,13 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
-
-import orjson
 
 from graphstore.core.folder import folder
 from graphstore.core.folder.ledger_folder import LedgerFolder
@@ -32,9 +30,9 @@ from graphstore.core.journal.positions import Position
 from graphstore.core.journal.seam import Seam, Ticket
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core
-from graphstore.core.read.vector_search import Vectors
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.messages import Postings
+from graphstore.core.search.model_vectors import Vectors
 from graphstore.core.search.row_search import RowSearch
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
@@ -45,7 +43,6 @@ from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.shown_rows import ShownRows
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError, WriteConflictError
-from graphstore.ledger.database import Readable
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted
 from graphstore.read.points import Point
@@ -62,7 +59,6 @@ _BEHIND, _AHEAD = (
     3_600_000_000,
     7 * 86_400_000_000,
 )  # microseconds between clock and last transaction that are told
-_KNOWN = "SELECT e.id FROM json_each(?) j CROSS JOIN entity e ON e.id = j.value"
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
 _FOLLOWER = 0.005  # seconds between looks of a reader that waits for another thread which follows
 _DOORS = 500  # transactions whose door is remembered
@@ -191,14 +187,18 @@ class Writer(Reader):
                 place.tables, lambda: self._core.index, journal, vocabulary, driver=driver, notify=self.notices.append,
                 ledger=journal if isinstance(journal, Ledger) else None,
             )  # fmt: skip
-            vectors = Vectors(place.shown, None if place.read_only else self._tell_once)
+            vectors = Vectors(
+                place.shown,
+                journal if isinstance(journal, Ledger) and place.shown is not None else None,
+                None if place.read_only else self._tell_once,
+            )
             self._core = Core.with_late_index(self._load_index, journal, vocabulary, graphs, vectors=vectors)
             self._core.leave_rows = self._leave_rows
             if may_wait:
                 self._last_committed_tx()
             else:
                 self._core.read_index()
-            self._core.accesses.again(place.kept_accesses())
+            self._core.accesses.again(place.kept_accesses(journal))
             if not place.many_servers:
                 journal.watch(self._catch_up)
             self._compare_clock()
@@ -231,6 +231,7 @@ class Writer(Reader):
                 line._write_accesses()
             whole = not (core.stuck or core.opened_journal.broken)
             core.closed, core.stuck = "the store is closed. Open it again with graphstore.open(…).", False
+            core.vectors.close()
             try:
                 if not whole:  # the tables may know what is not on the disk
                     core.graphs.follow()
@@ -753,9 +754,9 @@ class Writer(Reader):
 
     def _keep_accesses(self) -> None:
         core, waiting = self._core, self._core.accesses.waiting
-        ledger = core.unread
-        names: Collection[str] = core.index.ids if ledger is None else _known(ledger.database, waiting)
-        self._place.keep_accesses({name: count for name, count in waiting.items() if name in names})
+        if not isinstance(core.opened_journal, Ledger):
+            waiting = {name: count for name, count in waiting.items() if name in core.index.ids}
+        self._place.keep_accesses(waiting, core.opened_journal)
 
     def flush_accesses(self) -> int:
         """Write how often things were looked up since the last such write, as one operation. Returns the number of those things.
@@ -1285,11 +1286,6 @@ def _interrupted() -> EngineError:
         "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again.",
         outcome="not kept",
     )
-
-
-def _known(database: Readable, names: Iterable[str]) -> set[str]:
-    """Return those of some ids that nodes and events have."""
-    return {id for (id,) in database.rows(_KNOWN, (orjson.dumps([*names]).decode(),))}
 
 
 def _span(microseconds: int) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 import graphstore
 from graphstore import EngineError, GraphStoreError, InvalidError
-from graphstore.core.folder import access_tokens, server_file, vector_file
+from graphstore.core.folder import access_tokens, server_file
 from graphstore.memory import Memory
 from tests.support.embedding import Concepts
 
@@ -23,7 +23,7 @@ PRECIOUS = b"what took years to write\n" * 400
 LEDGER = ("ledger.db", "ledger.db-wal", "ledger.db-shm")
 NAMES = (
     "lock", *LEDGER, "ledger.db.part", "graph.lock", "accesses.json", "graph.kuzu", "graph.kuzu.wal", "graph.kuzu.shadow", "graph.json",
-    "graph.json.new", "VECTORS", "VECTORS.new", "server.json", "server.json.new", "token", "token-read", "token-metrics", "upgrading", "upgraded", "journal-0.1",
+    "graph.json.new", "vectors-0.bin", "vectors-0.new", "server.json", "server.json.new", "token", "token-read", "token-metrics", "upgrading", "upgraded", "journal-0.1",
     "journal.new", "journal.old",
 )  # fmt: skip
 MATTERS = {"lock", "graph.lock", *LEDGER}  # without these no store is opened
@@ -44,7 +44,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     access_tokens.kept(path)
     server_file.announce(path, "http://127.0.0.1:1")
     assert {"graph.kuzu", "graph.json", "token", "server.json"} <= {each.name for each in path.iterdir()}
-    assert vector_file.files(path)
     return path
 
 
@@ -148,7 +147,7 @@ def prepared(
     (aside / "precious").mkdir(parents=True)
     for file in ("precious.txt", "precious/00000001.jsonl", "precious/old.new", "precious/of-mine.bin"):
         (aside / file).write_bytes(PRECIOUS)
-    there = path / name.replace("VECTORS", vector_file.files(path)[0].name)
+    there = path / name
     if there.is_dir():
         shutil.rmtree(there)
     else:

@@ -1,16 +1,16 @@
-"""Recall by meaning: exact over what stands anywhere, and a file of vectors that is never more than a copy."""
+"""Recall by meaning: exact over what stands anywhere, and a table of vectors that is never more than a copy."""
 
 from __future__ import annotations
 
-import random
-import shutil
 import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +19,16 @@ from hypothesis import strategies as st
 
 import graphstore
 from graphstore import InvalidError
-from graphstore.core.folder import vector_file
 from graphstore.core.read import vector_search
 from graphstore.core.read.ranking import LINKS, MEANING
+from graphstore.core.search import model_vectors
+from graphstore.core.search.model_vectors import hash_of
 from graphstore.memory import Memory
 from graphstore.values.vocabulary import KINDS
 from tests.conftest import Clock, day
 from tests.core.search.test_search import bm25
+from tests.support import ledger_rows
+from tests.support.disk import hex_in_files, no_room
 from tests.support.embedding import AXES, Broken, Concepts, signs
 
 pytestmark = pytest.mark.in_process("its embedders are objects of the test")
@@ -42,12 +45,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "memory.gs"
 
 
-def rows(path: Path) -> list[vector_file.Row]:
-    """Every row of the one file of vectors."""
-    (file,) = vector_file.files(path)
-    header = vector_file.read_header(file)
-    assert header is not None
-    return vector_file.read(file, header).rows
+def rows(path: Path, model: str | None = None) -> list[tuple[Any, ...]]:
+    """The vectors that the ledger has: the id of a thing, the hash of its text, and the vector."""
+    found = ledger_rows.rows(path, "SELECT model, id, text, data FROM vector ORDER BY number")
+    return [(id, text, data) for name, id, text, data in found if model in (None, name)]
 
 
 TOLD = ("the car is red", "a cat sleeps", "bread for sale", "login needs a password")
@@ -233,7 +234,7 @@ def test_an_embedder_has_to_keep_to_its_dimension(store):
         memory.remember("abcd", layer="soul")
 
 
-# ---------------------------------------------------------------- the file
+# ---------------------------------------------------------------- the table
 
 
 def test_vectors_are_read_and_not_made_again(path):
@@ -247,99 +248,26 @@ def test_vectors_are_read_and_not_made_again(path):
     assert len(TOLD) == len(rows(path))
 
 
-def test_a_file_that_is_gone_is_made_anew(path):
+def test_rows_that_are_gone_are_made_anew(path):
     write_store(path, Concepts())
-    (file,) = vector_file.files(path)
-    before = file.read_bytes()
-    file.unlink()
+    before = rows(path)
+    ledger_rows.change(path, "DELETE FROM vector")
     with graphstore.open(path) as store:
         assert ["the car is red"] == texts(Memory(store, Concepts()).recall("automobile", 1))
 
-    assert before == file.read_bytes()
+    assert sorted(before) == sorted(rows(path))
 
 
-def test_a_file_that_goes_while_it_is_used_is_written_again(path):
+def test_a_disk_that_refuses_costs_the_rows_alone(path):
     with graphstore.open(path) as store:
+        Memory(store).remember("a red car", layer="soul")
         memory = Memory(store, Concepts())
-        memory.remember("a red car", layer="soul")
-        vector_file.remove(vector_file.files(path))
-        memory.remember("bread", layer="soul")
-        assert ["bread"] == texts(memory.recall("cake", 1))
-
-    assert 2 == len(rows(path))
-
-
-@pytest.mark.parametrize("where", ["magic", "header", "row", "tail", "zeros"])
-def test_damage_is_said_and_made_good(path, where):
-    write_store(path, Concepts())
-    (file,) = vector_file.files(path)
-    header = vector_file.read_header(file)
-    data = bytearray(file.read_bytes())
-    if where == "tail":
-        data = data[:-3]
-    elif where == "zeros":
-        data += bytes(5)
-    else:
-        at = {"magic": 2, "header": 30, "row": header.size + header.stride + 40}[where]
-        data[at] ^= 0xFF
-    file.write_bytes(data)
-
-    embed = Concepts()
-    with graphstore.open(path) as store:
-        assert ["the car is red"] == texts(Memory(store, embed).recall("automobile", 1))
-        notices = [notice for notice in store.notices if "made anew" in notice]
-    assert (where in ("magic", "header", "row")) == bool(notices)
-    expected = {"magic": 4, "header": 4, "row": 1, "tail": 1, "zeros": 0}[where]
-    assert expected == len(embed.asked) - 1
-    assert len(TOLD) == len(rows(path))
-    again = Concepts()
-    with graphstore.open(path) as store:
-        assert ["the car is red"] == texts(Memory(store, again).recall("automobile", 1))
-        assert [] == store.notices
-    assert ["automobile"] == again.asked
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_no_changed_byte_gives_a_wrong_answer(path, seed):
-    write_store(path, Concepts(), more=20)
-    (file,) = vector_file.files(path)
-    whole, chance = file.read_bytes(), random.Random(seed)
-    with graphstore.open(path) as store:
-        right = texts(Memory(store, Concepts()).recall("puppy", 5, hops=0))
-    for _ in range(15):
-        data = bytearray(whole)
-        for _ in range(chance.randint(1, 4)):
-            data[chance.randrange(len(data))] = chance.randrange(256)
-        file.write_bytes(data[: chance.choice((len(data), chance.randrange(len(data))))])
-        with graphstore.open(path) as store:
-            memory = Memory(store, Concepts())
-            memory.reembed()
-            assert right == texts(memory.recall("puppy", 5, hops=0))
-
-
-def test_vectors_of_another_store_count_for_nothing(path, tmp_path):
-    write_store(path, Concepts())
-    other = tmp_path / "other.gs"
-    with graphstore.open(other) as store:
-        for text in ("bread", "cake"):
-            Memory(store).remember(text, layer="soul", source="SOUL.md")
-    shutil.copy(vector_file.files(path)[0], other)
-
-    with graphstore.open(other) as store:
-        assert {"bread", "cake"} == set(texts(Memory(store, Concepts()).recall("automobile pastry cake")))
-
-
-def test_a_disk_that_refuses_costs_the_file_alone(path, monkeypatch):
-    def refuse(*args):
-        raise OSError(28, "No space left on device")
-
-    with graphstore.open(path) as store:
-        memory = Memory(store, Concepts())
-        monkeypatch.setattr(vector_file, "write", refuse)
-        memory.remember("a red car", layer="soul")
+        with no_room():
+            assert [1.0] == [hit.vector_score for hit in memory.recall("truck")]
+        assert ["They are in memory only."] == [notice[-24:] for notice in store.notices]
+        assert [] == rows(path)
         assert [1.0] == [hit.vector_score for hit in memory.recall("truck")]
-        assert any("No space left" in notice for notice in store.notices)
-    assert [] == vector_file.files(path)
+        assert 1 == len(rows(path))
 
 
 # ---------------------------------------------------------------- another model
@@ -370,7 +298,7 @@ def test_another_model_serves_by_text_until_all_is_embedded(path):
         assert "full-text and vectors of 'other'" == memory.recall("car").note
         assert ["a cat sleeps"] == texts(memory.recall("puppy", 1, hops=0))
     assert [(8, 34), (16, 34), (24, 34), (32, 34), (34, 34)] == steps
-    assert [vector_file.file_of(path, "other")] == vector_file.files(path)
+    assert 34 == len(rows(path)) == len(rows(path, "other"))
 
 
 def test_a_model_that_changed_its_dimension_is_another(path):
@@ -382,7 +310,7 @@ def test_a_model_that_changed_its_dimension_is_another(path):
     with graphstore.open(path) as store:
         assert ["a cat sleeps"] == texts(Memory(store, Grown()).recall("puppy", 1))
         assert 1 == len(store.notices)
-    assert 4 * Other.dimension == len(rows(path)[0].vector)
+    assert {4 * Other.dimension} == {len(data) for *_, data in rows(path)}
 
 
 def test_a_dimension_that_was_never_declared_may_change_too(path):
@@ -398,14 +326,14 @@ def test_a_dimension_that_was_never_declared_may_change_too(path):
         memory = Memory(store, flatter)
         assert [1.0] * 4 == [hit.vector_score for hit in memory.recall("anything")]
         assert ["made anew"] == [notice[-10:-1] for notice in store.notices]
-    assert 4 == len(rows(path)) and 3 * 4 == len(rows(path)[0].vector)
+    assert [3 * 4] * 4 == [len(data) for *_, data in rows(path)]
 
 
 def test_a_dimension_nobody_declared_is_found_out(path):
     write_store(path, signs)
     with graphstore.open(path) as store:
         assert "a cat sleeps" == texts(Memory(store, signs).recall("A cat, sleeps!", 1))[0]
-    assert vector_file.read_header(vector_file.files(path)[0])[:2] == ("tests.support.embedding:signs", 16)
+    assert [16 * 4] * 4 == [len(data) for *_, data in rows(path, "tests.support.embedding:signs")]
 
 
 @pytest.mark.rest
@@ -457,36 +385,22 @@ def test_the_vector_goes_with_what_is_forgotten(path, how):
     with graphstore.open(path) as store:
         memory = Memory(store, Concepts())
         (car,) = (hit.node for hit in memory.recall("red", 1))
-        key = vector_file.key_of(car.id, car.text)
-        kept = {row.key: row.vector for row in rows_of(path, "concepts")}
-        assert key in kept
+        key, secret = (car.id, hash_of(car.text)), hash_of(car.text).hex()
+        kept = vectors(path)
+        assert key in kept and hex_in_files(path, secret)
         forget(store, how, car.id)
-        for model in ("concepts", "other"):
-            data = vector_file.file_of(path, model).read_bytes()
-            assert key[:16] not in data and key[16:] not in data
+        assert not any(car.id == id for id, *_ in rows(path))
+        assert not hex_in_files(path, secret)
         assert "the car is red" not in texts(memory.recall("red automobile", 30))
         assert 23 == len(memory.recall("puppy truck cake signin", 40, hops=0))
         del kept[key]
-        assert kept == {row.key: row.vector for row in rows_of(path, "concepts")}
+        assert kept == vectors(path)
         memory.remember("a truck", layer="soul")
-    assert {key for key, _ in rows_of(path, "concepts")} >= kept.keys()
+    assert vectors(path).keys() >= kept.keys()
 
 
-def rows_of(path: Path, model: str) -> list[vector_file.Row]:
-    file = vector_file.file_of(path, model)
-    return vector_file.read(file, vector_file.read_header(file)).rows
-
-
-def test_a_half_written_row_goes_with_what_is_forgotten(path):
-    write_store(path, Concepts())
-    (file,) = vector_file.files(path)
-    with open(file, "ab") as sink:
-        sink.write(b"SECRET")
-    with graphstore.open(path) as store:
-        (car,) = (hit.node for hit in Memory(store).recall("red"))
-        store.erase(car.id, reason="asked for")
-
-    assert b"SECRET" not in file.read_bytes()
+def vectors(path: Path) -> dict[tuple[str, bytes], bytes]:
+    return {(id, text): data for id, text, data in rows(path, "concepts")}
 
 
 def test_a_store_in_memory_forgets_too(store):
@@ -499,20 +413,6 @@ def test_a_store_in_memory_forgets_too(store):
 
     assert set(TOLD[1:]) == set(texts(memory.recall("automobile puppy cake signin")))
     assert len(TOLD) + 2 == len(embed.asked)
-
-
-def test_mostly_blank_file_is_written_anew(path, monkeypatch):
-    monkeypatch.setattr(vector_file, "_BLANKS", 5)
-    write_store(path, Concepts(), more=30)
-    (file,) = vector_file.files(path)
-    with graphstore.open(path) as store:
-        store.evict(ids=[node.id for node in store.nodes("chunk") if "number" in node.text])
-    size = file.stat().st_size
-    with graphstore.open(path) as store:
-        assert ["the car is red"] == texts(Memory(store, Concepts()).recall("automobile", 1))
-
-    header = vector_file.read_header(file)
-    assert (header.size + 34 * header.stride, header.size + 4 * header.stride) == (size, file.stat().st_size)
 
 
 # ---------------------------------------------------------------- others who read
@@ -543,7 +443,7 @@ def test_a_follower_writes_nothing(path):
     assert before == {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-def test_two_memories_of_a_store_share_its_file(path):
+def test_two_memories_of_a_store_share_its_rows(path):
     with graphstore.open(path) as store:
         one, other = Concepts(), Concepts()
         Memory(store, one).remember("a red car", layer="soul")
@@ -765,7 +665,7 @@ def test_threads_remember_and_recall_at_once(path):
             list(pool.map(talk, range(4)))
         assert 0 == memory.reembed()
         assert [] == store.notices
-    assert 60 == len({row.key for row in rows(path)})
+    assert 60 == len({(id, text) for id, text, _ in rows(path)})
 
 
 def test_batches_are_as_large_as_the_embedder_likes(store):
@@ -778,3 +678,110 @@ def test_batches_are_as_large_as_the_embedder_likes(store):
     Memory(store, embed).remember_many({"text": f"n {number}", "layer": "tool"} for number in range(150))
 
     assert [vector_search.BATCH, vector_search.BATCH, 150 - 2 * vector_search.BATCH] == sizes
+
+
+# ---------------------------------------------------------------- written beside transactions, and by many
+
+
+def test_a_transaction_goes_on_when_vectors_are_made_in_it(path):
+    with graphstore.open(path) as store:
+        memory = Memory(store, Concepts())
+        memory.remember("bread", layer="soul")
+        with store.transaction():
+            first = memory.remember("a red car", layer="soul")
+            memory.recall("truck")
+            store.revise(first.id, {}, text="a blue car")
+            assert 1 == len(rows(path))
+        with pytest.raises(RuntimeError), store.transaction():
+            memory.remember("a cat", layer="soul")
+            memory.recall("puppy")
+            raise RuntimeError
+        assert {"bread", "a blue car"} == {node.text for node in store.nodes("chunk")}
+        assert [1.0] == [hit.vector_score for hit in memory.recall("truck")]
+        assert {"bread", "a blue car"} == {
+            text for text in ("bread", "a blue car", "a cat") if has(path, text)
+        }
+        assert store.verify().ok
+
+
+def has(path: Path, text: str) -> bool:
+    return any(kept == hash_of(text) for _, kept, _ in rows(path))
+
+
+def test_nobody_waits_long_for_another_writer_and_the_rows_are_written_later(path, monkeypatch):
+    monkeypatch.setattr(model_vectors, "_PATIENCE", 0.1)
+    with graphstore.open(path) as store, graphstore.open(path) as other:
+        Memory(store).remember("a red car", layer="soul")
+        memory, begun, end = Memory(store, Concepts()), threading.Event(), threading.Event()
+
+        def write() -> None:
+            with other.transaction():
+                begun.set()
+                assert end.wait(20)
+                other.add_node("fact", {})
+
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(write)
+            assert begun.wait(20)
+            assert [1.0] == [hit.vector_score for hit in memory.recall("truck")]
+            assert ["They are in memory only."] == [notice[-24:] for notice in store.notices]
+            assert [] == rows(path)
+            end.set()
+            writing.result()
+        assert [1.0] == [hit.vector_score for hit in memory.recall("truck")]
+        assert has(path, "a red car")
+        assert 1 == len(store.notices)
+
+
+def test_writers_read_what_the_others_embed(path):
+    with graphstore.open(path) as store, graphstore.open(path) as other:
+        one, two = Concepts(), Concepts()
+        memory, second = Memory(store, one), Memory(other, two)
+        memory.remember("a red car", layer="soul")
+        assert ["a red car"] == texts(second.recall("truck"))
+        second.remember("bread", layer="soul")
+        assert {"a red car", "bread"} == set(texts(memory.recall("truck cake")))
+        store.erase(memory.recall("red", 1).hits[0].node.id, reason="asked for")
+        assert ["bread"] == texts(second.recall("truck cake"))
+        assert ({"a red car", "truck cake", "red"}, {"truck", "bread", "truck cake"}) == (
+            set(one.asked),
+            set(two.asked),
+        )
+    assert 1 == len(rows(path))
+
+
+@pytest.mark.parametrize("how", ["erase", "evict", "purge"])
+def test_a_vector_that_another_process_is_about_to_write_does_not_outlive_what_is_forgotten(
+    path, how, monkeypatch
+):
+    with graphstore.open(path) as store, graphstore.open(path) as other:
+        Memory(store).remember("bread", layer="soul")
+        car = Memory(store).remember("a red car", layer="soul")
+        write = model_vectors.ModelVectors.write
+
+        def forgotten_first(kept: model_vectors.ModelVectors) -> None:
+            monkeypatch.setattr(model_vectors.ModelVectors, "write", write)
+            forget(other, how, car.id)
+            write(kept)
+
+        monkeypatch.setattr(model_vectors.ModelVectors, "write", forgotten_first)
+        memory = Memory(store, Concepts())
+        memory.reembed()
+        assert not has(path, "a red car")
+        assert ["bread"] == texts(memory.recall("truck cake"))
+    assert ["bread"] == [text for text in ("bread", "a red car") if has(path, text)]
+    assert not hex_in_files(path, hash_of("a red car").hex())
+
+
+def test_files_of_vectors_of_earlier_versions_are_removed(path):
+    write_store(path)
+    for name in ("vectors-00.bin", "vectors-00.new"):
+        (path / name).write_bytes(b"SECRET")
+    graphstore.open(path, read_only=True).close()
+    assert ["vectors-00.bin", "vectors-00.new"] == sorted(file.name for file in path.glob("vectors-*"))
+
+    with graphstore.open(path) as store:
+        assert [] == list(path.glob("vectors-*"))
+        (path / "vectors-01.bin").write_bytes(b"SECRET")
+        store.erase(store.nodes("chunk")[0].id, reason="asked for")
+        assert [] == list(path.glob("vectors-*"))

@@ -102,6 +102,31 @@ def test_who_only_reads_writes_no_transaction_and_the_next_commit_has_what_was_c
         assert again.verify().ok
 
 
+def test_two_openings_keep_their_counts_together_and_the_next_has_them_once(login, clock):
+    with graphstore.open(login.path, clock=clock) as other:
+        other.touch(["one", "two"])
+    login.touch("one")
+    login.close()
+    with graphstore.open(login.path, read_only=True, clock=clock) as reader:
+        assert {} == reader._core.accesses.waiting
+
+    (login.path / "accesses.json").write_bytes(b'{"two": 5}')
+    with graphstore.open(login.path, clock=clock) as again:
+        assert {"one": 2, "two": 6} == again._core.accesses.waiting
+        assert not (login.path / "accesses.json").exists()
+        assert [] == rows(login.path, "SELECT * FROM lookup")
+        again.add_node("fact", {}, id="three")
+        assert (2, 6) == (known(again), known(again, "two"))
+
+
+def test_counts_that_wait_leave_with_what_leaves_no_trace(login, clock):
+    with graphstore.open(login.path, clock=clock) as other:
+        other.touch(["one", "two"])
+    login.evict(ids=["two"], keep_audit=False)
+
+    assert [("one", 1)] == rows(login.path, "SELECT * FROM lookup")
+
+
 @pytest.mark.parametrize("kept", [b"", b"[1]", b"no json", b'{"one": "many", "two": -1}'])
 def test_counts_that_are_none_are_passed_over(login, clock, kept):
     login.close()

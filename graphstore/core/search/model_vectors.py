@@ -1,0 +1,209 @@
+"""Keep the vectors of an embedder's model: a matrix in memory, which follows the table `vector` of the ledger.
+
+A text has one vector. The table has a row for each thing that says it, so what is forgotten takes its rows along. All of it can be made again from the
+texts: what cannot be written is in memory only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from graphstore.errors import GraphStoreError
+from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.statements import Statement
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+Pair = tuple[str, bytes]
+"""The id of a thing, and the hash of a text that it says."""
+
+_NUMBER = 4  # bytes of one number of a vector
+_AT_ONCE = 1_000  # rows written in one SQL transaction
+_PATIENCE = 1.0  # seconds to wait for other writers
+_ADD = """
+INSERT OR REPLACE INTO vector (model, id, text, data) SELECT ?1, ?2, ?3, ?4
+WHERE EXISTS (SELECT 1 FROM all_entity e WHERE e.id = ?2)
+  AND NOT EXISTS (SELECT 1 FROM all_entity e CROSS JOIN all_forgotten f ON f.entity = e.number WHERE e.id = ?2)
+"""
+_REMOVE = "DELETE FROM vector WHERE model = ?"
+_REMOVE_OTHERS = "DELETE FROM vector WHERE model <> ? OR length(data) <> ?"
+
+
+class _Added(NamedTuple):
+    """Holds a row of the table `vector`. Its data are little-endian float32."""
+
+    number: int
+    id: str
+    text: bytes
+    data: bytes
+
+
+VECTORS = Statement("vectors", _Added)
+
+
+def hash_of(text: str) -> bytes:
+    """Return the hash that the vector of a text is found by."""
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+@dataclass
+class Vectors:
+    """Holds what the vectors of a store and its branches have in common.
+
+    `ledger` has their table; None: they are in memory only. `notify` reports what goes wrong; None: a reader, which writes nothing. `lent` is the embedder
+    that this opening was lent.
+    """
+
+    folder: Path | None = None
+    ledger: Ledger | None = None
+    notify: Callable[[str], None] | None = None
+    lent: Any = None
+    # guards all vectors; it is taken after the lock of the store, for which nobody waits while he holds it
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    # held while rows are written, by a thread that is in no transaction
+    writing: threading.Lock = field(default_factory=threading.Lock)
+    models: dict[tuple[str, int | None], ModelVectors] = field(default_factory=dict)
+
+    def of(self, model: str, dimension: int | None) -> ModelVectors:
+        """Return the vectors of a model. Where they are in memory only, each who asks has its own."""
+        made = ModelVectors(self, model, dimension)
+        return made if self.ledger is None else self.models.setdefault((model, dimension), made)
+
+    def close(self) -> None:
+        """Write no more."""
+        with self.writing:
+            self.ledger = None
+
+
+class ModelVectors:
+    """The vectors of one model. Use it with the lock of the vectors held, except for `write` and what removes."""
+
+    def __init__(self, vectors: Vectors, model: str, dimension: int | None) -> None:
+        self.model, self.dimension = model, dimension
+        self._vectors = vectors
+        self._patience = _PATIENCE
+        self.numbered = 0  # how often the rows of the matrix were numbered anew
+        self.clear()
+
+    def clear(self) -> None:
+        """Let go of everything in memory."""
+        self.matrix: Matrix | None = None
+        self.texts: list[bytes] = []  # the hashes of the texts, by row
+        self.row: dict[bytes, int] = {}
+        self._pairs: set[Pair] = set()  # that the table has, or that are to be written
+        self._unwritten: set[Pair] = set()
+        self._read = 0  # the number of the row of the table that was read last
+        self.numbered += 1
+
+    def refresh(self) -> None:
+        """Read the rows that were added since. Those of another dimension are reported and left out."""
+        ledger, another = self._vectors.ledger, False
+        while ledger is not None:
+            found = VECTORS.rows(ledger.database, {"model": self.model, "after": self._read})
+            if not found:
+                break
+            self._read = found[-1].number
+            self.dimension = self.dimension or len(found[0].data) // _NUMBER
+            fitting = [added for added in found if len(added.data) == _NUMBER * self.dimension]
+            self.add({added.text: added.data for added in fitting if added.text not in self.row})
+            self._pairs.update((added.id, added.text) for added in fitting)
+            another = another or len(fitting) < len(found)
+        if another:
+            self._notice(f"vectors of {self.model!r} had another dimension: they are made anew.")
+
+    def add(self, vectors: Mapping[bytes, bytes]) -> None:
+        """Take the vectors of texts that have none yet into memory."""
+        import numpy as np
+
+        if not vectors:
+            return
+        assert self.dimension is not None
+        fresh = np.frombuffer(b"".join(vectors.values()), dtype="<f4").reshape(-1, self.dimension)
+        count, end = len(self.texts), len(self.texts) + len(fresh)
+        if self.matrix is None or end > len(self.matrix):
+            grown = np.zeros((max(1024, 2 * count, end), self.dimension), dtype=np.float32)
+            if self.matrix is not None:
+                grown[:count] = self.matrix[:count]
+            self.matrix = grown
+        self.matrix[count:end] = fresh
+        self.row.update(zip(vectors, range(count, end), strict=True))
+        self.texts.extend(vectors)
+
+    def keep(self, pair: Pair) -> None:
+        """Note that a thing says a text that has a vector, for `write`."""
+        if pair not in self._pairs:
+            self._pairs.add(pair)
+            if self._vectors.ledger is not None and self._vectors.notify is not None:
+                self._unwritten.add(pair)
+
+    def drop(self, ids: Container[str]) -> None:
+        """Let go of what only these things say. It has left the table already."""
+        left = {pair for pair in self._pairs if pair[0] not in ids}
+        if self.matrix is None or len(left) == len(self._pairs):
+            return
+        self._pairs, self._unwritten = left, self._unwritten & left
+        said = {text for _, text in left}
+        self.texts = [text for text in self.texts if text in said]
+        self.matrix = self.matrix[[self.row[text] for text in self.texts]]
+        self.row = {text: row for row, text in enumerate(self.texts)}
+        self.numbered += 1
+
+    # ------------------------------------------------------------------ writing
+
+    def write(self) -> None:
+        """Write what the table lacks. Where that cannot be, it is tried again with the next call."""
+        while (rows := self._some_unwritten()) and self._run(_ADD, rows):
+            with self._vectors.lock:
+                self._unwritten.difference_update((id, text) for _, id, text, _ in rows)
+
+    def _some_unwritten(self) -> list[tuple[str, str, bytes, bytes]]:
+        with self._vectors.lock:
+            pairs, matrix = islice(self._unwritten, _AT_ONCE), self.matrix
+            if matrix is None:
+                return []
+            return [
+                (self.model, id, text, matrix[self.row[text]].astype("<f4").tobytes()) for id, text in pairs
+            ]
+
+    def remove(self) -> None:
+        """Let go of all vectors, in the table too."""
+        with self._vectors.lock:
+            self.clear()
+        self._run(_REMOVE, [(self.model,)])
+
+    def remove_others(self) -> None:
+        """Remove the rows of other models and of another dimension, which is another model too."""
+        self._run(_REMOVE_OTHERS, [(self.model, _NUMBER * (self.dimension or 0))])
+
+    def _run(self, statement: str, values: Sequence[tuple[Any, ...]]) -> bool:
+        """Run a statement in an SQL transaction of its own. Returns False where that cannot be, as within a transaction of this thread.
+
+        It waits for other writers, but not a second time before it has written something.
+        """
+        ledger, writing = self._vectors.ledger, self._vectors.writing
+        if ledger is None or self._vectors.notify is None or ledger.broken or ledger.database.writes_here:
+            return False
+        try:
+            with writing, ledger.database.transaction(self._patience) as connection:
+                connection.executemany(statement, values)
+        except GraphStoreError as error:
+            if self._patience:
+                self._notice(f"cannot write vectors of {self.model!r}: {error} They are in memory only.")
+            self._patience = 0.0
+            return False
+        self._patience = _PATIENCE
+        return True
+
+    def _notice(self, notice: str) -> None:
+        if self._vectors.notify is not None:
+            self._vectors.notify(notice)
