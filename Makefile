@@ -12,7 +12,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http test-postgres test-spark fuzz releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
+.PHONY: help demo test test-rest test-ladybug test-http test-spark fuzz releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -27,7 +27,6 @@ test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
 
 test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http test-rows  ## all others: random histories, kills, processes, the other driver, through a server
 	$(PYTEST) $(FEWER) -m rest $(ARGS)
-	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) tests/stories/test_api.py tests/stories/test_branches.py tests/core/write tests/core/read -m "served and not rest" $(ARGS)
 
 test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m driver $(ARGS)
@@ -37,10 +36,6 @@ test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 
 test-rows: $(VENV)/dev  ## the tests of the public methods, answered by the rows of a folder wherever these can
 	GRAPHSTORE_HOME=folder GRAPHSTORE_READS=rows HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
-
-test-postgres: $(VENV)/dev  ## the tests of the public methods over PostgreSQL, and of its failures: two servers on loopback
-	HYPOTHESIS_PROFILE=quick $(PYTEST) -m postgres $(ARGS)
-	GRAPHSTORE_HOME=postgres HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
 
 test-spark: $(VENV)/dev $(VENV)/spark  ## the views of sql/ in Spark, by hand: it loads half a gigabyte from PyPI and needs Java 17
 	$(PYTEST) -n 0 tests/interchange/test_spark.py $(ARGS)

@@ -21,7 +21,6 @@ from benchmarks.arena import SMALL, Arena, Row, count_of
 from benchmarks.data import history
 from benchmarks.rows import GROUPS, HUGE, LARGE, ONCE, ROOMS
 from benchmarks.timing import StopWatch
-from tests.support.postgres import THERE
 
 BUSY = 0.6
 TWINS = {
@@ -133,7 +132,7 @@ def _chosen(only: list[str] | None, size: str, *, last: bool) -> list[str]:
         if count > 1_000_000
         else LARGE
         if count >= 1_000_000
-        else [one for one in GROUPS if one not in ROOMS and (one != "postgres" or THERE)]
+        else [one for one in GROUPS if one not in ROOMS]
     )
     return [name for name in GROUPS if name in (only or usual) and (last or name not in ONCE)]
 

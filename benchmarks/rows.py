@@ -24,7 +24,6 @@ from benchmarks.branches import branches
 from benchmarks.event_log import event_log
 from benchmarks.lake import lake
 from benchmarks.memory import memory
-from benchmarks.postgres import postgres
 from benchmarks.reaching import reaching
 from benchmarks.reads import beside, chains, deep, hops, hubs, node
 from benchmarks.recall import decayed, recalled
@@ -487,7 +486,6 @@ GROUPS: dict[str, Group] = {
     "events": event_log,
     "server": server,
     "cli": command_line,
-    "postgres": postgres,
     "lake": lake,
     "timeline": timeline,
     "topics": topics,
@@ -499,7 +497,7 @@ GROUPS: dict[str, Group] = {
     "open": opening,
 }
 ROOMS = ("lake", "timeline", "topics", "sessions", "memory", "branches", "decay")
-"""The groups that run only if they are named. `postgres` runs if its programs are installed. `open` closes the arena's stores, so it is last."""
+"""The groups that run only if they are named. `open` closes the arena's stores, so it is last."""
 LARGE = ("node", "hops", "chains", "arrow", "query", "load", "writes", "search", "open")
 HUGE = ("node", "hops", "load", "open")
 """The groups of a million versions, and of more: what must stay flat, and what must not grow out of hand."""
@@ -513,7 +511,6 @@ ONCE = (
     "events",
     "server",
     "cli",
-    "postgres",
     *ROOMS,
 )
 """The groups that have data of their own: of several sizes, with the last."""

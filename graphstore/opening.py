@@ -15,9 +15,9 @@ from graphstore.core.folder import restore as dumps
 from graphstore.core.folder.compacting import compact
 from graphstore.core.folder.copying import copy
 from graphstore.core.folder.locating import locate, verify
-from graphstore.core.journal.cluster import is_cluster
 from graphstore.core.journal.files import new_folder
 from graphstore.errors import ConflictError, InvalidError, LockedError
+from graphstore.ledger.postgres_lines import is_postgres, refuse_postgres
 from graphstore.store.store import Clock, GraphStore
 from graphstore.values.inputs import text_of, whole_number
 from graphstore.values.period import TimeLike
@@ -49,7 +49,7 @@ def open(
     at_least: int | TimeLike | None = None,
 ) -> GraphStore:
     """Open a store: a folder such as `memory.gs`, made when it is not there (unless `create=False`), or `":memory:"`; or one that a server holds, by its address,
-    such as `"http://127.0.0.1:7464"`, or the addresses of several with commas; or one in PostgreSQL, `"postgresql://host/database?store=team"`. Any number of processes on one machine open a folder and write it at once, as they do a store in PostgreSQL.
+    such as `"http://127.0.0.1:7464"`, or the addresses of several with commas. Any number of processes on one machine open a folder and write it at once.
 
     `read_only=True` only reads, also where nothing may be written. `clock` gives an aware datetime. `durability="interval"` makes commits durable
     every 50 ms instead of one by one. `author` is the default author of transactions. `retention_days` and `retention_bytes` are kept in the
@@ -77,8 +77,8 @@ def open(
     )
     if isinstance(path, str) and path.startswith(("http://", "https://")):
         return options.at(path)
-    if is_cluster(path):
-        return _cluster(str(path), options, driver=driver, create=create)
+    if is_postgres(path):
+        refuse_postgres(str(path))
     with folder.opening(path):
         place = locate(path, read_only=read_only, create=create)
         if timeout is not None:
@@ -91,24 +91,6 @@ def open(
             raise
         options.keep(store)
         return store
-
-
-def _cluster(url: str, options: _Options, *, driver: str, create: bool) -> GraphStore:
-    """The store of that name in PostgreSQL, followed from here on."""
-    from graphstore.core.folder.cluster_cache import ClusterPlace
-
-    place = ClusterPlace(url, read_only=options.read_only, create=create)
-    try:
-        place.hold()
-        store = GraphStore(
-            place, clock=options.clock, driver=driver, durability=options.durability, author=options.author
-        )
-    except BaseException:
-        place.release()
-        raise
-    store._watch()
-    options.keep(store)
-    return store
 
 
 def _seconds(timeout: float) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import uuid
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,7 +31,6 @@ settings.register_profile("unhurried", settings.default, deadline=None)  # a bus
 settings.load_profile("unhurried")
 pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task that fails says what it got
 
-IN_POSTGRES = os.environ.get("GRAPHSTORE_HOME") == "postgres"
 IN_A_FOLDER = os.environ.get("GRAPHSTORE_HOME") == "folder"
 BY_ROWS = IN_A_FOLDER and os.environ.get("GRAPHSTORE_READS") == "rows"
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -42,10 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Through a server some tests cannot hold: see `doors.py`. Nor can some where others may write the store: take the mark off when they hold."""
     if doors.THROUGH_A_SERVER:
         doors.mark(items)
-    fails_here = {"in_folder": IN_POSTGRES, "in_memory": IN_POSTGRES or IN_A_FOLDER}
-    for item in items if any(fails_here.values()) else ():
+    for item in items if IN_A_FOLDER else ():
         for mark in item.iter_markers():
-            if fails_here.get(mark.name):
+            if mark.name == "in_memory":
                 item.add_marker(pytest.mark.xfail(reason=mark.args[0], strict=True))
 
 
@@ -117,17 +114,13 @@ def clock() -> Clock:
 
 
 def home(request: pytest.FixtureRequest) -> str | None:
-    """The address of a new store in PostgreSQL, or a new folder, where the tests run there."""
-    if IN_A_FOLDER:
-        return str(request.getfixturevalue("tmp_path") / "home.gs")
-    if not IN_POSTGRES:
-        return None
-    return str(request.getfixturevalue("servers").url(uuid.uuid4().hex))
+    """A new folder, where the tests run there."""
+    return str(request.getfixturevalue("tmp_path") / "home.gs") if IN_A_FOLDER else None
 
 
 @pytest.fixture
 def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
-    """An empty store in memory; in PostgreSQL when GRAPHSTORE_HOME=postgres, in a folder when it is `folder`, where with GRAPHSTORE_READS=rows the
+    """An empty store in memory; in a folder when GRAPHSTORE_HOME=folder, where with GRAPHSTORE_READS=rows the
     rows of the ledger answer what they can."""
     doors.check(request)
     with graphstore.open(home(request) or ":memory:", clock=clock) as opened, doors.reached(opened) as given:

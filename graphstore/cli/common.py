@@ -170,11 +170,11 @@ def place_of(store: Path) -> str:
 
 def shown(store: Path) -> str:
     """Where a store is, without a name or password."""
-    from graphstore.core.journal import cluster
+    from graphstore.ledger.postgres_lines import address, is_postgres
 
     place = place_of(store)
-    if cluster.is_cluster(place):
-        return cluster.address(place).shown
+    if is_postgres(place):
+        return address(place).shown
     scheme, found, rest = place.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{found}{host.rpartition('@')[2]}{slash}{path}" if found else place

@@ -204,14 +204,14 @@ def restore(
 
 def copy(
     source: Annotated[
-        str, typer.Argument(metavar="FROM", help="A store's folder, or its address in PostgreSQL.")
+        str, typer.Argument(metavar="FROM", help="The address of a store of release 0.1 in PostgreSQL.")
     ],
     target: Annotated[
-        str, typer.Argument(metavar="TO", help="Where to: an address in PostgreSQL, or a folder.")
+        str, typer.Argument(metavar="TO", help="A folder: a new one, or one with an earlier copy.")
     ],
     as_json: Json = False,
 ) -> None:
-    """Copy every line of a store to PostgreSQL, or from there, and check it. What is there already is gone on from."""
+    """Copy every line of a store of release 0.1 from PostgreSQL into a folder, and check it. What is there already is gone on from."""
     import graphstore
 
     with progress_bar("copying"):

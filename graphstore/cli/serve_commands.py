@@ -230,9 +230,8 @@ def serve(
     show_token: ShowToken = False,
 ) -> None:
     """Serve a store over HTTP: many processes read and write it. Its tokens are made when it is served first, in its folder."""
-    folder, address = _folder_of(store)
     if print_config or show_token:
-        _show(ctx, folder if show_token and not print_config else None)
+        _show(ctx, store if show_token and not print_config else None)
         return
 
     run = _server()
@@ -243,8 +242,7 @@ def serve(
     prepared = partial(_prepared, embed=embed, due=due)
     with common.exits_on_sigterm():
         run.serve(
-            folder,
-            address=address,
+            store,
             listening=run.Listening(
                 host,
                 port,
@@ -261,22 +259,6 @@ def serve(
             driver=os.environ.get("GRAPHSTORE_DRIVER", "kuzu"),
             idle=idle,
         )
-
-
-def _folder_of(store: Path) -> tuple[Path, str | None]:
-    """The folder for the tokens of a server, and the address of its store where that is in PostgreSQL."""
-    from graphstore.core.journal import cluster
-    from graphstore.errors import InvalidError
-
-    place = common.place_of(store)
-    if not cluster.is_cluster(place):
-        return store, None
-    where = cluster.address(place)
-    if where.cache is None:
-        raise InvalidError(
-            f"a server of {where.shown} needs a folder of its own, for its tokens and its copy. Add it to the address: &cache=FOLDER"
-        )
-    return Path(where.cache), place
 
 
 def page(
@@ -317,10 +299,6 @@ def page(
     served = server_file.serving(place)
     if served is not None:
         look(served[0])
-    elif place != Path(store):  # in PostgreSQL: whoever serves it chooses how
-        raise InvalidError(
-            f"no server of {common.shown(store)} with the folder {place} runs here. Start it: graphstore serve"
-        )
     else:
         with common.exits_on_sigterm():
             run.serve(
@@ -575,11 +553,6 @@ def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The nam
 def _place(store: Path) -> Path:
     """The folder that has the tokens of a store's server."""
     from graphstore.core.folder.locating import locate
-    from graphstore.errors import NotFoundError
 
-    place, address = _folder_of(store)
-    if address is None:
-        locate(place, read_only=True, create=False, old=True)
-    elif not (place / "journal").is_dir():
-        raise NotFoundError(f"no store at {place}. Tokens are of the server, which makes that folder.")
-    return place
+    locate(store, read_only=True, create=False, old=True)
+    return store

@@ -44,7 +44,7 @@ def refuse_network(path: Path, mountinfo: str | None = None) -> None:
     if mount is not None and mount.kind in NETWORK:
         raise InvalidError(
             f"{path} is on a network file system ({mount.kind}, mounted at {mount.point}), where processes cannot share a store safely. "
-            "Choose a folder on a local disk, or keep the store in PostgreSQL: postgresql://host/database?store=team"
+            "Choose a folder on a local disk, and reach it from other machines through graphstore serve"
         )
 
 

@@ -22,7 +22,6 @@ import uvicorn
 import graphstore
 from graphstore.core.folder import access_tokens as tokens
 from graphstore.core.folder import server_file
-from graphstore.core.journal import cluster
 from graphstore.errors import EngineError
 from graphstore.remote.calls import CALLS
 from graphstore.server import logs as log
@@ -86,10 +85,9 @@ def serve(
     driver: str = "kuzu",
     lines: tuple[str, str] | None = None,
     idle: float | None = None,
-    address: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the store of a folder, or that of an `address` in PostgreSQL whose copy is in the folder, until a signal ends it. `prepared` gets the opened store and returns what is done beside the
+    """Serve the store of a folder until a signal ends it. `prepared` gets the opened store and returns what is done beside the
     answers, which is checked every so many seconds. `lines`: from which level on lines are written on standard error, and in which form; None: as the process has it.
     `idle`: it ends by itself after so many seconds without a client. `ready`: called with the URL in a thread of its own, once requests are answered.
 
@@ -100,12 +98,12 @@ def serve(
         log.set_up(*lines)
     if not read_only:
         server_file.refuse_served(folder)
-    before, named = None if read_only else server_file.left(folder), _named(folder, address)
+    before, named = None if read_only else server_file.left(folder), str(folder)
     with contextlib.ExitStack() as stack:
         _make_room(listening.limits.connections)
         sockets = listen(listening)
         stack.callback(sockets.close)
-        store = _opened(stack, folder, address, read_only, driver)
+        store = _opened(stack, folder, read_only, driver)
         _report_notices(store, report)
         _report_takeover(folder, before)
         ticking = _ticking(stack, store, prepared)
@@ -137,11 +135,9 @@ def serve(
         _report_notices(store, report)
 
 
-def _opened(
-    stack: contextlib.ExitStack, folder: Path, address: str | None, read_only: bool, driver: Any
-) -> GraphStore:
+def _opened(stack: contextlib.ExitStack, folder: Path, read_only: bool, driver: Any) -> GraphStore:
     """Open the store, and say in its folder that it is about to be served. Raises LockedError where another server was quicker."""
-    store = stack.enter_context(graphstore.open(address or folder, read_only=read_only, driver=driver))
+    store = stack.enter_context(graphstore.open(folder, read_only=read_only, driver=driver))
     if not read_only:
         server_file.refuse_served(folder)
         stack.callback(server_file.withdraw, folder)
@@ -163,10 +159,6 @@ async def _import_calls() -> None:
     """Import what the calls need, once the first clients are answered."""
     await asyncio.sleep(_SETTLED)
     await asyncio.to_thread(len, CALLS)
-
-
-def _named(folder: Path, address: str | None) -> str:
-    return str(folder) if address is None else cluster.address(address).shown  # without the password
 
 
 def _report_start(
@@ -417,10 +409,7 @@ async def follow(calling: Calling) -> None:
     told, known = None, calling.store._last_tx
     while True:
         try:
-            if away := calling.store._away:
-                raise EngineError(away)
-            if not calling.store._follows_itself:
-                await calling.aside(calling.store.refresh)
+            await calling.aside(calling.store.refresh)
             if calling.store._last_tx != known:
                 calling.news()
             told, known = None, calling.store._last_tx

@@ -57,7 +57,7 @@ class ChangeFeed:
         """Raises InvalidError for a view, and for a store that lies elsewhere: its rows are read where it is."""
         if getattr(store, "_core", None) is None or not hasattr(store, "query_tables"):
             raise InvalidError(
-                f"{store!r} is no store that is open here. Open its folder, or its address in PostgreSQL, with read_only=True."
+                f"{store!r} is no store that is open here. Open its folder with read_only=True."
             )
         self._store = store
 

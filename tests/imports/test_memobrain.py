@@ -130,7 +130,6 @@ def test_an_edge_ends_when_a_file_that_grew_ends_its_end(store, clock, tmp_path)
     assert (1, ()) == (done.links, done.warnings)
 
 
-@pytest.mark.in_folder("asks a tx that no transaction has reached")
 def test_a_replay_records_each_thought_at_its_own_time(store, tmp_path):
     done = import_memobrain(store, written(tmp_path, GRAPH), replay=True)
 

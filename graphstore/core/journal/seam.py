@@ -1,4 +1,4 @@
-"""What a store asks of its journal, wherever that is: a ledger, or the tables of a PostgreSQL server.
+"""What a store asks of its journal, be it a ledger or one of release 0.1.
 
 Index, graph tables, views and every way to ask know no more of it than this. A transaction: `take_turn` → `read` what others wrote →
 decide → `append` → `start_sync` → `leave_turn` → `sync` waits until it is durable.

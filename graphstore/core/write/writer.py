@@ -199,8 +199,7 @@ class Writer(Reader):
             else:
                 self._core.read_index()
             self._core.accesses.again(place.kept_accesses(journal))
-            if not place.many_servers:
-                journal.watch(self._catch_up)
+            journal.watch(self._catch_up)
             self._compare_clock()
         except BaseException:
             with contextlib.suppress(EngineError):  # why it failed is told by the first error
@@ -433,8 +432,7 @@ class Writer(Reader):
             else:
                 at = instant(tx, "tx")
             asked = at
-            behind = self.read_only and self._place.lags
-            if at > now_tx and self._place.shared and at <= now_valid and not behind:
+            if at > now_tx and self._place.shared and at <= now_valid:
                 at = now_tx  # another process may be committing just before that
             elif at > now_tx:
                 self._refuse_ahead(at, now_tx)
@@ -1179,8 +1177,7 @@ class Writer(Reader):
     def refresh(self) -> int:
         """Follow the writer's journal to its end. Returns the number of new transactions. A View does not move.
 
-        Raises EngineError when that cannot be done. The reader and its views then answer nothing but this error, until a refresh succeeds. A store in
-        PostgreSQL follows by itself; while its server is away it answers with what it knows.
+        Raises EngineError when that cannot be done. The reader and its views then answer nothing but this error, until a refresh succeeds.
         """
         core, shared = self._core, self._place.shared
         with self._writer, core.lock:
@@ -1206,20 +1203,6 @@ class Writer(Reader):
             if core.stuck:
                 self._stop(None)
             return max(core.index.transactions - before, 0)
-
-    @property
-    def _away(self) -> str | None:
-        """Why a store that follows others by itself cannot at the moment."""
-        return self._core.opened_journal.away
-
-    @property
-    def _follows_itself(self) -> bool:
-        """Whether others who write are followed without being asked: a PostgreSQL server tells of them."""
-        return self._place.many_servers
-
-    def _watch(self) -> None:
-        """Follow other writers by itself, where there may be some."""
-        self._core.journal.watch(self.refresh)
 
     def _lags(self, tx: Instant) -> bool:
         """Whether a tx may be known here later, and is not yet."""

@@ -1,4 +1,4 @@
-"""A store from a folder to PostgreSQL and back: the same lines, gone on with after an interruption, refused where something else is."""
+"""A store of release 0.1 in PostgreSQL comes into a folder: the same lines, gone on with after an interruption, refused where something else is."""
 
 from __future__ import annotations
 
@@ -6,39 +6,75 @@ import signal
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 import graphstore
 from graphstore import ConflictError, DamageError, InvalidError, NotFoundError
-from graphstore.core.folder import copying
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
-from tests.support.old_release import open_old
 
 pytestmark = [pytest.mark.postgres, pytest.mark.rest, pytest.mark.in_process("copies folders")]
 
+TABLES = """
+create schema if not exists graphstore;
+create table if not exists graphstore.store (name text primary key);
+create table if not exists graphstore.journal (
+    store text, seq bigint, id uuid not null, prev text not null, digest text not null, head bytea not null, primary key (store, seq));
+create table if not exists graphstore.body (
+    store text, seq bigint, n int, bytes bytea not null, primary key (store, seq, n));
+"""
 
-@pytest.fixture
-def url(servers: Any) -> str:
-    return str(servers.url(uuid.uuid4().hex))
+
+class InPostgres:
+    """A store whose lines are kept as release 0.1 kept them."""
+
+    def __init__(self, servers: Any) -> None:
+        import psycopg
+
+        self.name = uuid.uuid4().hex
+        self.url = str(servers.url(self.name))
+        self._connection = psycopg.connect(servers.primary.conninfo, autocommit=True)
+        self.sql(TABLES)
+        self.sql("insert into graphstore.store values (%s)", self.name)
+
+    def sql(self, text: str, *values: Any) -> None:
+        self._connection.execute(text, values or None)  # type: ignore[call-overload]
+
+    def follow(self, path: Path) -> None:
+        """Have the lines that a folder has."""
+        self.sql("delete from graphstore.body where store = %s", self.name)
+        self.sql("delete from graphstore.journal where store = %s", self.name)
+        with self._connection.transaction():
+            for number, line in enumerate(lines(path), 1):
+                parts, id = orjson.loads(line), str(uuid.uuid4())
+                head = line[line.index(b',"head":') + 8 : -2]
+                self.sql(
+                    "insert into graphstore.journal values (%s, %s, %s, %s, %s, %s)",
+                    self.name, number, id, parts["head"]["prev"], parts["digest"], head,
+                )  # fmt: skip
+                for at, body in enumerate(parts["body"]):
+                    if body is not None:
+                        self.sql(
+                            "insert into graphstore.body values (%s, %s, %s, %s)",
+                            self.name,
+                            number,
+                            at,
+                            bodies(line)[at],
+                        )
+
+    def close(self) -> None:
+        self._connection.close()
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Path:
-    """A store with a branch, a large transaction and something erased."""
-    path = tmp_path / "made.gs"
-    with graphstore.open(path) as store:
-        store.add_node("fact", {"says": "a secret of mine"}, id="gone")
-        store.add_node("fact", {"n": 1}, id="stays", reason="seen")
-        store.branch("idea").add_node("fact", {"n": 2}, id="new")
-        with store.transaction():
-            for number in range(3_000):
-                store.add_node("fact", {"n": number}, id=f"n{number}")
-        store.erase("gone", reason="asked for")
-    return path
+def bodies(line: bytes) -> list[bytes]:
+    from graphstore.core.journal.line import check
+
+    return [line[at : at + size] for at, size in check(line[:-1])[2]]
 
 
 def lines(path: Path) -> list[bytes]:
@@ -52,104 +88,102 @@ def lines(path: Path) -> list[bytes]:
         ledger.close()
 
 
-def test_a_folder_is_the_same_after_it_went_to_a_server_to_another_store_and_back(
-    made, url, servers, tmp_path
-):
-    there = graphstore.copy(made, url)
-    other = str(servers.url(uuid.uuid4().hex))
-    graphstore.copy(url, other)
-    back = graphstore.copy(other, tmp_path / "back.gs")
+@pytest.fixture
+def there(servers: Any, made: Path) -> Iterator[InPostgres]:
+    opened = InPostgres(servers)
+    opened.follow(made)
+    yield opened
+    opened.close()
 
-    assert lines(made) == lines(tmp_path / "back.gs")
-    assert there.digest == back.digest and there.lines == there.total == len(lines(made))
-    with graphstore.open(url) as one, graphstore.open(tmp_path / "back.gs") as two:
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A store with a branch, a large transaction and something erased."""
+    path = tmp_path / "made.gs"
+    with graphstore.open(path) as store:
+        store.add_node("fact", {"says": "a secret of mine"}, id="gone")
+        store.add_node("fact", {"n": 1}, id="stays", reason="seen")
+        store.branch("idea").add_node("fact", {"n": 2}, id="new")
+        with store.transaction():
+            for number in range(300):
+                store.add_node("fact", {"n": number, "text": "word " * 40}, id=f"n{number}")
+        store.erase("gone", reason="asked for")
+    return path
+
+
+def test_a_store_in_postgresql_is_refused_with_the_way_out(there: InPostgres) -> None:
+    for refused in (lambda: graphstore.open(there.url), lambda: graphstore.copy("x.gs", there.url)):
+        with pytest.raises(InvalidError, match="graphstore copy 'ADDRESS' FOLDER") as error:
+            refused()
+        assert "postgres@" not in str(error.value)
+
+
+def test_it_is_the_same_in_a_folder(there: InPostgres, made: Path, tmp_path: Path) -> None:
+    back = tmp_path / "back.gs"
+
+    copied = graphstore.copy(there.url, back)
+
+    assert lines(made) == lines(back)
+    assert copied.lines == copied.total == len(lines(made))
+    with graphstore.open(made) as one, graphstore.open(back) as two:
         assert list(one.changes()) == list(two.changes())
-        assert one.verify().ok and two.verify().ok
+        assert two.verify().ok
         assert {"n": 2} == two.on("idea").node("new").content
 
 
-def test_a_copy_is_gone_on_with_in_both_directions(made, url, tmp_path):
+def test_a_copy_is_gone_on_with(there: InPostgres, made: Path, tmp_path: Path) -> None:
     back = tmp_path / "back.gs"
-    first = graphstore.copy(made, url)
-    graphstore.copy(url, back)
+    first = graphstore.copy(there.url, back)
     with graphstore.open(made) as store:
         store.add_node("fact", {"n": 1}, id="later")
+    there.follow(made)
 
-    assert (1, first.total + 1) == graphstore.copy(made, url)[:2]
-    assert (1, first.total + 1) == graphstore.copy(url, back)[:2]
-    assert 0 == graphstore.copy(url, back).lines == graphstore.copy(made, url).lines
+    assert (1, first.total + 1) == graphstore.copy(there.url, back)[:2]
+    assert 0 == graphstore.copy(there.url, back).lines
     assert lines(made) == lines(back)
 
 
-def test_what_is_erased_between_two_copies_is_erased_at_the_target(made, url, servers):
-    with graphstore.open(made) as store:
-        store.add_node("fact", {"says": "another secret of mine"}, id="told")
-    graphstore.copy(made, url)
-    with graphstore.open(made) as store:
-        store.erase("told", reason="asked for")
-    graphstore.copy(made, url)
-
-    graphstore.open(url).close()
-
-    name = url.rpartition("=")[2]
-    rows = servers.primary.sql(f"select bytes from graphstore.body where store = '{name}'")
-    assert not any(b"secret of mine" in bytes(row[0]) for row in rows)
-
-
-def test_what_is_sent_in_many_batches_arrives_whole(made, url, monkeypatch):
-    monkeypatch.setattr(copying, "_BATCH", 1_000)
-
-    assert len(lines(made)) == graphstore.copy(made, url).lines
-
-
-def test_other_lines_at_the_target_are_refused_and_left_alone(made, url, tmp_path):
-    with graphstore.open(url) as store:
-        store.add_node("fact", {"n": 9}, id="mine")
+def test_other_lines_in_the_folder_are_refused_and_left_alone(there: InPostgres, tmp_path: Path) -> None:
     with graphstore.open(tmp_path / "mine.gs") as store:
         store.add_node("fact", {"n": 9}, id="mine")
     before = lines(tmp_path / "mine.gs")
 
     with pytest.raises(ConflictError, match="other lines"):
-        graphstore.copy(made, url)
-    with pytest.raises(ConflictError, match="other lines"):
-        graphstore.copy(url, tmp_path / "mine.gs")
+        graphstore.copy(there.url, tmp_path / "mine.gs")
 
     assert before == lines(tmp_path / "mine.gs")
-    with graphstore.open(url) as store:
-        assert {"n": 9} == store.node("mine").content
 
 
-def test_a_changed_row_is_damage(made, url, servers, tmp_path):
-    graphstore.copy(made, url)
-    name = url.rpartition("=")[2]
-    servers.primary.sql(
-        f"update graphstore.body set bytes = '{{\"n\":7}}' where store = '{name}' and seq = 2 and n = 0"
+def test_a_changed_row_is_damage(there: InPostgres, tmp_path: Path) -> None:
+    there.sql(
+        "update graphstore.body set bytes = '{\"n\":7}' where store = %s and seq = 2 and n = 0", there.name
     )
 
-    with pytest.raises(DamageError, match="does not match its hash"):
-        graphstore.copy(url, tmp_path / "back.gs")
-    with pytest.raises(DamageError, match="line 2"):
-        graphstore.open(url)
+    with pytest.raises(DamageError, match=r"line 2: .*does not match its hash"):
+        graphstore.copy(there.url, tmp_path / "back.gs")
 
 
-def test_what_cannot_be_copied_is_refused(made, url, tmp_path):
-    with pytest.raises(InvalidError, match="neither"):
+def test_a_missing_row_is_damage(there: InPostgres, tmp_path: Path) -> None:
+    there.sql("delete from graphstore.journal where store = %s and seq = 3", there.name)
+
+    with pytest.raises(DamageError, match="line 3: it is missing"):
+        graphstore.copy(there.url, tmp_path / "back.gs")
+
+
+def test_what_cannot_be_copied_is_refused(there: InPostgres, made: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidError, match="not in PostgreSQL"):
         graphstore.copy(made, tmp_path / "other.gs")
     with pytest.raises(NotFoundError):
-        graphstore.copy(tmp_path / "nothing.gs", url)
-    with pytest.raises(NotFoundError):
-        graphstore.copy(url + "x", url)
-    with pytest.raises(NotFoundError):  # nothing was made for them
-        graphstore.open(url, create=False)
-    with pytest.raises(NotFoundError):
-        graphstore.copy(url + "x", tmp_path / "back.gs")
+        graphstore.copy(there.url + "x", tmp_path / "back.gs")
+    with pytest.raises(InvalidError, match="names no store"):
+        graphstore.copy(there.url.partition("?")[0], tmp_path / "back.gs")
     assert not (tmp_path / "back.gs").exists()
 
 
 COPIES = """
 import os, signal, sys, graphstore
 from graphstore.core.folder import copying
-copying._BATCH = 20_000
+copying._BATCH = 2_000
 left = int(sys.argv[3])
 real = copying.parts_of
 def counted(line, spans):
@@ -164,32 +198,21 @@ graphstore.copy(sys.argv[1], sys.argv[2])
 
 
 @pytest.mark.parametrize("after", [1, 5, 100, 200])
-def test_a_copy_into_a_folder_that_was_killed_is_gone_on_with(made, url, tmp_path, after):
+def test_a_copy_that_was_killed_is_gone_on_with(
+    there: InPostgres, made: Path, tmp_path: Path, after: int
+) -> None:
     with graphstore.open(made) as store:
         for number in range(200):
             store.add_node("fact", {"text": "word " * 40}, id=f"more{number}")
-    total = graphstore.copy(made, url).total
+    there.follow(made)
     back = tmp_path / "back.gs"
-    killed = subprocess.run([sys.executable, "-c", COPIES, url, str(back), str(after)])
+    killed = subprocess.run([sys.executable, "-c", COPIES, there.url, str(back), str(after)])
     assert -signal.SIGKILL == killed.returncode
-    there = len(lines(back))
+    before = len(lines(back))
 
-    done = graphstore.copy(url, back)
+    done = graphstore.copy(there.url, back)
 
-    assert (total - there, total) == done[:2]
+    assert (len(lines(made)) - before, len(lines(made))) == done[:2]
     assert lines(made) == lines(back)
     with graphstore.open(back) as store:
         assert store.verify().ok
-
-
-def test_a_folder_of_release_0_1_is_copied_as_it_is(url, tmp_path):
-    with open_old(tmp_path / "old.gs") as store:
-        store.add_node("fact", {"n": 1}, id="one")
-        store.branch("idea").add_node("fact", {"n": 2}, id="two")
-    before = (tmp_path / "old.gs/journal/00000001.jsonl").read_bytes().splitlines(keepends=True)[1:]
-
-    graphstore.copy(tmp_path / "old.gs", url)
-    graphstore.copy(url, tmp_path / "back.gs")
-
-    assert before == lines(tmp_path / "back.gs")
-    assert not (tmp_path / "old.gs" / NAME).exists()

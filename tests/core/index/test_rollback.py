@@ -34,7 +34,6 @@ def numbers(store: GraphStore, id: str, tx: object, days: int) -> list[int | Non
     return shown
 
 
-@pytest.mark.in_folder("asks a tx that no transaction has reached")
 @pytest.mark.parametrize("again", ["gone", "new"])
 def test_a_deep_history_that_was_never_committed_is_forgotten(
     store: GraphStore, clock: Clock, again: str

@@ -1,0 +1,137 @@
+"""Reads the lines of a store that release 0.1 kept in PostgreSQL, so that they can be copied into a folder.
+
+There the table `graphstore.journal` has the head of each line, and `graphstore.body` what people wrote, by the number of the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+import orjson
+
+from graphstore.core.journal.line import FORGOTTEN
+from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundError
+
+_PAGE = 256  # lines read at once
+_OURS = ("store", "cache")  # of the address; all else is libpq's
+_LINES = """
+SELECT j.seq, j.digest, j.head, b.ns, b.bodies FROM graphstore.journal j
+LEFT JOIN LATERAL (
+  SELECT array_agg(n) ns, array_agg(bytes) bodies FROM graphstore.body b WHERE b.store = j.store AND b.seq = j.seq
+) b ON true
+WHERE j.store = %s AND j.seq >= %s ORDER BY j.seq LIMIT %s
+"""
+_THERE = "SELECT to_regclass('graphstore.body') IS NOT NULL"
+_ANY = "SELECT FROM graphstore.store WHERE name = %s"
+
+
+class Address(NamedTuple):
+    """Where a store is: what libpq is told, the name of the store, and what is shown."""
+
+    conninfo: str
+    store: str
+    shown: str
+
+
+class Diverged(DamageError):
+    """A line that was copied before is another one now."""
+
+
+def is_postgres(path: object) -> bool:
+    """Return True for the address of a store in PostgreSQL."""
+    return isinstance(path, str) and path[:13].lower().startswith(("postgresql://", "postgres://"))
+
+
+def address(url: str) -> Address:
+    """Read an address. Raises InvalidError for what is none, and where the name of the store is missing."""
+    try:
+        url.encode()
+        parts = urlsplit(url)
+        given = parse_qsl(parts.query, keep_blank_values=True, errors="strict")
+    except ValueError:  # its words may have the password
+        raise InvalidError(
+            "that is no address of a store in PostgreSQL. One is postgresql://host/database?store=team"
+        ) from None
+    shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))  # no password
+    store = dict(given).get("store")
+    if not store:
+        raise InvalidError(
+            f"{shown} names no store. Say which of this database: postgresql://host/database?store=team"
+        )
+    left = urlencode([(name, value) for name, value in given if name not in _OURS], quote_via=quote)
+    conninfo = urlunsplit((parts.scheme, parts.netloc, parts.path, left, ""))
+    return Address(conninfo, store, f"{shown}?store={quote(store)}")
+
+
+def refuse_postgres(url: str) -> None:
+    """Raise InvalidError, which names the store and what to do instead of opening it."""
+    shown = address(url).shown
+    raise InvalidError(
+        f"{shown} is a store in PostgreSQL, which this release cannot open: it keeps a store in a folder. Copy it into one with: "
+        "graphstore copy 'ADDRESS' FOLDER. Other machines reach that through graphstore serve; release 0.1 still opens the address."
+    )
+
+
+class PostgresLines:
+    """The lines of one store in PostgreSQL."""
+
+    def __init__(self, where: Address) -> None:
+        """Connect. Raises EngineError where no server lets this process in, NotFoundError where there is no such store."""
+        try:
+            import psycopg
+        except ImportError as error:
+            raise InvalidError(
+                f"a store in PostgreSQL needs {error.name or 'libpq for psycopg'}. Install it: pip install 'graphstore[postgres]'"
+            ) from None
+        self.where, self._error = where, psycopg.Error
+        try:
+            self._connection = psycopg.connect(where.conninfo, autocommit=True, connect_timeout=10)
+        except psycopg.ProgrammingError as error:
+            raise InvalidError(f"{where.shown} is no address of libpq. Correct it.") from error
+        except psycopg.Error as error:
+            raise EngineError(f"{where.shown} cannot be opened: {str(error).strip()}") from error
+        if not self._rows(_THERE)[0][0] or not self._rows(_ANY, (where.store,)):
+            self.close()
+            raise NotFoundError(f"no store {where.store!r} at {where.shown}.")
+
+    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        try:
+            with self._connection.cursor(binary=True) as cursor:
+                return cursor.execute(statement, values).fetchall()
+        except self._error as error:
+            raise EngineError(f"{self.where.shown} refused: {str(error).strip()}") from error
+
+    def lines(self, after: int, digest: str) -> Iterator[list[bytes]]:
+        """Return the lines after that one, many at once, each as it is in a file of release 0.1.
+
+        Raises Diverged where the line `after` does not have this digest, DamageError where a line is missing.
+        """
+        while True:
+            found = self._rows(_LINES, (self.where.store, max(after, 1), _PAGE))
+            if after:
+                if not found or found[0][:2] != (after, digest):
+                    raise Diverged(f"{self.where.shown}: line {after} is not the one that was copied before.")
+                del found[0]
+            if not found:
+                return
+            page = []
+            for at, (seq, _, head, ns, bodies) in enumerate(found, after + 1):
+                if seq != at:
+                    raise DamageError(f"{self.where.shown} line {at}: it is missing. Restore a backup there.")
+                page.append(
+                    _line(head, found[at - after - 1][1], dict(zip(ns or (), bodies or (), strict=True)))
+                )
+            yield page
+            after, digest = found[-1][:2]
+
+    def close(self) -> None:
+        """Let go of the server."""
+        self._connection.close()
+
+
+def _line(head: bytes, digest: str, known: dict[int, bytes]) -> bytes:
+    """Return the line of a head; a body that is not there was forgotten."""
+    bodies = [known.get(number, FORGOTTEN) for number in range(len(orjson.loads(head)["body"]))]
+    return b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head)
