@@ -14,9 +14,8 @@ import pytest
 import graphstore
 from graphstore import EngineError, GraphStore
 from graphstore.core.journal.line import REQUIRES
-from tests.conftest import Clock, shared_data
+from tests.conftest import shared_data
 from tests.support.chain import heads
-from tests.support.old_release import open_old
 
 pytestmark = pytest.mark.in_process("opens stores of its own")
 
@@ -178,8 +177,6 @@ def test_a_journal_with_an_unknown_feature_is_not_upgraded(tmp_path, later):
     )
     before = (path / "journal" / "00000001.jsonl").read_bytes()
 
-    with pytest.raises(EngineError, match=REFUSED):
-        open_old(path, clock=Clock())
     with pytest.raises(EngineError, match=REFUSED):
         graphstore.open(path)
     assert before == (path / "journal" / "00000001.jsonl").read_bytes()

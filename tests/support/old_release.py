@@ -1,29 +1,29 @@
-"""Stores as release 0.1 keeps them in a folder: a journal of files, and a lock for one writer."""
+"""Folders as release 0.1 left them: a journal of lines in files, and a lock for one writer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
+import graphstore
 from graphstore import GraphStore
-from graphstore.core.folder.folder import Folder
+from graphstore.core.journal.line import header
+from graphstore.ledger.database import NAME, Database
+from graphstore.ledger.ledger import Ledger
 
 
-def open_old(
-    path: Path,
-    *,
-    read_only: bool = False,
-    clock: Callable[[], datetime] | None = None,
-    author: str | None = None,
-) -> GraphStore:
-    """Open a folder by the classes of release 0.1, which made its journal."""
-    if not read_only:
-        path.mkdir(parents=True, exist_ok=True)
-    place = Folder(path, read_only=read_only)
-    place.hold()
-    try:
-        return GraphStore(place, clock=clock, driver="kuzu", durability="commit", author=author)
-    except BaseException:
-        place.release()
-        raise
+@contextmanager
+def open_old(path: Path, **options: Any) -> Iterator[GraphStore]:
+    """Open a store, and leave its folder behind with the journal of release 0.1 in the place of the ledger: the lines are the same."""
+    with graphstore.open(path, **options) as store:
+        yield store
+    with closing(Ledger(Database(path / NAME, read_only=True))) as ledger:
+        for _ in ledger.read():
+            pass
+        lines = b"".join(ledger.lines(ledger.state))
+    (path / "journal").mkdir()
+    (path / "journal" / "00000001.jsonl").write_bytes(header(1) + lines)
+    for file in path.glob(f"{NAME}*"):
+        file.unlink()

@@ -19,6 +19,7 @@ from graphstore.ledger import upgrade
 from graphstore.ledger.database import NAME
 
 _UPGRADING = "upgrading"
+_SAID = 0.5  # seconds within which a process that upgrades has said so
 
 
 class OldFolder(Folder):
@@ -80,13 +81,14 @@ def upgrade_folder(path: Path, timeout: float) -> list[str]:
 
     Raises LockedError where a process has the store open with release 0.1, DamageError for a journal that is not whole; it is then as it was.
     """
-    until = time.monotonic() + timeout
+    begun = time.monotonic()
     while upgrade.needs_upgrade(path):
         old = OldFolder(path)
         try:
             old.hold()
         except LockedError:
-            if not _is_upgrading(path) or time.monotonic() >= until:
+            # who has just taken the lock has not said yet what for
+            if time.monotonic() - begun >= (timeout if _is_upgrading(path) else min(timeout, _SAID)):
                 raise
             time.sleep(0.02)
             continue
