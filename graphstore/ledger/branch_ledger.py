@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from graphstore.errors import InvalidError
 from graphstore.ledger.branch_rows import MADE_THEN, Line, lines_of
 from graphstore.ledger.database import Readable, Values
 from graphstore.ledger.ledger import Ledger, last_tx_and_kinds
@@ -14,6 +15,7 @@ from graphstore.values.period import Instant
 _MADE_LAST = """
 SELECT tx, verb FROM operation WHERE subject = ? AND verb IN ('branch', 'delete_branch') ORDER BY number DESC LIMIT 1
 """
+OVER = "branch {!r} was deleted. branches() lists those there are."
 _REWRITTEN = "SELECT value, 0 FROM property WHERE name = 'rewritten'"
 _STATE = """
 SELECT value, EXISTS (SELECT 1 FROM operation WHERE subject = :name AND verb = 'delete_branch' AND tx > :made)
@@ -60,6 +62,8 @@ class BranchLedger:
         [(rewritten, is_deleted)] = database.rows(statement, values)
         if found is None or found[0] != rewritten:
             rows = database.rows(MADE_THEN, self._named)
+            if not rows:
+                raise InvalidError(OVER.format(self._name))
             self._found = found = rewritten, BranchDatabase(database, self._name, lines_of(rows)[-1])
         return found[1], bool(is_deleted)
 
@@ -71,6 +75,7 @@ class BranchLedger:
 
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
         """Return the last tx of all lines, and the kinds of link of the branch; see `Ledger.last_tx_and_new_kinds`."""
+        self.ledger.hide()
         self.ledger.database.changed_version()
         database, self.is_deleted = self._look(_STATE, self._named)
         last, self._kinds_known, kinds = last_tx_and_kinds(database, self._kinds_known)

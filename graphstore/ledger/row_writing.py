@@ -73,6 +73,30 @@ def clear(connection: sqlite3.Connection) -> None:
         connection.execute(f"DELETE FROM {table}")
 
 
+def close_rows(
+    connection: sqlite3.Connection, line: Line, table: str, rows: Sequence[tuple[int, Instant, int]]
+) -> None:
+    """Close rows of `period` or `link_period` on a line: each has its number, the tx, and the operation that closes it."""
+    connection.executemany(
+        f"UPDATE all_{table} SET tx_to = ?2, closed_by = ?3 WHERE number = ?1",
+        [row for row in rows if line.is_own(row[0])],
+    )
+    connection.executemany(
+        f"INSERT INTO {'closed' if table == 'period' else 'link_closed'} VALUES (?, ?, ?, ?)",
+        [(line.number, *row) for row in rows if not line.is_own(row[0])],
+    )
+
+
+def replace_taken(connection: sqlite3.Connection, line: Line, link: int, tx: Instant) -> None:
+    """Note that what a supersession took earlier does not count any more on a line."""
+    reader = line.reader(connection)
+    for (number,) in reader.execute("SELECT number FROM taken WHERE link = ?", (link,)).fetchall():
+        if line.is_own(number):
+            connection.execute("UPDATE all_taken SET tx_to = ? WHERE number = ?", (tx, number))
+        else:
+            connection.execute("INSERT INTO taken_closed VALUES (?, ?, ?)", (line.number, number, tx))
+
+
 def _forgetting(
     connection: sqlite3.Connection, operation: int, words: WordRows | None, branch: Line
 ) -> RowWriter:
@@ -264,14 +288,7 @@ class RowWriter:
 
     def _close(self, table: str, closed: Iterable[Sequence[int]]) -> None:
         rows = [(self.line.row(table, place), self._tx, self._operation(by)) for place, by in closed]
-        self._connection.executemany(
-            f"UPDATE all_{table} SET tx_to = ?2, closed_by = ?3 WHERE number = ?1",
-            [row for row in rows if self.line.is_own(row[0])],
-        )
-        self._connection.executemany(
-            f"INSERT INTO {'closed' if table == 'period' else 'link_closed'} VALUES (?, ?, ?, ?)",
-            [(self.line.number, *row) for row in rows if not self.line.is_own(row[0])],
-        )
+        close_rows(self._connection, self.line, table, rows)
 
     def _open_periods(self, periods: Iterable[Sequence[Any]]) -> None:
         rows, described = [], []
@@ -414,7 +431,7 @@ class RowWriter:
         for id, pieces in sorted(head.get("took", {}).items()):  # in their order in the chain
             link = self._link(id)
             [(target,)] = self._reader.execute("SELECT target FROM link WHERE number = ?", (link,)).fetchall()
-            self._replace_taken(link)
+            replace_taken(self._connection, self.line, link, self._tx)
             self._insert(
                 "taken",
                 [
@@ -422,15 +439,3 @@ class RowWriter:
                     for number, (ordinal, start, stop) in self._numbered("taken", pieces)
                 ],
             )
-
-    def _replace_taken(self, link: int) -> None:
-        """Note that what a supersession took earlier does not count any more."""
-        for (number,) in self._reader.execute("SELECT number FROM taken WHERE link = ?", (link,)).fetchall():
-            if self.line.is_own(number):
-                self._connection.execute(
-                    "UPDATE all_taken SET tx_to = ? WHERE number = ?", (self._tx, number)
-                )
-            else:
-                self._connection.execute(
-                    "INSERT INTO taken_closed VALUES (?, ?, ?)", (self.line.number, number, self._tx)
-                )

@@ -95,7 +95,7 @@ def load(
     if len(tables["versions"]) >= _MANY:
         libraries.load("numpy")
     with no_collecting(), store._together(is_narrow=True):
-        before = None if store._core.unread_trunk is not None else store._core.index.mark()
+        before = None if store._core.unread is not None else store._core.index.mark()
         counted = _counted(store)
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(at, None, None, is_narrow=True) as work, store._core.on_working_set():
@@ -130,7 +130,7 @@ def _in_thousands(steps: Sequence[Step], count: int) -> Iterator[Step]:
 
 def _counted(store: Writer) -> tuple[int, ...]:
     """The numbers that the next entity, version, row of a link and occurrence get."""
-    ledger = store._core.unread_trunk
+    ledger = store._core.unread
     if ledger is not None:
         return ledger.database.rows(_NEXT_NUMBERS)[0]
     mark = store._core.index.mark()
@@ -139,7 +139,7 @@ def _counted(store: Writer) -> tuple[int, ...]:
 
 def _stored(store: Writer, before: tuple[int, ...]) -> dict[str, int]:
     """What a load left in the store: new nodes, their versions, new events and further occurrences of known ones, links written."""
-    ledger = store._core.unread_trunk
+    ledger = store._core.unread
     if ledger is not None:
         [(born, events, described, linked)] = ledger.database.rows(_STORED, before[:3])
     else:
@@ -185,7 +185,7 @@ def _identities(store: Writer, tables: dict[str, Table]) -> dict[str, Row]:
 
 def _known_nodes(store: Writer, names: Sequence[str]) -> dict[str, tuple[str, str | None, str]]:
     """The kind, the key and the scope of those of some ids that the store knows."""
-    ledger = store._core.unread_trunk
+    ledger = store._core.unread
     if ledger is not None:
         asked = orjson.dumps([name for name in names if is_text(name)]).decode()
         return {

@@ -8,6 +8,7 @@ journal line. Its rows answer its reads; its index is built when something needs
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
@@ -37,7 +38,7 @@ from graphstore.core.write.trust import TRUST
 from graphstore.core.write.undoing import Undoing, undo_since
 from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
-from graphstore.ledger.branch_ledger import BranchLedger, branch_made
+from graphstore.ledger.branch_ledger import OVER, BranchLedger, branch_made
 from graphstore.ledger.branches import branch_records
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
@@ -1091,6 +1092,7 @@ class Branch(Store):
             graphs.serve(trunk.graphs.workers)
 
         def load() -> Index:
+            self._make_answers()
             index = self._index()
             vocabulary.reset(index.kinds)
             return index
@@ -1099,6 +1101,7 @@ class Branch(Store):
             load, journal, vocabulary, graphs,
             rows=rows, lock=trunk.lock, epoch=trunk.epoch, search=self._search(), vectors=trunk.vectors,
         )  # fmt: skip
+        core.leave_rows = self._leave_rows
         if rows is None:
             core.read_index()
         else:
@@ -1106,6 +1109,20 @@ class Branch(Store):
             if rows.is_deleted:
                 raise InvalidError(self._over())
         return core
+
+    def _make_answers(self) -> None:
+        """Make the answers of an open transaction that are still held, before it goes on with the index: they have numbers of the ledger, and not of the index."""
+        core, work = self._core, self._open
+        journal = core.opened_journal
+        if core.working is None or work is None or not isinstance(journal, Ledger):
+            return
+        worker, core.worker = core.worker, threading.get_ident()
+        try:
+            with journal.database.reading_uncommitted(), core.on_working_set():
+                work.complete()
+            core.hide_rows()
+        finally:
+            core.worker = worker
 
     def _search(self) -> Search:
         trunk = self._trunk._core
@@ -1159,10 +1176,11 @@ class Branch(Store):
     def _catch_up(self) -> None:
         self._trunk._catch_up()
 
-    def _after_commit(self) -> None:
-        core, trunk = self._core, self._trunk._core.index
-        trunk.add_branch_line(self.name, core.index.last_tx, core.journal.appended)
-        self._loaded_at = (self._loaded_at[0] + 1, self._loaded_at[1])
+    def _after_commit(self, tx: Instant) -> None:
+        trunk = self._trunk._core
+        if trunk.unread is None:
+            trunk.index.add_branch_line(self.name, tx, trunk.journal.appended)
+            self._loaded_at = (self._loaded_at[0] + 1, self._loaded_at[1])
 
     def _follow_trunk(self, *, anew: bool) -> None:
         record = self._record()
@@ -1293,4 +1311,4 @@ class Branch(Store):
     define_point = _refused("define_point", "It concerns the whole store")
 
     def _over(self) -> str:
-        return f"branch {self.name!r} was deleted. branches() lists those there are."
+        return OVER.format(self.name)

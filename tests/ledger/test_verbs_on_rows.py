@@ -327,8 +327,10 @@ class Player:
         self.held.clear()
 
 
-def play_rooms(path: Path, seed: int, is_loaded: bool) -> tuple[list[str], list[Any], bool]:
-    """Tell a store a random history by verbs of rooms. Return what each answered, the chain, and whether nothing loaded the index."""
+def play_rooms(
+    path: Path, seed: int, is_loaded: bool, branch: str | None = None
+) -> tuple[list[str], list[Any], bool]:
+    """Tell a store, or a branch of it, a random history by verbs of rooms. Return what each answered, the chain, and whether nothing loaded an index."""
     chance, clock, answers = random.Random(f"rooms {seed}"), Clock(), list[str]()
 
     def tell(at: str) -> None:
@@ -337,7 +339,12 @@ def play_rooms(path: Path, seed: int, is_loaded: bool) -> tuple[list[str], list[
         except GraphStoreError as error:
             answers.append(f"{at} {type(error).__name__}: {error}")
 
-    with graphstore.open(path, clock=clock) as store:
+    if branch is not None:
+        with graphstore.open(path, clock=clock) as trunk:
+            Memory(trunk).remember("text 1", layer="conversation", user="u", key="k")
+            trunk.branch(branch)
+    with graphstore.open(path, clock=clock) as trunk:
+        store: Any = trunk if branch is None else trunk.on(branch)
         if is_loaded:
             store._core.read_index()
         for at in range(STEPS // 2):
@@ -349,7 +356,7 @@ def play_rooms(path: Path, seed: int, is_loaded: bool) -> tuple[list[str], list[
                 if chance.random() < 0.1:
                     raise Stop
             tell(f"{seed} {at}")
-        is_unread = store._core.unread is not None
+        is_unread = None not in (store._core.unread, trunk._core.unread)
         assert store.verify().problems == ()
     random_bits._drawn.clear()
     return answers, heads(path), is_unread
@@ -393,10 +400,11 @@ def test_a_read_in_a_block_on_the_rows_finds_what_it_finds_in_the_index(seed, tm
     assert stayed > 0
 
 
+@pytest.mark.parametrize("branch", [None, "side"])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_verb_of_a_room_on_the_rows_records_what_it_records_on_the_index(seed, tmp_path):
-    *by_rows, is_unread = play_rooms(tmp_path / "rows.gs", seed, is_loaded=False)
-    *by_index, _ = play_rooms(tmp_path / "loaded.gs", seed, is_loaded=True)
+def test_a_verb_of_a_room_on_the_rows_records_what_it_records_on_the_index(seed, branch, tmp_path):
+    *by_rows, is_unread = play_rooms(tmp_path / "rows.gs", seed, False, branch)
+    *by_index, _ = play_rooms(tmp_path / "loaded.gs", seed, True, branch)
     for one, two in zip(by_rows[0], by_index[0], strict=True):
         assert one == two
     assert by_rows == by_index

@@ -16,22 +16,20 @@ from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import UNDO, dumps
 from graphstore.core.search.row_search import RowSearch
 from graphstore.core.write.transaction import Progress, Transaction
-from graphstore.ledger.branch_rows import TRUNK
-from graphstore.ledger.field_rows import add_periods
+from graphstore.ledger.branch_rows import SPAN, TRUNK, Line
+from graphstore.ledger.field_rows import add_fields, add_periods
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.row_writing import close_rows, replace_taken
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WordRows
 from graphstore.values.period import OPEN, instant
-
-_CLOSE = "UPDATE all_{} SET tx_to = ?2, closed_by = ?3 WHERE number = ?1"
-_REPLACE_TAKEN = "UPDATE all_taken SET tx_to = ?2 WHERE link = ?1 AND tx_to = ?3"
 
 
 class ShownRows:
     """Writes the rows of one open transaction, and takes them back."""
 
-    def __init__(self, ledger: Ledger, work: Transaction) -> None:
-        self._ledger, self._work = ledger, work
+    def __init__(self, ledger: Ledger, work: Transaction, line: Line) -> None:
+        self._ledger, self._work, self._line = ledger, work, line
         self.versions, self.operations = work.mark.versions, work.mark.ops  # how many are committed
         self._begun = self._shown = work.point()
         self._may_change = False  # whether a verb was under way when this was shown
@@ -73,14 +71,16 @@ class ShownRows:
         self._number("changed", [(ent, *turn[1:], 1) for ent, turn in turns])
         self._write_taken(since)
         self._write_kinds_and_settings(since, now)
-        if now.mark.versions > since.mark.versions:
+        if self._line is not TRUNK:
+            add_fields(self._connection, self._line.reader(self._connection), since.mark.versions)
+        elif now.mark.versions > since.mark.versions:
             self._words.add(self._connection, since.mark.versions)
         elif now.settings > since.settings:
             self._words.refresh(self._connection)
         rows = range(since.mark.rows, now.mark.rows)
         if earlier := [row for row in rows if work.index.r_ver[row] < since.mark.versions]:
             add_periods(self._connection, earlier)
-        self._standings.note(self._head(since, now, [ent for ent, _ in turns]), since.mark.ops, TRUNK)
+        self._standings.note(self._head(since, now, [ent for ent, _ in turns]), since.mark.ops, self._line)
         self._standings.write(work.tx)
         self.search = RowSearch()  # it keeps what it has read, by numbers that others may get
 
@@ -93,7 +93,7 @@ class ShownRows:
     def _number(self, table: str, rows: list[tuple[Any, ...]]) -> None:
         """Insert rows into a table that numbers them itself."""
         if rows:
-            [first] = self._connection.execute(f"SELECT {table} FROM next_number").fetchone()
+            [first] = self._connection.execute(self._line.next_number(table)).fetchone()
             self._insert(f"all_{table}", ((number, *row) for number, row in enumerate(rows, first)))
 
     def _body(self, pos: int, length: int) -> int | None:
@@ -141,7 +141,8 @@ class ShownRows:
             ),
         )  # fmt: skip
         closed = index.closings[since.closings : now.closings]
-        self._close("period", ((row, index.r_end[row], index.r_close[row]) for row in closed))
+        ended = [(row, index.r_end[row], index.r_close[row]) for row in closed]
+        close_rows(self._connection, self._line, "period", ended)
         self._insert("all_occurrence", self._occurrences(range(since.seen, now.seen)))
 
     def _occurrences(self, rows: range) -> Iterator[tuple[Any, ...]]:
@@ -179,15 +180,13 @@ class ShownRows:
             ),
         )  # fmt: skip
         closed = index.link_closings[since.link_closings : now.link_closings]
-        self._close("link_period", ((row, index.k_end[row], index.k_close[row]) for row in closed))
-
-    def _close(self, table: str, rows: Iterable[tuple[int, int, int]]) -> None:
-        self._connection.executemany(_CLOSE.format(table), list(rows))
+        ended = [(row, index.k_end[row], index.k_close[row]) for row in closed]
+        close_rows(self._connection, self._line, "link_period", ended)
 
     def _write_taken(self, since: Progress) -> None:
         work, rows = self._work, list[tuple[Any, ...]]()
         for link in sorted(work.taken_since(since.undo)):
-            self._connection.execute(_REPLACE_TAKEN, (link, work.tx, OPEN))
+            replace_taken(self._connection, self._line, link, work.tx)
             rows += [(link, *piece, work.tx, OPEN) for piece in work.index.taken.get(link, ())]
         self._number("taken", rows)
 
@@ -201,7 +200,7 @@ class ShownRows:
         self._number("setting", [(tx, name, dumps(value).decode()) for name, value in pairs])
 
     def _head(self, since: Progress, now: Progress, turned: list[int]) -> dict[str, Any]:
-        """Return what the writer of standings reads of the head of a line."""
+        """Return what the writer of standings reads of the head of a line, which names closed rows by their places on the line."""
         index, first, stop = self._work.index, since.mark, now.mark
         names, stops = index.names, index.r_to
         rows, link_rows = range(first.rows, stop.rows), range(first.link_rows, stop.link_rows)
@@ -212,10 +211,10 @@ class ShownRows:
                 (names[index.r_ent[row]], 0, None, None if stops[row] >= OPEN else stops[row], 0)
                 for row in rows
             ],
-            "closed": [(row, 0) for row in index.closings[first.closings : stop.closings]],
+            "closed": [(row % SPAN, 0) for row in index.closings[first.closings : stop.closings]],
             "link_rows": [(index.l_name[index.k_link[row]],) for row in link_rows],
             "link_closed": [
-                (row, 0) for row in index.link_closings[first.link_closings : stop.link_closings]
+                (row % SPAN, 0) for row in index.link_closings[first.link_closings : stop.link_closings]
             ],
             "turns": [(names[ent],) for ent in turned],
             "kinds": index.kinds[since.kinds : now.kinds],

@@ -22,6 +22,7 @@ from graphstore.core.index.occurrences import FIRST, OWN
 from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.line import DESCRIBING, REQUIRES, dumps
 from graphstore.errors import ConflictError
+from graphstore.ledger.branch_rows import SPAN
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value
 from graphstore.values.period import (
@@ -91,6 +92,7 @@ class Progress(NamedTuple):
     settings: int
     removals: int
     aliases: int
+    on_rows: bool
 
 
 class Transaction:
@@ -144,8 +146,13 @@ class Transaction:
         return isinstance(self.index, WorkingSet)
 
     def go_on(self, index: Index) -> None:
-        """Go on with the whole index. The caller adds to it what was done so far (`WorkingSet.transfer`)."""
+        """Go on with the whole index, whose numbers are places on the line. The caller adds to it what was done so far (`WorkingSet.transfer`)."""
         self.index, self.mark = index, index.begin()
+        self.removals = [(ent % SPAN, part, op % SPAN) for ent, part, op in self.removals]
+        self.args = {op % SPAN: entry for op, entry in self.args.items()}
+        self._log = [(link % SPAN, before and _placed(before)) for link, before in self._log]
+        self.taken_before = {link % SPAN: _placed(before) for link, before in self.taken_before.items()}
+        self.starts = self.starts and {op % SPAN: start for op, start in self.starts.items()}
         self._kinds, self._promoted, self._settings = (
             len(index.kinds),
             len(index.promoted),
@@ -242,10 +249,13 @@ class Transaction:
             len(index.settings),
             len(self.removals),
             len(self.aliases),
+            self.on_rows,
         )
 
     def back(self, point: Progress) -> None:
         """Roll back to `point`; the transaction goes on."""
+        if point.on_rows and not self.on_rows:
+            point = self._point_in_index(point)
         self._untake(point.undo)
         del self.bodies[point.bodies :]
         del self.removals[point.removals :]
@@ -256,6 +266,15 @@ class Transaction:
         del self.index.promoted[point.promoted :]
         self.index.cut_settings(point.settings)
         self.index.undo(point.mark, open_still=True)
+
+    def _point_in_index(self, point: Progress) -> Progress:
+        """Return a point that was taken before the transaction left the rows, in which closings and settings are those of the transaction alone."""
+        mark, before = Mark(*(number % SPAN for number in point.mark)), self.mark
+        mark = mark._replace(
+            closings=before.closings + mark.closings,
+            link_closings=before.link_closings + mark.link_closings,
+        )
+        return point._replace(mark=mark, settings=self._settings + point.settings)
 
     def abandon(self) -> None:
         """Roll back the whole transaction."""
@@ -589,6 +608,11 @@ class Transaction:
         self.bodies.clear()
         for line, places in zip(lines, placed, strict=True):
             self.index.apply(line.head, places)
+
+
+def _placed(pieces: Iterable[Taken]) -> list[Taken]:
+    """Return what a supersession took, each version by its place on the line."""
+    return [(ver % SPAN, start, stop) for ver, start, stop in pieces]
 
 
 def refuse_forgotten(index: Index, ent: int) -> None:
@@ -946,7 +970,7 @@ class Composer:
         return [[names[ents[ver]], numbers[ver], body] for ver, body in zip(versions, bodies, strict=True)]
 
     def _closed(self, rows: Numbers) -> list[Any]:
-        return [[row, self.index.r_close[row] - self.first_op] for row in rows]
+        return [[row % SPAN, self.index.r_close[row] - self.first_op] for row in rows]
 
     def _rows(self, rows: Numbers) -> list[Any]:
         index = self.index
@@ -984,7 +1008,7 @@ class Composer:
         ]
 
     def _link_closed(self, rows: Numbers) -> list[Any]:
-        return [[row, self.index.k_close[row] - self.first_op] for row in rows]
+        return [[row % SPAN, self.index.k_close[row] - self.first_op] for row in rows]
 
     def _link_rows(self, rows: Numbers) -> list[Any]:
         index = self.index

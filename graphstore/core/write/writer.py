@@ -29,7 +29,7 @@ from graphstore.core.journal.line import COUNTS, GENESIS, TOUCH
 from graphstore.core.journal.positions import Position
 from graphstore.core.journal.seam import Seam, Ticket
 from graphstore.core.read import snapshots
-from graphstore.core.read.sight import Core
+from graphstore.core.read.sight import Core, LedgerRows
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.model_vectors import Vectors
@@ -246,8 +246,10 @@ class Writer(Reader):
 
     def _load_index(self) -> Index:
         journal = self._core.opened_journal
-        if isinstance(journal, Ledger) and journal.end.offset:  # what was written without an index
-            journal.start_at(Position(0, 0), GENESIS)
+        if isinstance(journal, Ledger):
+            journal.hide()  # what a transaction on a branch shows
+            if journal.end.offset:  # what was written without an index
+                journal.start_at(Position(0, 0), GENESIS)
         try:
             with journal.reading_group() if isinstance(journal, Ledger) else contextlib.nullcontext():
                 index = self._place.load(journal, self.notices.append)
@@ -543,7 +545,7 @@ class Writer(Reader):
             core = self._core
             work: Transaction | None = None
             asked = _request.get()
-            self._take_turn(core.unread_trunk if is_narrow else None)
+            self._take_turn(core.unread if is_narrow else None)
             try:
                 if asked is not None:
                     asked.refuse_done(core.opened_journal)
@@ -586,7 +588,7 @@ class Writer(Reader):
         while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
             work.tx = self._chosen_tx(at, early)
         if core.working is not None and isinstance(core.opened_journal, Ledger):
-            core.shown = ShownRows(core.opened_journal, work)
+            core.shown = ShownRows(core.opened_journal, work, core.working.line)
             work.on_working_set = core.on_working_set
         return work
 
@@ -610,7 +612,7 @@ class Writer(Reader):
         else:
             self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
 
-    def _take_turn(self, ledger: Ledger | None = None) -> None:
+    def _take_turn(self, ledger: LedgerRows | None = None) -> None:
         """Become the process that may write, until the journal's `leave_turn`.
 
         Args:
@@ -627,13 +629,13 @@ class Writer(Reader):
             trunk._wants_turn = False
         try:
             with core.lock:
-                if ledger is not None and core.unread is not None:
-                    if behind:
-                        ledger.skip()
-                    core.worker = threading.get_ident()
-                    core.working = WorkingSet(ledger.database, core.kinds, core.show_rows)
+                if behind and trunk._core.unread_trunk is not None:
+                    trunk._core.unread_trunk.skip()
                 elif behind:
                     trunk._follow()
+                if ledger is not None and core.unread is not None:
+                    core.worker = threading.get_ident()
+                    core.working = WorkingSet(ledger.database, core.kinds, core.show_rows)
         except BaseException as error:
             journal.leave_turn()
             if isinstance(error, EngineError):
@@ -644,8 +646,9 @@ class Writer(Reader):
         """Let a transaction that reads from the rows go on with the whole index. The caller holds the lock, so no verb is under way."""
         working, self._core.working, self._core.shown = self._core.working, None, None
         if working is not None and self._open is not None:
+            changed = list(self._open.taken_before)
             self._open.go_on(index)
-            working.transfer(index, self._open.taken_before)
+            working.transfer(index, changed)
             self._core.vocabulary.reset(index.kinds)
 
     def _commit_rows(self, work: Transaction) -> bool:
@@ -687,6 +690,7 @@ class Writer(Reader):
                 core.in_verb = False
             if work.empty:
                 return True
+            self._after_commit(work.tx)
             self._waiting.add(ledger.ticket(), work.tx)
             self._open = None
         ledger.start_sync()
@@ -729,7 +733,7 @@ class Writer(Reader):
                         work.rebuild_index(lines, placed)
                 else:
                     work.settle(lines, placed)
-                self._after_commit()
+                self._after_commit(work.tx)
             except Exception:
                 work.spoiled = True
                 core.journal.rewind(before)
@@ -775,8 +779,8 @@ class Writer(Reader):
                 raise
             return len(counts)
 
-    def _after_commit(self) -> None:
-        """Called after a transaction was written. A branch records in the trunk's index where its line is."""
+    def _after_commit(self, tx: Instant) -> None:
+        """Called after a transaction was written. A branch records in the trunk's index, where that is loaded, where its line is."""
 
     def _chosen_tx(self, at: Instant | None, early: bool) -> Instant:
         return self._soonest_tx() if early else self._next_tx(at)
@@ -802,9 +806,10 @@ class Writer(Reader):
         return at
 
     def _any_written(self) -> bool:
-        """Whether there is any transaction."""
-        ledger = self._core.unread
-        return ledger.last()[0] > 0 if isinstance(ledger, Ledger) else self._core.index.transactions > 0
+        """Whether there is any transaction, on the trunk or on any branch."""
+        trunk = self._lines[0]._core
+        ledger = trunk.unread_trunk
+        return trunk.index.transactions > 0 if ledger is None else ledger.last()[0] > 0
 
     def _again(self) -> Instant | None:
         """The next instant of what is done once more."""
@@ -812,7 +817,7 @@ class Writer(Reader):
 
     def _soonest_tx(self) -> Instant:
         """The first instant after every transaction and every view handed out, however long ago that is."""
-        last = self._last_tx if self._lines[0]._any_written() else BEGINNING
+        last = self._last_tx if self._any_written() else BEGINNING
         return max(last, self._handed.last, BEGINNING) + 1
 
     def _verb(self, *, early: bool = False, is_narrow: bool = False) -> _Verb:
@@ -852,7 +857,7 @@ class Writer(Reader):
                 return
             if self._open is not None:  # whose rows stay as they are
                 is_narrow = False
-            self._take_turn(self._core.unread_trunk if is_narrow else None)
+            self._take_turn(self._core.unread if is_narrow else None)
             self._waiting.begin()
             self._core.opened_journal.begin_group()
             try:
@@ -945,9 +950,9 @@ class Writer(Reader):
         with self._writer:
             if journal.failed and journal.cut_back():
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
-                    if core.unread is None:
+                    if self._lines[0]._core.unread is None:
                         self._rebuild_index()
-                    else:
+                    if core.unread is not None:
                         core.vocabulary.reset(core.kinds.kinds)
         if journal.durable >= ticket:  # what may be there still is never shown here
             self._waiting.served(ticket)
@@ -1011,7 +1016,7 @@ class Writer(Reader):
         """
         core = self._core
         with self._alone(what):
-            self._take_turn(core.unread_trunk if may_be_on_rows else None)
+            self._take_turn(core.unread if may_be_on_rows else None)
             core.working = None  # each transaction of the block has its own
             try:
                 yield

@@ -1,0 +1,242 @@
+"""A verb on a branch decides the same and records the same whether the index of the branch is loaded or it reads what it needs from the rows."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphstore
+from graphstore import Branch, GraphStoreError
+from graphstore.core.index import working_set
+from graphstore.topics import topics
+from graphstore.values import random_bits
+from graphstore.values.period import instant
+from tests.conftest import START, Clock
+from tests.ledger.test_verbs_on_rows import Player, Stop, decide, drawn, plain
+from tests.support.ledger_rows import heads, rows
+
+STEPS = 40
+MOST = 4  # branches
+
+
+class BranchPlayer(Player):
+    """Tells a trunk and branches, some of which began from others, a random history; on the trunk it forgets at times."""
+
+    def __init__(self, path: Path, seed: int, is_loaded: bool, reads: int = 0) -> None:
+        super().__init__(path, seed, is_loaded, reads)
+        self.trunk = self.store
+        self.names: list[str] = []
+
+    def play(self) -> None:
+        """Tell all of it, and compare with the chain."""
+        chance = random.Random(self.seed)
+        for at in range(STEPS):
+            seed = f"{self.seed} {at}"
+            self.clock.move(seconds=chance.choice((0, 1, 3600)))
+            random_bits._drawn[:] = drawn(seed)
+            if at % 5 == 4 and len(self.names) < MOST:
+                self.fork(chance)
+                self.open(chance)  # making a branch has loaded the index
+            elif chance.random() < (0.4 if self.reads else 0.1):
+                self.open(chance)
+            self.take_line(chance.choice((None, *self.names, *self.names)))
+            random_bits._drawn[:] = drawn(seed)
+            if chance.random() < 0.6:
+                self.tell(seed)
+            else:
+                self.block(seed, chance.randrange(1, 7))
+            if not (self.is_loaded or self.reads):  # a search in a block still needs the index
+                assert self.trunk._core.unread is not None, at
+                assert self.store._core.unread is not None, at
+            self.stayed += self.store is not self.trunk
+            self.look()
+        for name in (None, *self.names):
+            self.take_line(name)
+            for number in range(20):
+                self.ask(f"{self.seed} {name} {number}")
+        assert self.trunk.verify().problems == ()
+        self.trunk.close()
+        random_bits._drawn.clear()
+
+    def open(self, chance: random.Random) -> None:
+        """Close the store and open it again."""
+        self.trunk.close()
+        author = chance.choice((None, "agent:bot"))
+        self.trunk = graphstore.open(self.path, clock=self.clock, author=author)
+
+    def take_line(self, name: str | None) -> None:
+        """Go on with the trunk, or with a branch."""
+        self.store = self.trunk if name is None else self.trunk.on(name)
+        self.forgets = name is None
+        if self.is_loaded:
+            self.store._core.read_index()
+
+    def fork(self, chance: random.Random) -> None:
+        """Make a branch from the trunk or from a branch, now or as of an earlier transaction."""
+        self.take_line(chance.choice((None, *self.names)))
+        last = [change.tx for change in self.store.changes()[-12:]]
+        name = f"line-{len(self.names)}"
+        with contextlib.suppress(GraphStoreError):
+            self.store.branch(name, tx=chance.choice((None, *last)))
+            self.names.append(name)
+
+
+def play(folder: Path, seed: int, is_loaded: bool, reads: int = 0) -> tuple[list[str], list[Any], int]:
+    """Tell a history. Return what each verb answered, the chain and the bodies, and how many steps were on branches."""
+    player = BranchPlayer(folder / f"{'loaded' if is_loaded else 'rows'}.gs", seed, is_loaded, reads)
+    player.play()
+    bodies = rows(player.path, "SELECT number, data FROM body ORDER BY number")
+    return player.answers, heads(player.path) + bodies, player.stayed
+
+
+@pytest.mark.parametrize(
+    ("seed", "reads"),
+    [
+        *((seed, seed % 2) for seed in range(6)),
+        *(pytest.param(seed, seed % 2, marks=pytest.mark.rest) for seed in range(6, 80)),
+    ],
+)
+def test_a_verb_on_the_rows_of_a_branch_records_what_it_records_on_its_index(
+    seed, reads, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(working_set, "FEW_ROWS", seed % 3 * 4)  # as if things had many periods
+    by_rows, chain, stayed = play(tmp_path, seed, is_loaded=False, reads=reads)
+    by_index, other, _ = play(tmp_path, seed, is_loaded=True, reads=reads)
+    for at, (one, two) in enumerate(zip(by_rows, by_index, strict=True)):
+        assert one == two, at
+    assert chain == other
+    assert stayed > 5
+
+
+# ---------------------------------------------------------------------- what loads no index
+
+VERBS: dict[str, Callable[[Branch], Any]] = {
+    "add_node": lambda side: side.add_node("fact", {"n": 1}, id="new", key="slot", derived_from="sky"),
+    "add_node to a slot": lambda side: side.add_node("fact", {"n": 1}, key="colour"),
+    "revise": lambda side: side.revise("sky", {"n": 2}),
+    "revise a version": lambda side: side.revise("sky", {"n": 2}, if_number=2),
+    "amend": lambda side: side.amend("sky", {"m": 2}, valid_from="2026-01-20"),
+    "end": lambda side: side.end("sea"),
+    "retract": lambda side: side.retract("sea", reason="no"),
+    "fold": lambda side: side.fold(["sky", "sea"], into={"n": 3}),
+    "confirm": lambda side: side.confirm("sky", reason="yes", source="user:ana"),
+    "undo": lambda side: side.undo(side.changes()[-1].tx, reason="a slip"),
+    "undo what the trunk did": lambda side: side.undo(side.changes()[2].tx, reason="a slip"),
+    "undo all": lambda side: side.undo(since=side.changes()[-1].tx, reason="a slip"),
+    "undo nothing": lambda side: side.undo("2025-01-01", reason="a slip"),
+    "undo by the second": lambda side: side.undo(
+        side.changes()[-1].tx.replace(microsecond=0), reason="a slip"
+    ),
+    "supersede": lambda side: side.supersede("sky", by="sea"),
+    "link": lambda side: side.link("sky", "related_to", "sea", id="lnk-new"),
+    "unlink": lambda side: side.unlink("lnk-1"),
+    "unlink a sentence": lambda side: side.unlink(source="sea", kind="derived_from", target="sky"),
+    "resolve": lambda side: decide(side, "sky", "sea", "sky"),
+    "define_kind": lambda side: side.define_kind("fits", symmetric=True, rests=["retracted"]),
+    "promote_kind": lambda side: side.promote_kind("suits"),
+    "define_point": lambda side: side.define_point("odd"),
+    "record_event": lambda side: side.record_event("error", "it failed", related_to=["sky"]),
+    "record_event again": lambda side: side.record_event("error", "it broke", fingerprint="f"),
+    "bulk_load": lambda side: side.bulk_load(
+        nodes=[{"id": "new"}],
+        versions=[{"node_id": "new", "content": {"n": 1}}, {"node_id": "sky", "content": {"n": 2}}],
+        events=[{"type": "error", "description": "it broke", "fingerprint": "f"}],
+        links=[{"source": "new", "kind": "derived_from", "target": "sky"}],
+    ),
+    "set_trust": lambda side: side.set_trust({"user": 2}),
+    "set_languages": lambda side: side.set_languages(["german"]),
+    "snapshot": lambda side: side.snapshot("then"),
+    "flush_accesses": lambda side: (side.touch("sky"), side.flush_accesses()),
+    "in_transaction": lambda side: side.in_transaction(lambda here: here.revise("sky", {"n": 5}).number),
+    "what fails": lambda side: side.revise("nothing", {}),
+    "a block": lambda side: in_a_block(side),
+    "a block that fails": lambda side: in_a_block(side, Stop()),
+    "what is tried": lambda side: tried(side),
+    "a group": lambda side: together(side),
+    "memorize": lambda side: topics.memorize(side, [{"role": "user", "content": "text"}] * 2),
+}
+
+
+def in_a_block(side: Branch, error: Exception | None = None) -> list[Any]:
+    """Write and read in one transaction, in which a verb fails."""
+    found: list[Any] = []
+    with contextlib.suppress(Stop), side.transaction(reason="together"):
+        side.revise("sky", {"n": 7})
+        found.append(side.node("sky").number)
+        with contextlib.suppress(GraphStoreError):
+            side.add_node("fact", {"n": 8}, id="mine", supersedes=["sky", "nothing"])
+        side.add_node("fact", {"n": 9}, id="mine", supersedes="sky")
+        found += [node.id for node in side.nodes()]
+        found += [side.inspect("sky").node.standing, side.shaky(), len(side.operations("sky"))]
+        side.retract("mine", reason="no")
+        found += [node.id for node in side.nodes()]
+        if error is not None:
+            raise error
+    return found
+
+
+def tried(side: Branch) -> list[Any]:
+    """Do what is taken back at the end."""
+    at = side.changes()[-1].tx + timedelta(days=1)
+    with side._tried(instant(at), None, None) as born:
+        side.add_node("fact", {"n": 1}, id="tried")
+        return [one.id for one in born()]
+
+
+def together(side: Branch) -> list[Any]:
+    """Write two transactions that become durable together."""
+    with side._together(is_narrow=True):
+        side.revise("sky", {"n": 7})
+        side.add_node("fact", {"n": 8}, id="mine", derived_from="sky")
+        return [side.node("sky").number, [node.id for node in side.nodes()]]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a branch of a branch, of which each has written."""
+    path = tmp_path_factory.mktemp("told") / "memory.gs"
+    with graphstore.open(path, clock=Clock()) as store:
+        store.define_kind("suits")
+        store.add_node("fact", {"n": 1}, id="sky", key="colour", valid_from="2026-01-01")
+        store.add_node("fact", {"n": 1}, id="sea", derived_from="sky", valid_from="2026-01-01")
+        store.record_event("error", "it broke", fingerprint="f", id="event")
+        side = store.branch("side").branch("deep")
+        store.on("side").revise("sky", {"n": 0})
+        side.revise("sky", {"n": 3}, minor=True)
+        side.link("sky", "suits", "sea", id="lnk-1")
+        side.record_event("error", "it broke", fingerprint="f")
+        store.revise("sky", {"n": 4})
+        store.erase("event", reason="it told too much")
+    return path
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_on_a_branch_loads_no_index(name, told, tmp_path):
+    found = []
+    for is_loaded in (False, True):
+        path = tmp_path / f"{is_loaded}.gs"
+        shutil.copytree(told, path)
+        random_bits._drawn[:] = drawn(name)
+        with graphstore.open(path, clock=Clock(START + timedelta(days=9))) as store:
+            side = store.on("deep")
+            if is_loaded:
+                side._core.read_index()
+            try:
+                answer = repr(plain(VERBS[name](side)))
+            except GraphStoreError as error:
+                answer = f"{type(error).__name__}: {error}"
+            if not is_loaded:
+                assert store._core.unread is not None
+                assert side._core.unread is not None
+            read = [plain(each) for each in (side.nodes(), side.events(), side.shaky(), side.changes())]
+            assert store.verify().problems == ()
+        found.append((answer, read, heads(path)))
+    random_bits._drawn.clear()
+    assert found[0] == found[1]
