@@ -835,6 +835,20 @@ def test_a_supersession_that_would_close_a_cycle(rule):
     assert rule.verify().ok
 
 
+def test_a_link_to_what_was_forgotten_on_a_branch_is_left_out(rule):
+    branch = rule.on("try")
+    branch.add_node("fact", {"n": 1}, id="secret")
+    branch.record_event("deploy", "shipped", id="shipped")
+    rule.erase("secret", reason="asked for")
+    rule.evict(ids=["shipped"])
+    branch.add_node("fact", {"n": 2}, id="about")
+    links = [branch.link("about", "related_to", id).id for id in ("secret", "shipped")]
+
+    assert links == list(rule.merge("try").left_out)
+    assert not any(map(rule.knows, ("secret", "shipped")))
+    assert [] == rule.links_from("about")
+
+
 def test_what_was_forgotten_on_the_trunk_does_not_come_back(rule):
     branch = rule.on("try")
     branch.add_node("fact", {"n": 1}, id="other0", derived_from="release")

@@ -407,6 +407,8 @@ class Planning:
         ent = self.theirs.ids[name]
         if name in self.mine.ids or ent in self.plan.events:
             return True
+        if ent in self.theirs.gone:  # forgotten before the trunk knew it
+            return False
         if self.theirs.is_event[ent]:
             return not self.theirs.now_of[ent]
         plan = self.plan.nodes.get(ent)  # one that holds nowhere is merged with its last description
