@@ -196,7 +196,9 @@ class Ledger:
         return bool(self.database.rows("SELECT 1 FROM property WHERE name = 'hiding' AND value > 0"))
 
     def keep_lookups(self, counts: Mapping[str, int]) -> None:
-        """Add to how often things were looked up, for the next `take_lookups`. Raises LockedError and EngineError, as `Database.transaction`."""
+        """Add to how often things were looked up, for the next `take_lookups`. Raises LockedError after the store's timeout, EngineError when the disk refuses."""
+        if self._broken or self.failed:
+            raise self._refused()
         with self.database.transaction() as connection:
             connection.executemany(_ADD_LOOKUPS, counts.items())
 

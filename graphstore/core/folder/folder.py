@@ -56,9 +56,7 @@ from graphstore.values.period import Instant, iso, moment
 _JOURNAL, _NOTE = "journal", "graph.json"
 _SAVED = ("index.bin", "words.bin")  # copies of the index that earlier versions left
 _ACCESSES = "accesses.json"
-_OLD_VECTORS = (
-    "vectors-*"  # files that earlier versions left. They are not read: vectors are made of the texts again
-)
+_OLD_VECTORS = "vectors-*"  # left by earlier versions, and not read: they are made of the texts again
 COPY = "copy-of"  # a file with the address of the store that a folder is a copy of
 _LOOKS = 3  # so often the lock is tried, which others may touch, and a journal that seems broken is read
 _TRIES = 100  # attempts of a reader, 10 ms apart, while the writer replaces files

@@ -230,8 +230,8 @@ class Writer(Reader):
                 line._write_accesses()
             whole = not (core.stuck or core.opened_journal.broken)
             core.closed, core.stuck = "the store is closed. Open it again with graphstore.open(…).", False
-            core.vectors.close()
             try:
+                core.vectors.close()
                 if not whole:  # the tables may know what is not on the disk
                     core.graphs.follow()
                 for line in reversed(self._lines):
