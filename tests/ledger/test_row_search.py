@@ -212,12 +212,17 @@ def test_no_word_of_what_is_forgotten_is_left_in_a_file(forget, tmp_path, small_
     with graphstore.open(path) as store:
         for number in range(9):  # two segments, and one that is not sealed
             store.add_node("fact", {"says": f"secretword{number}, harbour"}, id=f"fact-{number}")
+        side = store.branch("side")
+        for number in (1, 8, 2):
+            side.revise(f"fact-{number}", {"says": f"secretword{number} on the branch"})
         for number in (1, 8):
             if forget == "erase":
                 store.erase(f"fact-{number}", reason="private")
             else:
                 store.evict(ids=[f"fact-{number}"], reason="private", keep_audit=forget == "evict")
         assert 7 == len(recall(store, "harbour", 20))
+        with closing(by_rows(path)) as other:
+            assert ["fact-2"] == [hit.node.id for hit in recall(other.on("side"), "branch", 20)]
         assert store.verify().problems == ()
     found = b"".join(file.read_bytes() for file in path.rglob("*") if file.is_file())
     assert [0, 2, 3, 4, 5, 6, 7] == [number for number in range(9) if b"secretword%d" % number in found]
