@@ -12,8 +12,8 @@ from zlib import crc32
 from graphstore.core.folder import scoped_dump
 from graphstore.core.folder.folder import Folder
 from graphstore.core.index.working_set import KnownKinds, WorkingSet
-from graphstore.core.read.sight import Core
-from graphstore.core.read.vector_search import Vectors
+from graphstore.core.read.sight import Core, LedgerRows
+from graphstore.core.search.model_vectors import Vectors
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import evictable_rows, retention
 from graphstore.core.write.durability import Waiting
@@ -71,7 +71,7 @@ class ScopedStore(GraphStore):
             known = now if others is None else min(now, others.tx - 1)
         return max(self._told_time(), self._last_tx), max(known, self._last_tx)
 
-    def _take_turn(self, ledger: Ledger | None = None) -> None:
+    def _take_turn(self, ledger: LedgerRows | None = None) -> None:
         """Join the turn of the whole store, in which what is done here is tried."""
         core = self._core
         core.opened_journal.take_turn()

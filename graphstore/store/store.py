@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, NoReturn, overload
 
-from graphstore.core.folder import branch_index, folder
+from graphstore.core.folder import branch_index
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import POINTS
 from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
@@ -807,22 +807,9 @@ class GraphStore(Store):
             return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
 
     def _verify_branches(self) -> Iterator[Problem]:
-        core = self._core
-        if core.rows is not None:  # those of all branches were compared with the chain
-            for line in self._held():
-                for problem in line._core.graphs.verify():
-                    yield problem.model_copy(update={"message": f"branch {line.name!r}: {problem.message}"})
-            return
-        held = {line.name: line for line in self._held()}
-        for record in core.index.branch_records:
-            fresh = branch_index.build(core.index, core.journal, record)
-            problems = folder.unexplained(fresh)
-            line = held.get(record.name)
-            if line is not None and line.is_of(record):
-                problems += folder.differing(line._core.index, fresh)
-                problems += line._core.graphs.verify()
-            for problem in problems:
-                yield problem.model_copy(update={"message": f"branch {record.name!r}: {problem.message}"})
+        for line in self._held():  # the rows of all branches were compared with the chain
+            for problem in line._core.graphs.verify():
+                yield problem.model_copy(update={"message": f"branch {line.name!r}: {problem.message}"})
 
     # ------------------------------------------------------------------ what is known where
 

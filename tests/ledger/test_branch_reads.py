@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import random
 import re
 import sqlite3
@@ -19,6 +21,9 @@ from graphstore import GraphStoreError, InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import BranchDatabase
 from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, line_named
 from graphstore.ledger.database import Database, schema_statements
+from graphstore.memory.recall import recall
+from graphstore.remote import calls
+from graphstore.store import registry
 from tests.core.tables.test_graph_from_rows import graph, graph_of_periods
 from tests.ledger import test_questions as questions
 from tests.ledger.test_branch_rows import Branching
@@ -118,13 +123,38 @@ def test_another_opening_of_a_store_answers_the_same_on_its_branches(seed: int, 
                 history.store = here
                 at = history.coordinate()
                 history.store = store
-                assert answers(here, at) == answers(there, at), (step, name)
+                named = [f"{id}-v{n}@{of}" for of, n, id in here._core.index.aliases if of]
+                assert answers(here, at, named) == answers(there, at, named), (step, name)
                 by_rows += not there.is_loaded
     assert by_rows > 5
 
 
-def answers(line: Any, at: dict[str, Any]) -> list[Any]:
-    """What a line answers at a coordinate."""
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 8))])
+def test_two_lines_differ_by_their_rows_as_by_their_indexes(seed: int, tmp_path: Path) -> None:
+    history, chance = Branching(tmp_path / "memory.gs", seed), random.Random(seed)
+    differences = 0
+    with closing(history.trunk) as store:
+        for _ in range(4):
+            history.go_on(14)
+            with graphstore.open(store.path, read_only=True, clock=store._clock) as reader:
+                names = [None, *(info.name for info in store.branches())]
+                for _ in range(6):
+                    pair, found = chance.sample(names, min(2, len(names))), []
+                    at = [history.coordinate() for _ in pair]
+                    for opened in (store, reader):
+                        lines = [opened if name is None else opened.on(name) for name in pair]
+                        if opened is store:
+                            [line._core.read_index() for line in lines]
+                        views = [line.as_of(**where) for line, where in zip(lines, at, strict=True)]
+                        found.append((views[0].compare(views[-1]), views[0].changes_to(views[-1]).rows()))
+                    assert found[0] == found[1], (pair, at)
+                    differences += len(found[0][1]) if len(pair) > 1 else 0
+                assert reader._core.unread is not None
+        assert differences > 20
+
+
+def answers(line: Any, at: dict[str, Any], merged: list[str]) -> list[Any]:
+    """What a line answers at a coordinate. `merged`: names of versions by their numbers on branches."""
     view = line.as_of(**at)
     found = [
         view.nodes(),
@@ -133,6 +163,10 @@ def answers(line: Any, at: dict[str, Any]) -> list[Any]:
         line.changes(),
         line.snapshots(),
         line.vocabulary.kinds,
+        {name: value for name, value in line.stats().items() if name != "journal_bytes"},
+        line.branches(),
+        line.info,
+        [questions.outcome(view.node, id) for id in merged],
     ]
     reads = (view.inspect, view.versions, view.operations, view.what_superseded, view.causes)
     return found + [questions.outcome(read, id) for read in reads for id in questions.THINGS]
@@ -174,6 +208,55 @@ def test_a_branch_answers_without_any_index(path):
         assert 3 == len(deep.versions("sky"))
         assert "black" in deep.query("MATCH (n:Node) RETURN n.content AS c").rows()[0]["c"]
         assert not (side.is_loaded or deep.is_loaded)
+        assert store._core.unread is not None
+
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "changes_to": (), "compare": (), "contradiction": ("sky", "sky"), "diff": (1, 2), "knowledge_at": ("2026-01-01",), "link_history": ("sky", "part_of", "sky"), "on": (), "path": (), "paths": (), "query": ("MATCH (n) RETURN n.id",), "query_tables": ("MATCH (n) RETURN count(n)",),
+    "recipe": (), "walk": ("sky",), "whole_id": ("0123456",),
+}  # fmt: skip
+"""Arguments of reads that do not take an id first; none: such a read is asked elsewhere."""
+NEEDS_THE_INDEX = {"verify"}  # it compares the index with the chain
+
+
+def test_no_read_of_a_branch_needs_an_index(path):
+    reads = sorted(calls._READS | calls._WHOLE_READS - NEEDS_THE_INDEX)
+    for room in calls._ROOMS.values():
+        for module in room:
+            importlib.import_module(module)
+    functions = [each for each in registry.registered().values() if each.scope == "read"]
+    assert len(reads) > 40
+    assert len(functions) > 40
+    with graphstore.open(path, read_only=True) as store:
+        side, then = store.on("side"), store.changes()[0].tx
+        for reader in (side, side.as_of(), side.as_of(tx=then)):
+            for name in reads:
+                read = getattr(reader, name, None) if ARGUMENTS.get(name) != () else None
+                if callable(read):
+                    takes_id = next(iter(inspect.signature(read).parameters), None) == "id"
+                    with suppress(GraphStoreError):
+                        read(*(("sky",) if takes_id else ()), *ARGUMENTS.get(name, ()))
+                assert not side.is_loaded, name
+                assert store._core.unread is not None, name
+        for each in functions:
+            needed = list(inspect.signature(each.function).parameters.values())[1:]
+            given = [
+                "sky" for one in needed if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+            ]
+            with suppress(GraphStoreError, TypeError):
+                found = each.function(side, *given)
+                list(found) if isinstance(found, Iterator) else None
+            assert not side.is_loaded, each.name
+            assert store._core.unread is not None, each.name
+        side.compare(store.as_of())
+        side.changes_to(store.as_of())
+        store.compare(store.on("deep"))
+        assert [1, 1] == [
+            len(recall(line, "red")) + len(recall(line, "blue")) for line in (side, store.as_of(tx=then))
+        ]
+        with pytest.raises(NotFoundError, match="no branch 'sid'"):
+            store.on("sid")
+        assert not side.is_loaded
         assert store._core.unread is not None
 
 

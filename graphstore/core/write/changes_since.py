@@ -155,7 +155,8 @@ class _OfRows:
     """Finds it by the rows of a ledger, and by the heads of the chain that those name."""
 
     def __init__(self, core: LineCore, tx: Instant) -> None:
-        self._index, self._tx = core.index, tx
+        self._index: WorkingSet = core.index
+        self._tx = tx
         self._rows, self._line = core.database.rows, core.database.line
 
     @cached_property

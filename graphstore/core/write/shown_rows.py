@@ -17,7 +17,7 @@ from graphstore.core.journal.line import UNDO, dumps
 from graphstore.core.search.row_search import RowSearch
 from graphstore.core.write.transaction import Progress, Transaction
 from graphstore.ledger.branch_rows import SPAN, TRUNK, Line
-from graphstore.ledger.field_rows import add_fields, add_periods
+from graphstore.ledger.field_rows import add_periods
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.row_writing import close_rows, replace_taken
 from graphstore.ledger.standings import StandingWriter
@@ -71,11 +71,9 @@ class ShownRows:
         self._number("changed", [(ent, *turn[1:], 1) for ent, turn in turns])
         self._write_taken(since)
         self._write_kinds_and_settings(since, now)
-        if self._line is not TRUNK:
-            add_fields(self._connection, self._line.reader(self._connection), since.mark.versions)
-        elif now.mark.versions > since.mark.versions:
+        if now.mark.versions > since.mark.versions:
             self._words.add(self._connection, since.mark.versions)
-        elif now.settings > since.settings:
+        elif now.settings > since.settings and self._line is TRUNK:
             self._words.refresh(self._connection)
         rows = range(since.mark.rows, now.mark.rows)
         if earlier := [row for row in rows if work.index.r_ver[row] < since.mark.versions]:
