@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
 
@@ -155,7 +155,7 @@ class _OfRows:
     """Finds it by the rows of a ledger, and by the heads of the chain that those name."""
 
     def __init__(self, core: LineCore, tx: Instant) -> None:
-        self._index: WorkingSet = core.index
+        self._index: Any = core.index
         self._tx = tx
         self._rows, self._line = core.database.rows, core.database.line
 
