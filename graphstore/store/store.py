@@ -3,13 +3,15 @@
 A write: check → decide on periods → a row of the chain, and the rows made of it, synced → the graph tables follow at the next query.
 
 A branch is a line of belief that forks from the trunk at an instant, in the same journal: what is recorded on it is visible only there. It costs one
-journal line. Its rows answer its reads; its index is built when something needs it. The store makes its branches, and both share their reads and verbs, so all three are here.
+journal line. Its rows answer its reads, and its verbs decide on them; its index is built when something needs it. The store makes its branches, and both
+share their reads and verbs, so all three are here.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from typing import Any, NoReturn, overload
@@ -1080,7 +1082,8 @@ class Branch(Store):
 
         def load() -> Index:
             self._make_answers()
-            index = self._index()
+            with journal.reading_group() if isinstance(journal, Ledger) else nullcontext():
+                index = self._index()
             vocabulary.reset(index.kinds)
             return index
 

@@ -331,6 +331,12 @@ class KnownKinds:
         self.promoted: list[str] = []
         self.read = _OfKinds()
 
+    def read_again(self, database: Readable) -> None:
+        """Read all kinds, since some that were read are not kept."""
+        self.__init__()  # type: ignore[misc]
+        [(count,)] = database.rows("SELECT count(*) FROM defined")
+        self.follow(database, count)
+
     def follow(self, database: Readable, count: int) -> None:
         """Read the kinds that were defined since."""
         if count == self.count:

@@ -946,14 +946,15 @@ class Writer(Reader):
             trunk._written = max(trunk._written, tx)
             deciding.kept.count += 1
             return
-        core = self._core
         with self._writer:
             if journal.failed and journal.cut_back():
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
                     if self._lines[0]._core.unread is None:
                         self._rebuild_index()
-                    if core.unread is not None:
-                        core.vocabulary.reset(core.kinds.kinds)
+                    for each in [line._core for line in self._lines if "_core" in vars(line)]:
+                        if each.unread is not None:
+                            each.kinds.read_again(each.unread.database)
+                            each.vocabulary.reset(each.kinds.kinds)
         if journal.durable >= ticket:  # what may be there still is never shown here
             self._waiting.served(ticket)
         journal.check(ticket, moment(tx))

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.in_process("looks whether the store has its index")
 
 ROOT = Path(__file__).parents[3]
 STEPS = 30
+LINES = pytest.mark.parametrize("branch", [None, "side"])
 
 
 def opened(path: Path) -> GraphStore:
@@ -35,11 +36,17 @@ def path(tmp_path: Path) -> Path:
     with opened(path) as store:
         for n in range(9):
             store.add_node("fact", {"n": n}, id=f"n{n}", derived_from=[f"n{n - 1}"] if n else ())
+        store.branch("side")
     return path
 
 
-def is_unread(store: GraphStore) -> bool:
+def is_unread(store: Any) -> bool:
     return store._core.unread is not None
+
+
+def line(store: GraphStore, branch: str | None) -> Any:
+    """Return the trunk, or a branch of it."""
+    return store if branch is None else store.on(branch)
 
 
 def test_reads_in_a_block_load_nothing(path):
@@ -83,11 +90,12 @@ def test_others_see_nothing_of_what_a_block_shows_itself(path):
         assert seen == [({"n": 0}, False, 0)] * 2
 
 
-def told(path: Path, *, fails: bool) -> tuple[list[Any], list[Any]]:
-    """Tell a store a block with a read after each verb, of which each second one fails at first. Return the answers and the chain."""
+def told(path: Path, branch: str | None, *, fails: bool) -> tuple[list[Any], list[Any]]:
+    """Tell a line a block with a read after each verb, of which each second one fails at first. Return the answers and the chain."""
     answers = []
     random_bits._drawn[:] = [f"{n:016x}" for n in range(200)]
-    with opened(path) as store:
+    with opened(path) as trunk:
+        store = line(trunk, branch)
         writer = store._core.opened_journal.database.writer
         with store.transaction():
             for n in range(STEPS):
@@ -95,13 +103,14 @@ def told(path: Path, *, fails: bool) -> tuple[list[Any], list[Any]]:
                 store.revise("n2", {"n": -n})
                 if fails and n % 2:
                     [(pages,)] = writer.execute("PRAGMA page_count").fetchall()
-                    writer.execute(f"PRAGMA max_page_count={pages + n % 3}")
+                    writer.execute(f"PRAGMA max_page_count={pages + n % 3 // 2}")
                     with pytest.raises(EngineError) as refused:
                         store.shaky()
                     assert refused.value.outcome == "not kept"
                     writer.execute("PRAGMA max_page_count=1073741823")
                 answers.append([shaky.node.id for shaky in store.shaky()])
         assert is_unread(store)
+        assert is_unread(trunk)
         assert store.verify().ok
         store.revise("n1", {"n": "last"})
         assert store.verify().ok
@@ -109,14 +118,16 @@ def told(path: Path, *, fails: bool) -> tuple[list[Any], list[Any]]:
     return answers, heads(path)
 
 
-def test_a_read_that_the_disk_refuses_leaves_the_block_as_it_was(path):
+@LINES
+def test_a_read_that_the_disk_refuses_leaves_the_block_as_it_was(path, branch):
     copy = path.with_name("copy.gs")
     shutil.copytree(path, copy)
-    assert told(path, fails=False) == told(copy, fails=True)
+    assert told(path, branch, fails=False) == told(copy, branch, fails=True)
 
 
+@LINES
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a timer of POSIX")
-def test_a_read_that_is_interrupted_leaves_the_block_as_it_was(path):
+def test_a_read_that_is_interrupted_leaves_the_block_as_it_was(path, branch):
     interrupted = 0
 
     def interrupt(*_: object) -> None:
@@ -124,7 +135,8 @@ def test_a_read_that_is_interrupted_leaves_the_block_as_it_was(path):
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        with opened(path) as store:
+        with opened(path) as trunk:
+            store = line(trunk, branch)
             with store.transaction():
                 for n in range(60):
                     store.revise("n0", {"n": n})
