@@ -340,6 +340,7 @@ def play_rooms(
             answers.append(f"{at} {type(error).__name__}: {error}")
 
     if branch is not None:
+        random_bits._drawn[:] = drawn(f"{seed}")
         with graphstore.open(path, clock=clock) as trunk:
             Memory(trunk).remember("text 1", layer="conversation", user="u", key="k")
             trunk.branch(branch)
