@@ -370,3 +370,24 @@ def test_a_block_goes_on_where_the_index_of_the_branch_is_loaded_meanwhile(how, 
         found.append((answers, read, heads(path)))
     random_bits._drawn.clear()
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("branch", [None, "deep"])
+def test_a_verb_made_of_verbs_is_taken_back_where_the_index_is_loaded_in_it(branch, told, tmp_path):
+    path = tmp_path / "memory.gs"
+    shutil.copytree(told, path)
+    with graphstore.open(path) as store:
+        line = store if branch is None else store.on(branch)
+        before = line.node("sky").content, line.node("sea").content
+        with line.transaction():
+            line.add_node("fact", {"n": 1}, id="first")
+            with contextlib.suppress(Stop), line._verb():
+                line.revise("sky", {"n": 9})
+                line.add_node("fact", {"n": 1}, id="second", supersedes="sea")
+                line._core.read_index()
+                line.revise("sky", {"n": 10})
+                raise Stop
+            assert (line.node("sky").content, line.node("sea").content) == before
+        assert line.knows("first")
+        assert not line.knows("second")
+        assert store.verify().problems == ()
