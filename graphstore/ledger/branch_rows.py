@@ -195,8 +195,11 @@ class Line:
             found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {self._visible(table)}"
         found["done"] = found["operation"]
         ended = self._closed("taken_closed", "taken = a.number", "a.number", "taken")
-        found["taken_ever"] = f"SELECT number, tx_from FROM main.all_taken a WHERE {self._visible('taken')}"
-        found["taken"] += f" AND {ended('tx', 'tx_to', str(OPEN))} = {OPEN}"
+        until = ended("tx", "tx_to", str(OPEN))
+        found["taken_ever"] = (
+            f"SELECT number, link, tx_from, {until} AS tx_to FROM main.all_taken a WHERE {self._visible('taken')}"
+        )
+        found["taken"] += f" AND {until} = {OPEN}"
         found["undone"] = (
             f"SELECT tx, operation FROM main.all_undone a WHERE {self._visible('operation', 'operation')}"
         )

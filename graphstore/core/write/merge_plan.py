@@ -469,6 +469,7 @@ class Planning:
             for ent in self._touched
             if theirs.names[ent] not in in_conflict
             and not self._is_changed_here(ent)
+            and not self._came_otherwise(ent)
             and known.isdisjoint(
                 tx for row in theirs.rows_of[ent] for tx in (theirs.r_tx[row], theirs.r_end[row])
             )
@@ -487,6 +488,36 @@ class Planning:
         ours, key = mine.ids.get(theirs.names[ent], -1), theirs.key[ent]
         slot = () if key is None else mine.slots.get((key, theirs.scope[ent]), ())
         return any(self.since_here.is_changed(each) for each in ({ours} - {-1}) | set(slot))
+
+    def _came_otherwise(self, ent: int) -> bool:
+        """Return True if the trunk believes an entity where the branch has begun to since: both have it from elsewhere, as from another branch."""
+        mine, theirs = self.mine, self.theirs
+        ours = mine.ids.get(theirs.names[ent], -1)
+        if ours < 0:
+            return False
+        held = [(mine.r_from[row], mine.r_to[row]) for row in mine.now_of[ours]]
+        was = [(theirs.r_from[row], theirs.r_to[row]) for row in theirs.believed(ent, self.base)]
+        fresh = [
+            (theirs.r_from[row], theirs.r_to[row])
+            for row in theirs.rows_of[ent]
+            if theirs.r_tx[row] > self.base
+        ]
+        return _begins_within(held, was, fresh)
+
+    def _link_came_otherwise(self, link: int) -> bool:
+        """Return True if the trunk believes a link where the branch has begun to since."""
+        mine, theirs, triple = self.mine, self.theirs, self.triple(link)
+        here, there = between(mine, triple), between(theirs, triple)
+        held, was = (
+            [(index.k_from[row], index.k_to[row]) for each in links for row in index.believed_link(each, tx)]
+            for index, links, tx in ((mine, here, OPEN - 1), (theirs, there, self.base))
+        )
+        fresh = [
+            (theirs.k_from[row], theirs.k_to[row])
+            for row in theirs.rows_of_link[link]
+            if theirs.k_tx[row] > self.base
+        ]
+        return _begins_within(held, was, fresh)
 
     def _known_here(self) -> set[Instant]:
         """The transactions of the branch since that took over what was recorded here."""
@@ -514,6 +545,7 @@ class Planning:
                 known
                 and theirs.l_name[link] not in left_out
                 and not any(map(here.is_link_changed, between(mine, self.triple(link))))
+                and not self._link_came_otherwise(link)
             ):
                 links.add(link)
         while True:
@@ -583,6 +615,12 @@ def claimed(core: Core, row: int) -> list[Any]:
         index.c_inferred[claim],
         index.c_by[claim],
     ]
+
+
+def _begins_within(held: list[Period], was: list[Period], fresh: list[Period]) -> bool:
+    """Return True if one of the fresh periods is over what one side holds and the other did not."""
+    alone = [piece for whole in held for piece in without_all(whole, was)]
+    return any(without_all(piece, fresh) != [piece] for piece in alone)
 
 
 def _shown(sight: Sight, row: int) -> Node | Event:
