@@ -805,7 +805,8 @@ class GraphStore(Store):
         """Read the whole chain again, compare the rows of all lines with it, and every value of the graph tables with the rows. Changes nothing."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             found = super().verify()
-            problems = [*found.problems, *self._verify_branches()]
+            branches = self._verify_branches() if "index" in found.checked else ()  # else it cannot be read
+            problems = [*found.problems, *branches]
             return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
 
     def _verify_branches(self) -> Iterator[Problem]:
@@ -814,10 +815,6 @@ class GraphStore(Store):
                 yield problem.model_copy(update={"message": f"branch {line.name!r}: {problem.message}"})
 
     # ------------------------------------------------------------------ what is known where
-
-    def _held(self) -> list[Branch]:
-        """The branches whose index is loaded."""
-        return [line for line in self._lines if isinstance(line, Branch) and line.is_loaded]
 
     def _made_as(self, name: str) -> tuple[str, Instant]:
         """Return the name of a branch, and when it was made. Raises NotFoundError when there is none."""
@@ -1282,15 +1279,21 @@ class Branch(Store):
             record = self._record()
             assert record is not None
             now = self._coordinate()[1]
-            there = line_of(trunk._core)
-            plan = Planning(line_of(self._core), there, record.latest, now, decide, pulls=True).made()
+            here, there = line_of(self._core), line_of(trunk._core)
+            plan = Planning(here, there, record.latest, now, decide, pulls=True).made()
             if plan.undecided:
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
             if plan.is_empty:
                 return Merge(merged=True)
+            if here is not self._core and self._core.unread is None:
+                # what decided has loaded the index, in which a branch has other numbers
+                decided = iter([found.decision for found in plan.conflicts])
+                again = Planning(self._core, there, record.latest, now, lambda _: next(decided), pulls=True)
+                plan = again.made()
             with self._transact(None, None, reason, is_narrow=True) as work, self._core.on_working_set():
                 done = MergeWriter(self._core, there, work, plan, record.latest).write()
-            record.pulled = work.tx
+            if trunk._core.unread is None and (noted := self._record()) is not None:
+                noted.pulled = work.tx
             return done
 
     merge = _refused("merge", "Branches are merged into the trunk")

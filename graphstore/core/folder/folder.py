@@ -526,14 +526,16 @@ def differing(index: Index, fresh: Index) -> list[Problem]:
 def unexplained(index: Index) -> list[Problem]:
     """Contents that are missing without an eviction or erasure."""
     return [
-        Problem(
-            file=_JOURNAL,
-            line=None,
-            message=f"the content of {index.names[index.v_ent[ver]]!r} version {index.v_num[ver]} is missing, though it was never evicted or erased.",
-        )
+        not_explained(index.names[index.v_ent[ver]], index.v_num[ver])
         for ver, length in enumerate(index.v_len)
         if length == 0 and index.v_ent[ver] not in index.gone
     ]
+
+
+def not_explained(id: str, number: int) -> Problem:
+    """Return the problem that the content of a version is missing."""
+    message = f"the content of {id!r} version {number} is missing, though it was never evicted or erased."
+    return Problem(file=_JOURNAL, line=None, message=message)
 
 
 def _plain(value: object) -> object:

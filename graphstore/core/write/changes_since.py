@@ -36,7 +36,7 @@ _IS_LINK_CHANGED = f"""
 SELECT EXISTS (SELECT 1 FROM link_period WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
     OR EXISTS (SELECT 1 FROM {{}} WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
 """
-_TAKEN = f"(SELECT link, tx_from, tx_to FROM all_taken WHERE +number < {SPAN})"  # of the trunk
+TAKEN = f"(SELECT link, tx_from, tx_to FROM all_taken WHERE +number < {SPAN})"  # of the trunk
 _TURNS = "SELECT o.tx, c.valid_from, c.valid_to, c.operation FROM changed c CROSS JOIN operation o ON o.number = c.operation WHERE c.entity = ? ORDER BY c.number"
 NONE = 1 << 62  # above all numbers of operations
 
@@ -51,6 +51,10 @@ _PULLED = """
 SELECT c.head FROM json_each(?1) j CROSS JOIN operation o ON o.subject = j.value CROSS JOIN chain c ON c.tx = o.tx
 WHERE o.verb = 'pull' AND instr(c.head, CAST('"aliases":[' AS BLOB)) > 0 ORDER BY c.number
 """
+
+
+STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _MERGED, _PULLED)
+"""All statements; that on links takes the table of what supersessions took, `TAKEN` of the trunk and `taken_ever` of a branch."""
 
 
 @dataclass
@@ -228,7 +232,7 @@ class _OfRows:
         return bool(self._rows(_IS_CHANGED, (ent, self._tx))[0][0])
 
     def is_link_changed(self, link: int) -> bool:
-        statement = _IS_LINK_CHANGED.format(_TAKEN if self._line is TRUNK else "taken_ever")
+        statement = _IS_LINK_CHANGED.format(TAKEN if self._line is TRUNK else "taken_ever")
         return bool(self._rows(statement, (link, self._tx))[0][0])
 
     def turns(self, ent: int) -> Iterable[Gap]:

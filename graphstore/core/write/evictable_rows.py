@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.core.write.retention import DAY, SUMS, Content, Sums, together
 from graphstore.errors import NotFoundError
-from graphstore.ledger.branch_ledger import BranchDatabase
-from graphstore.ledger.branch_rows import lines_of
+from graphstore.ledger.branches import branch_databases
 from graphstore.ledger.forgotten_bodies import Number
 from graphstore.ledger.statements import Statement
 from graphstore.read import settings
@@ -139,8 +138,7 @@ class OfRows:
 
 def branches(database: Readable) -> list[OfRows]:
     """Return what may be evicted of each branch, deleted ones too."""
-    lines = lines_of(database.rows("SELECT number, name, parent, fork, marks FROM line ORDER BY number"))
-    return [OfRows(BranchDatabase(database, "", line)) for line in lines]
+    return [OfRows(line) for line in branch_databases(database)]
 
 
 def words(database: Readable, names: Iterable[str]) -> dict[str, str]:
