@@ -61,6 +61,7 @@ STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _MERGE
 class LineCore(Source):
     """What reads the rows of one line of belief."""
 
+    index: WorkingSet
     vocabulary: Vocabulary
     database: Readable
 
