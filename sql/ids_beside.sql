@@ -3,7 +3,8 @@
 -- Parameters: :id, the text; :tx, in microseconds since 1970-01-01 UTC: only what was known by then.
 -- Columns: id.
 WITH
-count (entities) AS (SELECT count(*) FROM (SELECT 1 FROM entity LIMIT 201)),
+some (number) AS (SELECT number FROM entity WHERE number >= 0 LIMIT 201),
+count (entities) AS (SELECT count(*) FROM some),
 few (number) AS (SELECT number FROM entity WHERE number < (SELECT entity FROM next_number) AND (SELECT entities FROM count) <= 200),
 before (number) AS (
   SELECT number FROM entity WHERE id < :id AND (SELECT entities FROM count) > 200 ORDER BY id DESC LIMIT 100

@@ -12,7 +12,8 @@ from graphstore.values.inputs import authorized_of
 from graphstore.values.keys import topic_name
 from graphstore.values.models import Json
 
-FIELD_TABLES = ("all_tag", "all_message", "all_event_scope")
+FIELD_TABLES = ("all_tag", "all_message")
+SCOPE_TABLE = "all_event_scope"
 _TRACE = "trace_id"
 _PLACE = "place"  # in the body of the operation that evicted an event: where it was in its trace
 _SAID_BEFORE = """

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
 from graphstore.ledger.branch_rows import SPAN, TRUNK, Line, add_branch, all_branches, line_named
-from graphstore.ledger.field_rows import FIELD_TABLES, add_periods, drop_fields
+from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import OPEN, Instant, instant, iso, recorded
@@ -50,10 +50,11 @@ TABLES = (
     "absence_closed",
     "shaky_closed",
     *FIELD_TABLES,
+    SCOPE_TABLE,
     *WORD_TABLES,
 )
 """The tables of rows. All are made of the chain alone; those of `OF_BODIES` of the bodies too."""
-OF_BODIES = frozenset((*FIELD_TABLES, *WORD_TABLES))
+OF_BODIES = frozenset((*FIELD_TABLES, SCOPE_TABLE, *WORD_TABLES))
 
 _VERSION = "SELECT number FROM version WHERE entity = ? AND ordinal = ? ORDER BY number DESC LIMIT 1"
 _LAST_OCCURRENCE = (

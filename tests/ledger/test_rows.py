@@ -42,8 +42,9 @@ def fill(store: GraphStore) -> None:
     store.link("later", "leans_on", "cause", reason="it was said")
     store.add_node("fact", {"says": "tagged"}, tags=["hot"])
     record_message(store, "TEXT", "the pump stands", sender="ana", thread="t1", trace_id="one")
-    store.record_event("incident", "the pump failed", id="evt-pump", fingerprint="pump")
-    store.record_event("incident", "the pump failed", fingerprint="pump")
+    failed = {"fingerprint": "pump", "metadata": {"scope": "team"}}
+    store.record_event("incident", "the pump failed", id="evt-pump", **failed)
+    store.record_event("incident", "the pump failed", **failed)
     store.revise("rumour", {"says": "otherwise"})
     with store.transaction():
         store.revise("cause", {"says": "again"})

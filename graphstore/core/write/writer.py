@@ -904,6 +904,10 @@ class Writer(Reader):
             finally:
                 self._trying = None
 
+    def _hide_rows(self) -> None:
+        """Take back the rows that the open transaction shows to its own reads."""
+        self._core.hide_rows()
+
     @staticmethod
     def _noting() -> contextlib.AbstractContextManager[list[str]]:
         """The ids that the store chooses in the block."""
