@@ -69,7 +69,8 @@ class ScopedStore(GraphStore):
         now, known = self._of._coordinate()
         if self._of._place.shared:  # its last tx would tell when something outside was written
             known = now if others is None else min(now, others.tx - 1)
-        return max(self._told_time(), self._last_tx), max(known, self._last_tx)
+        last = self._last_tx
+        return max(self._told_time(), last), max(known, last)
 
     def _take_turn(self, ledger: LedgerRows | None = None) -> None:
         """Join the turn of the whole store, in which what is done here is tried."""
