@@ -316,3 +316,18 @@ def test_texts_are_found_in_the_languages_of_the_store(both: Any) -> None:
     assert seen.languages == ("german",)
     assert [hit.node.id for hit in recall.mentions(seen.as_of(), "Haus").hits] == ["a1"]
     assert seen.snapshots() == []
+
+
+def test_what_another_opening_writes_is_seen_at_once(both: Any) -> None:
+    store, clock, followed = both
+    store.add_node("fact", {"n": 1}, id="a1", scope="team/a")
+    seen = followed()
+    assert (["a1"], []) == ([node.id for node in seen.nodes()], seen.stats()["custom_kinds"])
+    clock.move(minutes=1)
+    with graphstore.open(store.path, clock=clock) as other:
+        other.define_kind("wears")
+        other.add_node("fact", {"n": 1}, id="a2", scope="team/a")
+        other.add_node("fact", {"n": 1}, id=MARK, scope="team/b")
+        other.link("a1", "wears", "a2")
+    assert (["a1", "a2"], ["wears"]) == ([node.id for node in seen.nodes()], seen.stats()["custom_kinds"])
+    assert ["wears"] == [link.kind for link in seen.links_from("a1", "wears")]
