@@ -94,7 +94,7 @@ def load(
     memory = _Memory(tables, identities)
     if len(tables["versions"]) >= _MANY:
         libraries.load("numpy")
-    with no_collecting(), store._together(is_narrow=True):
+    with no_collecting(), store._together():
         before = None if store._core.unread is not None else store._core.index.mark()
         counted = _counted(store)
         for at, steps in _steps(tables) if dated else _one_step(tables):

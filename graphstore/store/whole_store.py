@@ -55,6 +55,7 @@ class WholeStore(Writer):
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
         self._current()
+        core.hide_rows()  # the tables have what is committed
         return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
 
     def history_table(

@@ -223,7 +223,7 @@ class Core(Source):
         ledger = self.answering
         if ledger is None:
             return self.index.setting(name)
-        return settings.setting(Point(ledger.database, OPEN, OPEN), name)
+        return settings.setting(Point(ledger.database, OPEN, OPEN, self.vocabulary), name)
 
     def read_index(self) -> None:
         """Load the index unless that was done: only who needs to load it waits for the lock."""
@@ -239,6 +239,12 @@ class Core(Source):
                 self.journal = self._opened
                 self.index = index
                 self.row_search = RowSearch()  # it keeps nothing that is not asked any more
+
+    def forget_found(self) -> None:
+        """Drop what reads keep of rows, which were taken back, or replaced by others of the same numbers."""
+        self.row_search, self.fingerprints, self.asserted = RowSearch(), Fingerprints(), Asserted()
+        self.accesses.forget_written()
+        self.memo.clear()
 
     def snapshots(self, tx: Instant) -> list[Snapshot]:
         """The snapshots made by `tx`, in order."""

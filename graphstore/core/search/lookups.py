@@ -36,6 +36,11 @@ class Accesses:
             str, tuple[list[Instant], list[int]]
         ] = {}  # by id: when, and how many in all by then
 
+    def forget_written(self) -> None:
+        """Have what was written read anew."""
+        with self._lock:
+            self._begin(None)
+
     def again(self, counts: dict[str, int]) -> None:
         """Wait for the next commit with what was counted before the store was opened."""
         if counts:

@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -218,14 +218,12 @@ class Graphs:
     ) -> Result:
         """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
         graph is built."""
-        ledger = (
-            None if core.is_worker else core.answering
-        )  # graphs are kept, and a transaction's rows taken back
-        for _ in range(0 if ledger is None else _TRIES):
-            try:
+        for _ in range(_TRIES):
+            ledger = core.answering
+            if ledger is None:
+                break
+            with suppress(NotInRows):  # something was forgotten meanwhile
                 return self._query(_Asked(core, where, span, ledger), cypher, params, limits)
-            except NotInRows:  # something was forgotten meanwhile
-                pass
         core.read_index()  # before a graph is looked for: who loads the index holds the lock that is taken first
         return self._query(_Asked(core, where, span, None), cypher, params, limits)
 
@@ -307,7 +305,7 @@ class Graphs:
         found = period_graph.at_each(cypher, params)
         if found is None:
             return None
-        if (core.is_worker or core.answering is None) and self._index.open_since is not None:
+        if core.is_worker or (core.answering is None and self._index.open_since is not None):
             return None
         spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
         instants = tuple(each[axis == "tx"] for each in at)
@@ -396,7 +394,8 @@ class Graphs:
             else:
                 graph = period_graph.build(source, span, self._vocabulary, engine=engine)
         since = self._index.open_since if point is None else None
-        if since is None or tx < since:  # a transaction still open may change its own view
+        # a transaction still open may change its own view
+        if not core.is_worker and (since is None or tx < since):
             stretch = self._stretch(valid, point) if span is None else (-OPEN, OPEN + 1)
             self._views[_Key(*stretch, last, span, forgetting, id(graph))] = graph
         dropped = len(self._views) > KEPT_VIEWS

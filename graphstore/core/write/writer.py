@@ -33,7 +33,6 @@ from graphstore.core.read.sight import Core, LedgerRows
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.messages import Postings
 from graphstore.core.search.model_vectors import Vectors
-from graphstore.core.search.row_search import RowSearch
 from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import deciding, evictable_rows, retention
@@ -331,7 +330,11 @@ class Writer(Reader):
     @property
     def _first_tx(self) -> Instant | None:
         """The instant of the first transaction that is still known; None where there is none."""
-        return next(iter(self._core.index.o_tx), None)
+        ledger = self._core.unread_trunk
+        if ledger is None:
+            return next(iter(self._core.index.o_tx), None)
+        found = ledger.database.rows("SELECT tx FROM operation ORDER BY number LIMIT 1")
+        return found[0][0] if found else None
 
     @property
     def _last_tx(self) -> Instant:
@@ -390,7 +393,7 @@ class Writer(Reader):
         if waiting.any:
             if waiting.mine:
                 return now, now
-            known = min(known, waiting.since(self._core.journal.durable) - 1)  # and once it is durable
+            known = min(known, waiting.since(self._core.opened_journal.durable) - 1)  # and once it is durable
         if place.read_only:
             known = self._last_tx  # what the writer does now is not known here before refresh()
         return now, known
@@ -846,18 +849,17 @@ class Writer(Reader):
         return self._open is not None and not self._open.empty
 
     @contextlib.contextmanager
-    def _together(self, *, is_narrow: bool = False) -> Iterator[None]:
+    def _together(self) -> Iterator[None]:
         """Transactions that become durable and visible to other threads together, at the end. When that fails, none is kept.
 
-        A group inside another is part of it. `is_narrow`: see `_transact`.
+        A group inside another, or inside a transaction, is part of it.
         """
         with self._writer:
-            if self._waiting.grouping:
+            if self._waiting.grouping or self._open is not None:
                 yield
                 return
-            if self._open is not None:  # whose rows stay as they are
-                is_narrow = False
-            self._take_turn(self._core.unread if is_narrow else None)
+            self._take_turn(self._core.unread)
+            self._core.working = None  # each transaction of the block has its own
             self._waiting.begin()
             self._core.opened_journal.begin_group()
             try:
@@ -959,6 +961,8 @@ class Writer(Reader):
                         if each.unread is not None:
                             each.kinds.read_again(each.unread.database)
                             each.vocabulary.reset(each.kinds.kinds)
+                            each.forget_found()
+                            each.graphs.follow()
         if journal.durable >= ticket:  # what may be there still is never shown here
             self._waiting.served(ticket)
         journal.check(ticket, moment(tx))
@@ -1144,7 +1148,7 @@ class Writer(Reader):
             return
         core.unread_trunk.reopen()
         core.unread_trunk.skip()
-        core.row_search = RowSearch()
+        core.forget_found()
         core.graphs.follow()
 
     def _keep_small(self) -> None:

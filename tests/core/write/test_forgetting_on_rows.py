@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,37 @@ def test_the_rows_decide_and_remove_what_the_index_does(seed, tmp_path):
     assert answers[0] == answers[1]
     assert heads(tmp_path / "rows") == heads(tmp_path / "index")
     assert rows(tmp_path / "rows", BODIES) == rows(tmp_path / "index", BODIES)
+
+
+def shown(path: Path, ids: list[str]) -> list[Any]:
+    """What a reader of a store is shown of some ids, and its dump."""
+    found: list[Any] = []
+    with graphstore.open(path, read_only=True) as store:
+        for ask in (store.inspect, store.history, store.operations, store.links_from, store.causes):
+            for id in ids:
+                try:
+                    found.append(ask(id))
+                except GraphStoreError as error:
+                    found.append(repr(error))
+        found += [store.changes(), [*store.events()], [*store.scan(content=True)], store.snapshots()]
+        found.append(store.query("MATCH (n) RETURN n.id AS id, n.content AS content ORDER BY id").rows())
+        store.export(path.parent / f"{path.name}.dump")
+        assert store._core.unread is not None
+    return [*found, (path.parent / f"{path.name}.dump").read_bytes()]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_reader_is_not_shown_what_a_killed_process_has_left(seed, tmp_path):
+    history = History(tmp_path / "memory.gs", seed)
+    history.write(50)
+    before = rows(history.path, BODIES)
+    history.clock.move(days=1)
+    forgotten(history.path, seed, history.ids, history.clock, is_loaded=False)
+    copy_ledger(history.path, tmp_path / "killed")
+    with closing(sqlite3.connect(tmp_path / "killed" / "ledger.db", isolation_level=None)) as connection:
+        for number, data, checksum in before:
+            put = "UPDATE body SET data = ?, checksum = ? WHERE number = ? AND data IS NULL"
+            connection.execute(put, (data, checksum, number))
+        connection.execute("INSERT OR REPLACE INTO property VALUES ('hiding', 1)")
+
+    assert shown(history.path, history.ids) == shown(tmp_path / "killed", history.ids)
