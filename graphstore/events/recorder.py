@@ -594,7 +594,9 @@ class Recorder:
     ) -> list[Happening]:
         """The events of these types that happened from `begin` to `end`, both included."""
         happened, found = sight.happened, []
-        for ent in sight.happening(begin, end + 1, types):
+        ents = sight.happening(begin, end + 1, types)
+        sight.read_weighed(ents)
+        for ent in ents:
             if sight.find(ent) < 0 or sight.standing(ent) != "stands":
                 continue
             first, last, _ = happened.seen(ent)
@@ -608,10 +610,16 @@ class Recorder:
     def _active_errors(self) -> dict[str, tuple[Instant, Instant]]:
         """The errors watched that are active, with since when each is and when it was seen last. The others are watched no more."""
         active = {}
+        watched = self._watched()
+        if not watched:
+            return {}
         with self._looking() as sight:
             happened = sight.happened
-            for id in self._watched():
-                ent = sight.entity(id)
+            ents = {id: sight.entity(id) for id in watched}
+            known = [ent for ent in ents.values() if ent >= 0]
+            sight.read_things(known)
+            sight.read_events(known)
+            for id, ent in ents.items():
                 if ent >= 0 and sight.find(ent) >= 0 and happened.status(ent) == "active":
                     active[id] = (happened.episodes(ent)[-1][0], happened.seen(ent)[1])
         self._watch(active)

@@ -5,7 +5,6 @@ The way of a question: words → seeds that stand at the coordinate → paths fr
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
@@ -334,9 +333,8 @@ def _seen(sight: Sight, lens: Lens | None) -> Callable[[int], bool]:
 def _listed_ever(sight: Sight, text: str, k: int, filters: Filters, seen: Callable[[int], bool]) -> Recalled:
     """The newest `k` things ever recorded that fit, each as the last of its versions that does, where filters are all that is asked."""
     index, fits = sight.index, filters.fitting(sight)
-    rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
     held: dict[int, tuple[int, str, int, int]] = {}
-    for ver in dict.fromkeys(index.r_ver[:rows]):
+    for ver in sight.versions_ever():
         ent, number = index.v_ent[ver], index.v_num[ver]
         wanted = index.kind[ent] in filters.kind if filters.kind else not ranking.says_again(sight, ent)
         if not wanted or ent in index.gone or not seen(ent):

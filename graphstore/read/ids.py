@@ -18,6 +18,7 @@ _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 _ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)  # of a version that was merged from a branch
 _VERSION = re.compile(r"(.+?)(-v[1-9][0-9]*(?:@.+)?)?", re.DOTALL)
 _NAMED = 3  # ids that an error names
+_FEW, _SHORT = 64, 64 << 10  # rows, and bytes, that are read in microseconds
 
 
 class Entity(NamedTuple):
@@ -45,7 +46,15 @@ class Id(NamedTuple):
     id: str
 
 
+class Extent(NamedTuple):
+    """How much there is to be read of a thing: whether it has many rows of one sort, else the bytes of its bodies."""
+
+    has_many: int
+    size: int
+
+
 ENTITY = Statement("entity", Entity)
+EXTENT = Statement("extent", Extent)
 MERGED_VERSION = Statement("merged_version", Merged)
 IDS_BESIDE = Statement("ids_beside", Id)
 IDS_BEGINNING = Statement("ids_beginning", Id)
@@ -55,6 +64,12 @@ LINK = Statement("link", Id)
 def knows(point: Point, id: str) -> bool:
     """Return True if a node or event has exactly this id and was recorded by `tx`, whatever became of it."""
     return isinstance(id, str) and known(point, id) is not None
+
+
+def is_brief(point: Point, id: object) -> bool:
+    """Return True if a thing has so few rows, links and bytes that a read of it takes microseconds. Text that is no id of a thing is not."""
+    found = point.rows(EXTENT, id=id, most=_FEW - 1) if isinstance(id, str) else []
+    return bool(found) and not found[0].has_many and found[0].size <= _SHORT
 
 
 def whole_id(point: Point, text: str) -> str:

@@ -147,7 +147,7 @@ def taken_back_by_reading(store: Store, id: str) -> bool:
         last = sight.closed_by(id)
         return last >= 0 and sight.change(last).reason in _OF_ITSELF
 
-    return store._looked(look)
+    return store._searched(look)
 
 
 @dataclass(slots=True)

@@ -155,7 +155,7 @@ class _Connecting:
         return True
 
     def _is_known(self, id: str) -> bool:
-        return self._store._looked(lambda sight: sight.knows_link(id))
+        return self._store._searched(lambda sight: sight.knows_link(id))
 
     def _unwanted(self) -> frozenset[str]:
         """The links of this command that somebody else took back."""
@@ -238,7 +238,7 @@ def _known(store: Store, there: list[Piece]) -> _Known:
                 (own if row >= 0 else past)[key] = edge.id
         return _Known(own, frozenset(others), frozenset(pairs), past)
 
-    return store._looked(look)
+    return store._searched(look)
 
 
 def _found(sight: Sight, row: int) -> bool:

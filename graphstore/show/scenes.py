@@ -469,7 +469,7 @@ def glance(reader: Reader, most: int) -> Scene:
         links = _between(set(last), sight)
         return things_scene(title, list(map(sight.thing, last)), count, links, most, moment(sight.valid))
 
-    return reader._looked(look)
+    return reader._searched(look)
 
 
 def _between(shown: set[int], sight: Sight) -> list[Link]:

@@ -362,7 +362,8 @@ def settle(
     """
     text_of("reason", reason)
     plain = topic_name(text_of("topic", topic))
-    with store._verb(), store.reading() as sight:
+
+    def look(sight: Sight) -> Decision | None:
         found = _Topic(sight, topic, plain, kind, scope)
         if found.by is None:
             raise NotFoundError(_unknown(topic, found.nearest()))
@@ -373,7 +374,10 @@ def settle(
         scopes = sorted({found.scope(each) for each in found.current})
         if len(scopes) > 1:
             raise InvalidError(f"{topic!r} stands in several scopes: {scopes}. Give scope= to settle one.")
-        decision = found.decide(strategy)
+        return found.decide(strategy)
+
+    with store._verb():
+        decision = store._searched(look)
         links = [] if decision is None else _record_decision(store, topic, decision, reason)
     return Settled(decision=decision, links=tuple(links))
 

@@ -163,18 +163,19 @@ def test_a_damaged_content_is_refused_by_the_name_of_its_thing(tmp_path):
     with closing(Database(path / "ledger.db", read_only=True)) as database:
         point = points.Point(database, *where, vocabulary)
         for read, id, name in (
-            (described.node, "sky", "node 'sky', version 1"),
-            (described.history, "sky", "node 'sky', version 1"),
-            (linked.links_from, "sky", f"link '{link}'"),
-            (superseding.what_superseded, "release", "event 'release'"),
-            (described.event, "release", f"link '{link}'"),
-            (inspected.inspect, "sky", f"link '{link}'"),
-            (inspected.inspect, link, "node 'sky', version 1"),
-            (superseding.what_superseded, link, f"link '{link}'"),
-            (operations.operations, "sky", "the reason of add_node 'sky'"),
+            (described.node, "sky", "version 1 of 'sky'"),
+            (described.history, "sky", "version 1 of 'sky'"),
+            (linked.links_from, "sky", f"what was noted when link wrote '{link}'"),
+            (superseding.what_superseded, "release", "version 1 of 'release'"),
+            (described.event, "release", f"what was noted when link wrote '{link}'"),
+            (inspected.inspect, "sky", f"what was noted when link wrote '{link}'"),
+            (inspected.inspect, link, "version 1 of 'sky'"),
+            (superseding.what_superseded, link, f"what was noted when link wrote '{link}'"),
+            (operations.operations, "sky", "what was noted when add_node wrote 'sky'"),
         ):
             with pytest.raises(
-                DamageError, match=f"ledger.db: the content of {name} does not match its checksum"
+                DamageError,
+                match=rf"ledger.db line \d: body \d: its bytes do not match their checksum, {name}\.",
             ):
                 read(point, id)
 

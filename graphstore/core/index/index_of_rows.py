@@ -162,6 +162,7 @@ VERSIONS_NUMBERED = Statement("versions_numbered", VersionNumbered)
 VERSIONS_OF_ENTITIES = Statement("versions_of_entities", VersionNumbered)
 LINKS_BESIDE = Statement("links_beside", LinkBeside)
 LINKS_OF_KINDS = Statement("links_of_kinds", LinkOfKind)
+LINKS_EVER = Statement("links_ever", LinkOfKind)
 LINK_ROWS = Statement("link_rows", LinkRow)
 OPERATION = Statement("operation_numbered", Done)
 FORGOTTEN = Statement("forgotten", Forgotten)
@@ -408,6 +409,13 @@ class IndexOfRows(Index):
         """Read the links of some kinds that hold here, at once. Returns them in the order in which they were made."""
         links = self._point.rows(LINKS_OF_KINDS, kinds=as_json(list(kinds)))
         self._add_links(links)
+        return [link.number for link in links]
+
+    def read_links_ever(self, kinds: Iterable[str]) -> list[int]:
+        """Read all links of some kinds that were ever made, with their ends, at once. Returns them in the order in which they were made."""
+        links = self._point.rows(LINKS_EVER, kinds=as_json(list(kinds)))
+        self._add_links(links)
+        self.read_entities({end for link in links for end in (link.source, link.target)})
         return [link.number for link in links]
 
     def read_things(self, entities: Iterable[int]) -> None:

@@ -12,7 +12,7 @@ from graphstore.core.index.index_of_rows import IndexOfRows, Number
 from graphstore.core.journal.line import COUNTS
 from graphstore.core.journal.seam import Seam
 from graphstore.core.read.light_rows import scanned
-from graphstore.core.read.rows import Row
+from graphstore.core.read.rows import Edge, Row
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.lookups import Accesses, Counts
@@ -22,12 +22,13 @@ from graphstore.core.search.row_search import RowSearch, ends_of, known_periods,
 from graphstore.core.search.source import Source
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
+from graphstore.read.counted import counts
 from graphstore.read.described import event, shown, standings, things
-from graphstore.read.ids import resolve
+from graphstore.read.ids import beside, is_link, resolve
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.read.settings import snapshots
 from graphstore.values.keys import slot_name
-from graphstore.values.models import Event, Link, Node, Snapshot
+from graphstore.values.models import Event, Json, Link, Node, Snapshot
 from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
 
@@ -77,6 +78,8 @@ TRANSACTIONS_BY = Statement("transactions_by", Turn)
 LOOKED_UP = Statement("looked_up", LookedUp)
 LINK_MADE = Statement("link_made", Made)
 VERSION_PERIODS = Statement("version_periods", VersionPeriod)
+_BELIEVED_BY = "SELECT version FROM period WHERE tx_from <= ? ORDER BY number"
+CLOSING = Statement("closing", Number)
 WRITTEN_AFTER = Statement("written_after", Number)
 
 
@@ -188,6 +191,43 @@ class RowSight(Sight):
         """Return True if a link was made by the sight's tx."""
         return self._rows.was_made(link)
 
+    def knows_link(self, id: str) -> bool:
+        """Return True if a link of exactly this id was ever made."""
+        return is_link(self.point, id)
+
+    def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
+        """Yield every link of these kinds ever made, in the order they were made."""
+        return map(self._edge, self._rows.read_links_ever(kinds))
+
+    def closed_by(self, id: str) -> int:
+        """Return the last operation that closed a row of a thing or a link with exactly this id, for `change`; -1: none did."""
+        [row] = self.point.rows(CLOSING, id=id)
+        return row.number
+
+    def links_made(self) -> int:
+        """Return how many links were ever made."""
+        return counts(self.point).links
+
+    def ids_beside(self, id: str) -> list[str]:
+        """Return the ids known here that a misspelt one may mean."""
+        return beside(self.point, id)
+
+    def will_hold(self, ent: int) -> bool:
+        """Return True if something is believed of an entity now that holds after the sight's tx."""
+        index = self.index
+        return ent not in index.gone and any(
+            index.r_end[row] >= OPEN and index.r_to[row] > self.tx for row in index.rows_of[ent]
+        )
+
+    def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
+        """Return every node known here with a key in a scope, of one kind or (None) of any, in the order they were first known."""
+        return self.entities(False, kind, key, scope)
+
+    def event_and_links(self, ent: int, body: Json | None = None) -> Event:
+        """Return an event with any standing, and its links."""
+        [found] = self.events_and_links([ent])
+        return found
+
     def is_superseded(self, ent: int) -> bool:
         """Return True if a link that supersedes an event holds here, where the event does."""
         if not self.is_event(ent) or self.find(ent) < 0:
@@ -255,6 +295,15 @@ class RowSight(Sight):
         self._rows.read_things([row.entity for row in found])
         return [row.number for row in found]
 
+    def versions_ever(self) -> Iterable[int]:
+        """Return every version that was believed by the sight's tx, and is committed, in the order in which they were first believed. All is read of them."""
+        committed = cast(RowCore, self.core).versions
+        named = dict.fromkeys(version for (version,) in self.point.database.rows(_BELIEVED_BY, (self.tx,)))
+        versions = [version for version in named if version % SPAN < committed]
+        self.read_versions(versions)
+        self.read_things(dict.fromkeys(self.index.v_ent[version] for version in versions))
+        return versions
+
     def happening(
         self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None
     ) -> list[int]:
@@ -283,6 +332,11 @@ class RowSight(Sight):
         """What was recorded so many things after another one, as `Sight.recorded_beside` finds it."""
         place = ent % SPAN + distance
         return self.entity_at(place) if 0 <= place < len(self.index.kind) else -1
+
+    def latest(self, most: int) -> tuple[list[int], int]:
+        """Return what was recorded last of what stands here, the last first; and how many stand."""
+        found = self.newest(1 << 62)
+        return found[:most], len(found)
 
     def snapshots(self) -> list[Snapshot]:
         """The snapshots known here, whose names may stand for a time."""

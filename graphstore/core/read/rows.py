@@ -323,6 +323,11 @@ class Rows:
         among = np.isin(np.array(self.index.r_ver[:])[rows], np.fromiter(versions, dtype=np.int64))
         return [row for row in rows[among].tolist() if self.find(self.index.r_ent[row]) == row]
 
+    def versions_ever(self) -> Iterable[int]:
+        """Every version that was believed by the sight's tx over whatever time, and is committed, in the order in which they were first believed."""
+        index = self.index
+        return dict.fromkeys(index.r_ver[: min(bisect_right(index.r_tx, self.tx), index.mark().rows)])
+
     def turns(self, axis: str) -> list[Instant]:
         """The instants, in order, at which something believed here begins or ends (`valid`), or at which something was recorded by now (`tx`)."""
         import numpy as np

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
@@ -20,6 +20,7 @@ from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.succession import Succession
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.ledger.database import Readable
 from graphstore.read import (
     chains,
     contradicting,
@@ -131,24 +132,38 @@ def _again(value: Any) -> Any:
 class Reading:
     """The store's lock held for as long as something is read at one coordinate: `with view.reading() as sight`."""
 
-    __slots__ = ("_ahead", "_is_narrow", "_lock", "_reader")
+    __slots__ = ("_ahead", "_is_narrow", "_lock", "_reader", "_snapshot")
 
     def __init__(self, reader: Reader, ahead: Instant, is_narrow: bool) -> None:
         self._reader, self._ahead, self._lock = reader, ahead, reader._core.lock
         self._is_narrow = is_narrow
+        self._snapshot: AbstractContextManager[Readable] | None = None
 
     def __enter__(self) -> Sight:
         self._lock.acquire()
         try:
             core, (valid, tx) = self._reader._core, self._reader._coordinate()
-            with core.on_working_set() if self._is_narrow else nullcontext():
-                return Sight(core, valid if valid > self._ahead else self._ahead, tx)
+            valid = max(valid, self._ahead)
+            if self._is_narrow and core.is_worker:
+                with core.on_working_set():
+                    return Sight(core, valid, tx)
+            ledger = core.answering
+            if ledger is None:
+                return Sight(core, valid, tx)
+            snapshot = ledger.snapshot()
+            point = Point(snapshot.__enter__(), valid, tx, core.vocabulary)
+            self._snapshot = snapshot
+            return row_sight(core, core.opened_journal, point)
         except BaseException:
-            self._lock.release()
+            self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        try:
+            if self._snapshot is not None:
+                self._snapshot.__exit__(None, None, None)
+        finally:
+            self._lock.release()
 
 
 class Reader(Painted):
@@ -220,7 +235,7 @@ class Reader(Painted):
         """What stands here as numbers, for functions that look at it and write: one coordinate, with nothing written meanwhile.
 
         A context manager; what it gives is valid inside the block alone. `ahead`: a valid time to read at if it is later. `is_narrow`: no more is looked at
-        than ids lead to, so a transaction has it without the index. A store that lies elsewhere refuses: register the function, and it runs where the store is.
+        than ids lead to, so a transaction has it without rows. A store that lies elsewhere refuses: register the function, and it runs where the store is.
         """
         return Reading(self, ahead, is_narrow)
 
@@ -232,6 +247,9 @@ class Reader(Painted):
     def _is_brief(self, id: object, *, now: bool = False) -> bool:
         """Whether a point read of an id looks at little and waits for nothing: few rows, links and bytes, and nothing that rests on what may have
         fallen, unless it is asked as is known `now` and how it stands is kept."""
+        ledger = self._core.unread
+        if ledger is not None:
+            return ids.is_brief(Point(ledger.database, OPEN, OPEN), id)
         try:
             return not self._core.epoch.under_way and self._looks_at_little(id, now)
         except LookupError:  # of a transaction that is being cut back
