@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
-from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.branch_ledger import BranchDatabase
+from graphstore.ledger.branch_rows import SPAN, lines_of
 from graphstore.ledger.database import Readable
 
 _LINES = "SELECT number, name, parent, fork FROM line ORDER BY number"
@@ -19,6 +20,7 @@ SELECT l.number, (SELECT o.tx FROM all_operation o WHERE {_RECORDED} ORDER BY o.
        (SELECT o.tx FROM all_operation o WHERE o.subject = l.name AND {_OWN} AND o.verb = 'pull' ORDER BY o.number DESC LIMIT 1)
 FROM line l
 """
+_WITH_MARKS = "SELECT number, name, parent, fork, marks FROM line ORDER BY number"
 _TRANSACTIONS = (
     f"SELECT l.number, (SELECT count(DISTINCT o.tx) FROM all_operation o WHERE {_RECORDED}) FROM line l"
 )
@@ -44,3 +46,8 @@ def branch_records(database: Readable, *, count: bool = False) -> BranchRecords:
     for number, transactions in database.rows(_TRANSACTIONS) if count else ():
         numbered[number].transactions = transactions
     return found
+
+
+def branch_databases(database: Readable) -> list[BranchDatabase]:
+    """Return what reads the rows of each branch, deleted ones too, in the order in which they were made."""
+    return [BranchDatabase(database, line.name or "", line) for line in lines_of(database.rows(_WITH_MARKS))]

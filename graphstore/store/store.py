@@ -810,7 +810,8 @@ class GraphStore(Store):
             return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
 
     def _verify_branches(self) -> Iterator[Problem]:
-        for line in self._held():  # the rows of all branches were compared with the chain
+        held = [line for line in self._lines if isinstance(line, Branch) and "_core" in vars(line)]
+        for line in held:  # the rows of all branches were compared with the chain
             for problem in line._core.graphs.verify():
                 yield problem.model_copy(update={"message": f"branch {line.name!r}: {problem.message}"})
 
