@@ -274,7 +274,7 @@ class Carrying:
             if op >= self.since.first_op and theirs.believed_op(op, OPEN - 1):
                 self.work.link_ghost(ours, (start, stop), self._op(op))
         pieces = theirs.taken.get(link, ())
-        if theirs.l_tgt[link] in self.ent and (pieces or self.mine.taken.get(ours)):
+        if theirs.l_tgt[link] in self.ent and (pieces or link in self.since.taking):
             self.work.set_taken(ours, [(self._version(ver), start, stop) for ver, start, stop in pieces])
 
 

@@ -102,6 +102,10 @@ class Since(Protocol):
     def links(self) -> set[int]:
         """The links of which a row was written or closed, or what one took changed."""
 
+    @property
+    def taking(self) -> set[int]:
+        """The supersessions that took something, or nothing, or gave it back."""
+
     def is_changed(self, ent: int) -> bool:
         """Return True if an entity is one of `things`."""
 
@@ -141,6 +145,13 @@ class _OfIndex:
     @cached_property
     def links(self) -> set[int]:
         return self._index.links_touched_after(self._tx)
+
+    @cached_property
+    def taking(self) -> set[int]:
+        index, tx = self._index, self._tx
+        found = {link for at, link, _ in index.retaken if at > tx}
+        fresh = (link for link in self.links if link in index.taken)
+        return found.union(link for link in fresh if index.k_tx[index.rows_of_link[link][0]] > tx)
 
     def is_changed(self, ent: int) -> bool:
         return ent in self.things
@@ -228,6 +239,11 @@ class _OfRows:
             for row, _ in head.get("link_closed", ())
         )
         return {*map(index.link_ids.__getitem__, names), *map(index.k_link.__getitem__, closed)}
+
+    @cached_property
+    def taking(self) -> set[int]:
+        ids = self._index.link_ids
+        return {ids[name] for _, head in self._heads for name in head.get("took", ())}
 
     def is_changed(self, ent: int) -> bool:
         return bool(self._rows(_IS_CHANGED, (ent, self._tx))[0][0])
