@@ -216,11 +216,16 @@ def test_two_views_of_the_trunk_are_compared_without_the_index(path):
         }
 
 
-def test_a_branch_is_compared_by_its_rows(path):
+def test_branches_are_listed_compared_and_merged_without_the_index(path):
     with graphstore.open(path) as store:
         store.branch("side").add_node("fact", {"n": 1}, id="aside")
     with graphstore.open(path) as store:
+        assert [("side", 1)] == [(info.name, info.transactions) for info in store.branches()]
         assert ["aside"] == [node.id for node in store.compare("side").added]
+        assert ("aside",) == store.merge("side").added
+        store.add_node("fact", {"n": 2}, id="other")
+        assert ("other",) == store.on("side").pull().added
+        store.delete_branch("side")
         assert is_unread(store)
 
 
