@@ -1,39 +1,50 @@
 """Follows falls from what was invalidated to its dependants, and finds what is shaky.
 
-The latest fall is followed first, so that most entities are visited once.
+`Known` keeps which falls reach each entity, over which valid time. A later fall hides an earlier one: what rests on the entity is reached by the later fall too,
+unless it was rechecked since both. Only a fall that stops at some entity hides nothing (an ended foundation does not shake an event; a replacement does not rest
+on what it replaced). So what reaches an entity over a part of time follows from the entity's direct foundations, from those falls that reach them over that
+part, and a transaction is followed over the parts of time that it changed:
 
-`Known` keeps for the next transaction which fall reached each shaky entity last. That fall decides what rests on the entity: a dependant that the latest
-fall does not reach was rechecked since, so no earlier fall reaches it either. The exception is an entity at which some falls stop (`_HiddenFallError`): then
-all is worked out from nothing. So a transaction reads the direct foundations of what it touched, and not the foundations of those.
+1. The falls of the transaction itself spread to the dependants. They are the latest, and hide earlier ones.
+2. What does not reach an entity any more is taken from its dependants too, as far as it may have come from there.
+3. Over the parts where something was taken away, or may be gained, what reaches an entity is found again from its direct foundations.
+
+Of an entity that is shaky by the rows and missing in `Known`, all is found from its foundations once that is needed. Then the same is done for what of the shaky
+entities it rests on and what rests on it, so that each place is found where a known fall stops.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.standing_facts import Facts, Fall, Ground
-from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, overlap, without_all
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, overlap, without_all
 from graphstore.values.vocabulary import RESTS
 
 _ADDING = frozenset({"revise", "amend", "retract", "correct"})
 """Verbs that never make a dependant less shaky: what they close falls by a later operation, and for at least the same kinds of link."""
 _NOTHING: list[Period] = []
+_ALWAYS = [ALWAYS]
 Part = TypeVar("Part", bound=tuple[Any, ...])
+Cause = tuple[Fall, int]
+"""A fall, and the entity that fell."""
 
 
 class Touched(NamedTuple):
     """Lists what a transaction changed.
 
-    `fallen`: entities whose periods, content or existence changed. `itself`: entities of which a link or the last recheck changed. `links`: links, with
-    their `ends`.
+    `fallen`: entities whose periods, content or existence changed. `itself`: entities of which a link or the last recheck changed. `resting`: entities that rest
+    on something by a new link. `links`: links, with their `ends`, and the new ones of them.
     """
 
     fallen: set[int]
     itself: set[int]
+    resting: set[int]
     links: set[int]
+    new_links: set[int]
     ends: set[int]
 
     def add(self, other: Touched) -> None:
@@ -44,32 +55,52 @@ class Touched(NamedTuple):
 
 def nothing_touched() -> Touched:
     """Return what a transaction changed that has changed nothing yet."""
-    return Touched(set(), set(), set(), set())
+    return Touched(set(), set(), set(), set(), set(), set())
 
 
 class Reached(NamedTuple):
-    """States which fall reaches an entity over a period, the latest one. `is_whole`: no entity on any path stopped it."""
+    """States that the fall of an entity (`root`) reaches another one over a period."""
 
     start: Instant
     stop: Instant
     fall: Fall
     root: int
-    is_whole: bool
+
+    @property
+    def cause(self) -> Cause:
+        """The fall, and the entity that fell."""
+        return self.fall, self.root
 
 
-Known = dict[int, list[Reached]]
-"""Maps entities to the falls that reach them now, by time. A shaky entity that is missing has to be worked out."""
-_NOTHING_KNOWN: list[Reached] = []
+class Known:
+    """Keeps which falls reach entities now, and which falls have stopped somewhere."""
+
+    def __init__(self) -> None:
+        self.reached: dict[int, list[Reached]] = {}
+        self.stopped: set[Cause] = set()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.reached.clear()
+        self.stopped.clear()
 
 
-Cause = tuple[Fall, int]
-"""A fall, and the entity that fell."""
-Arrival = tuple[Fall, bool, Instant, Instant, int]
-"""A fall on its way to an entity: whether something changed on the path, the period, and the entity that fell."""
+class Arrival(NamedTuple):
+    """A fall on its way to an entity."""
+
+    fall: Fall
+    root: int
+    start: Instant
+    stop: Instant
 
 
-class _HiddenFallError(Exception):
-    """Raised where a fall stops at an entity, and an earlier one may pass by the same path, of which only the latest is known."""
+Arriving = dict[int, list[Arrival]]
+_Lost = tuple[int, Instant, Instant, Cause | None]
+"""An entity that a fall (None: any) does not reach any more over a period."""
+
+
+class _StopFoundError(Exception):
+    """Raised where a fall stops at an entity for the first time: it hides nothing any more."""
 
 
 class Spreading:
@@ -79,181 +110,226 @@ class Spreading:
         self, facts: Facts, touched: Touched, first: int, changed: ChangedParts, known: Known
     ) -> None:
         self._facts, self._first, self._changed, self._known = facts, first, changed, known
-        self._fallen, self._touched = touched.fallen, touched
-        self._begin()
-
-    def _begin(self) -> None:
-        self._found: dict[int, list[Period]] = {}
-        self._reached: Known = {}  # the latest first
-        self._trimmed: dict[int, list[Period]] = {}  # touched entities, and what of their flags stays
-        self._anew = self._worked_out_anew()  # entities whose shaky parts are worked out from nothing
-        self._below: set[int] = set(self._anew)  # and those by which a fall may reach them
-        self._taken_over: set[int] = set()  # those of them of which no falls are known
-        self._resting: dict[int, list[Ground]] = {}  # of what may have fallen: which of those rest on it
-        self._arriving: dict[
-            int, list[Arrival]
-        ] = {}  # what reaches entities directly, or by a foundation whose falls are known
-        self._inherited: set[Cause] = set()  # of these, what comes by such a foundation
-        self._looks: dict[int, int] = {}
+        self._touched, self._fallen = touched, touched.fallen
+        self._linked = facts.linked(touched.fallen | touched.itself | touched.resting)
+        self._shaking_less: dict[int, bool] = {}
+        self._shown: set[Cause] = set()  # earlier falls that were found to stop somewhere
 
     def result(self) -> dict[int, list[Period]]:
         """Return the shaky periods of each entity whose rows may have to change."""
-        try:
-            self._spread_all()
-        except _HiddenFallError:
-            self._known.clear()
-            self._begin()
-            self._spread_all()
-        self._facts.shaky.load(self._found)
-        self._keep()
-        result = {entity: self._found.get(entity, _NOTHING) for entity in self._anew}
-        result.update((entity, _fewest(periods)) for entity, periods in self._trimmed.items())
-        for entity, periods in self._found.items():
-            if entity not in self._anew:
-                before = self._trimmed.get(entity, self._facts.shaky[entity])
-                result[entity] = _fewest([*periods, *before])
+        if not self._linked:
+            return {}
+        while not self._is_worked_out():
+            pass
+        known, result = self._known.reached, dict[int, list[Period]]()
+        for entity, found in self._gained.items():
+            result[entity] = coalesce([*self._facts.shaky[entity], *(one[:2] for one in found)])
+        for entity, reached in self._reached.items():
+            periods = [one[:2] for one in reached]
+            if entity in self._taken_over:
+                periods += self._taken_over[entity]
+                known.pop(entity, None)
+            elif reached:
+                known[entity] = reached
+            else:
+                known.pop(entity, None)
+            result[entity] = _fewest(periods)
         return result
 
-    def _spread_all(self) -> None:
-        if not self._linked:
-            return
-        self._find_arriving()
-        stopped, before = set[Cause](), -1
-        while len(stopped) > before:  # what was hidden by a fall that stops somewhere may pass there
-            before = len(stopped)
-            self._reached = {}
-            self._spread(self._arriving, stopped)
-        for entity, reached in self._reached.items():
-            _add(self._found, entity, _fewest([one[:2] for one in reached]))
+    def _is_worked_out(self) -> bool:
+        """Work out what reaches entities. Returns False if a fall was found to stop somewhere: then all has to be done again."""
+        self._reached: dict[int, list[Reached]] = {}  # what has changed of what is known
+        self._gained: dict[int, list[Reached]] = {}  # what newly reaches entities of which it is not known
+        self._windows: dict[int, list[Period]] = {}  # where what reaches an entity is found again
+        self._unsure: dict[
+            int, list[Period]
+        ] = {}  # of what was not known: the rows that nothing was taken from
+        self._taken_over: dict[int, list[Period]] = {}
+        self._lost: list[_Lost] = []
+        try:
+            self._begin()
+            arriving = self._spread_new_falls()
+            self._lose()
+            level = {entity for entity, periods in self._windows.items() if periods}
+            level |= self._touched.resting & self._linked
+            while level or arriving:
+                self._gather(level, arriving)
+                level = self._find_below(self._spread(arriving))
+                arriving = {}
+        except _StopFoundError:
+            return False
+        return True
 
-    def _keep(self) -> None:
-        """Keep which falls reach the entities of which all is known."""
-        for entity in self._below - self._taken_over:
-            self._known[entity] = _latest(self._reached.get(entity, []))
-        for entity in self._taken_over:
-            self._known.pop(entity, None)
-        for entity, reached in self._reached.items():
-            if entity not in self._below and (entity in self._known or not self._facts.shaky[entity]):
-                self._known[entity] = _latest([*reached, *self._known.get(entity, ())])
+    # ------------------------------------------------------------------ what is known of an entity
 
-    def _worked_out_anew(self) -> set[int]:
-        """Return what was touched and may be reached by earlier falls too, and what may be less shaky: their flags are worked out again.
-
-        An entity that never rested on another has none, and none is due to an entity on which nothing ever rested.
-        """
-        facts = self._facts
-        self._linked = facts.linked(self._touched.fallen | self._touched.itself)
-        facts.load_standing(self._linked)
-        found: set[int] = set()
-        level: dict[int, set[Reached] | None] = {}
-        for entity in self._linked:
-            reached = self._reached_before(entity)
-            if reached is not None and self._gains_nothing(entity):
-                kept = self._not_looked_at(entity, reached)
-                self._known[entity] = kept
-                self._trimmed[entity] = [one[:2] for one in kept]
-                level[entity] = set(reached).difference(kept)
-            else:
-                found.add(entity)
-                level[entity] = None if reached is None else set(reached)
-        lost: dict[int, set[Reached] | None] = {}
-        while level:
-            leading = {entity: lose for entity, lose in level.items() if self._may_matter(entity, lose)}
-            facts.load_below(leading)
-            others = {ground.other for entity in leading for ground in facts.dependants(entity)}
-            facts.load_standing(others)
-            level = {}
-            for entity, lose in leading.items():
-                itself = self._may_shake_less(entity)
-                for other in {
-                    ground.other for ground in facts.dependants(entity) if facts.shaky[ground.other]
-                }:
-                    self._lose(other, self._lost_by(entity, lose, other, itself=itself), lost, level)
-            found.update(level)
-        for entity in found:
-            self._trimmed.pop(entity, None)
+    def _reaching(self, entity: int) -> list[Reached] | None:
+        """Return what reaches an entity; None where that is not known."""
+        found = self._reached.get(entity)
+        if found is None and (found := self._known.reached.get(entity)) is None:
+            return None if self._facts.shaky[entity] else []
         return found
 
-    def _lose(
-        self,
-        entity: int,
-        lose: set[Reached] | None,
-        lost: dict[int, set[Reached] | None],
-        level: dict[int, set[Reached] | None],
-    ) -> None:
-        """Note what an entity may lose of what reached it, and in `level` if that is more than it lost before. None: anything."""
-        earlier = lost.get(entity, set[Reached]())
-        if earlier is None or (lose is not None and lose <= earlier):
-            return
-        also = level.get(entity, set[Reached]())
-        lost[entity] = None if lose is None else earlier | lose
-        level[entity] = None if lose is None or also is None else also | (lose - earlier)
+    def _find_wholly(self, entity: int) -> None:
+        """Let all that reaches an entity be found, since it is not known."""
+        self._windows[entity] = [ALWAYS]
+        self._unsure[entity] = list(self._facts.shaky[entity])
+        self._reached[entity] = self._gained.pop(entity, [])
 
-    def _reached_before(self, entity: int) -> list[Reached] | None:
-        """Return which falls reached an entity before the transaction; None where that is not known."""
-        return self._known.get(entity) if self._facts.shaky[entity] else []
+    def _lose_any(self, entity: int, periods: list[Period]) -> list[_Lost]:
+        """Note that an entity of which nothing is known may lose anything over periods. Return what it may not have lost before."""
+        parts = _common(self._unsure.get(entity, self._facts.shaky[entity]), periods) if periods else []
+        if parts:
+            if entity not in self._unsure:
+                self._find_wholly(entity)
+            self._unsure[entity] = _without(self._unsure[entity], parts)
+        return [(entity, *part, None) for part in parts]
 
-    def _gains_nothing(self, entity: int) -> bool:
-        """Whether no earlier fall reaches a touched entity that did not reach it before."""
-        before = self._facts.upright_before.get(entity)
-        if before is None or entity in self._touched.itself or entity in self._touched.ends:
-            return False
-        known = set(before)
-        return not any(
-            without_all(
-                part[:2], [one[:2] for one in _overlapping(before, part[0], part[1]) if one[2] <= part[2]]
-            )
-            for part in self._facts.upright(entity)
-            if part[2] < self._first and part not in known
-        )
+    def _lose_some(self, entity: int, lost: list[Reached]) -> list[_Lost]:
+        """Take from an entity what does not reach it any more, and let it be found again what does over that time."""
+        if not lost:
+            return []
+        reached = self._reaching(entity) or []
+        holes: dict[Cause, list[Period]] = {}
+        for one in lost:
+            holes.setdefault(one[2:], []).append(one[:2])
+        self._reached[entity] = [
+            part
+            for one in reached
+            for part in (_outside(one, holes[one[2:]]) if one[2:] in holes else (one,))
+        ]
+        self._look_again(entity, (one[:2] for one in lost))
+        return [(entity, one.start, one.stop, one[2:]) for one in lost]
 
-    def _not_looked_at(self, entity: int, reached: list[Reached]) -> list[Reached]:
-        """Return the parts of what reached an entity over which it stands and was not looked at since."""
+    def _look_again(self, entity: int, periods: Iterable[Period]) -> None:
+        self._windows[entity] = coalesce([*self._windows.get(entity, ()), *periods])
+
+    # ------------------------------------------------------------------ what the transaction changed itself
+
+    def _begin(self) -> None:
+        """Take from the touched entities what does not reach them any more, and note over which time something else may."""
+        facts = self._facts
+        facts.load_standing(self._linked)
+        for entity in self._linked:
+            is_linked_anew = entity in self._touched.itself
+            reached = self._reaching(entity)
+            if is_linked_anew:
+                periods = _ALWAYS
+            else:
+                periods = self._changed.periods(entity) if entity in self._fallen else _NOTHING
+            if reached is None:
+                self._find_wholly(entity)
+                self._lost += self._lose_any(entity, periods)
+                continue
+            upright = facts.upright(entity)
+            if reached:
+                kept = [] if is_linked_anew else self._still_passing(upright, reached)
+                self._lost += self._lose_some(entity, _difference(reached, kept))
+            if older := [part[:2] for part in upright if part[2] < self._first]:
+                self._look_again(entity, _common(older, periods))
+        if self._shown:
+            for entity, reached in self._known.reached.items():
+                self._look_again(entity, [one[:2] for one in reached if one.cause in self._shown])
+
+    def _still_passing(
+        self, upright: list[tuple[Instant, Instant, int]], reached: list[Reached]
+    ) -> list[Reached]:
+        """Return the parts of what reached an entity over which it stands and was not rechecked since."""
         return [
             one._replace(start=both[0], stop=both[1])
             for one in reached
-            for start, stop, looked in _overlapping(self._facts.upright(entity), one.start, one.stop)
+            for start, stop, looked in _overlapping(upright, one.start, one.stop)
             if looked < one.fall.operation and (both := overlap(one[:2], (start, stop)))
         ]
 
-    def _may_matter(self, entity: int, lose: set[Reached] | None) -> bool:
-        """Whether what an entity may lose, or its own fall, may matter to what rests on it."""
-        if lose is None and self._facts.shaky[entity]:
-            return True
-        return bool(lose) or self._may_shake_less(entity)
+    def _spread_new_falls(self) -> Arriving:
+        """Spread the falls of this transaction, and note what does not reach dependants any more. Return the earlier falls that may newly reach some."""
+        facts = self._facts
+        roots = self._fallen & self._linked
+        facts.load_dependants(roots)
+        others = {ground.other for root in roots for ground in facts.dependants(root)}
+        facts.load_upright(others)
+        facts.shaky.load(others)
+        asked = {}
+        for root in roots:
+            periods, over = self._changed.periods(root), set[Period]()
+            grounds = []
+            for ground in facts.dependants(root):
+                if both := self._standing_over(ground, ground.other, periods):
+                    over.update(both)
+                    grounds.append(ground)
+            if grounds:
+                asked[root] = coalesce(over), grounds
+        facts.load_fallen(asked)
+        new, earlier = dict[int, list[Arrival]](), dict[int, list[Arrival]]()
+        direct = []
+        for root, ground, counted in self._counted(asked):
+            direct.append((root, ground, counted))
+            looked = self._looked_first(ground.other)
+            for start, stop, fall in counted:
+                if fall.operation > looked:
+                    arriving = new if fall.operation >= self._first else earlier
+                    arriving.setdefault(ground.other, []).append(Arrival(fall, root, start, stop))
+        self._spread(new)
+        for root, ground, counted in direct:
+            self._lost += self._lost_directly(root, ground, counted)
+        return earlier
 
-    def _lost_by(
-        self, base: int, lose: set[Reached] | None, entity: int, *, itself: bool
-    ) -> set[Reached] | None:
-        """Return what an entity may lose where a foundation loses what reached it; with `itself`, also where that has fallen otherwise. None: anything."""
-        reached = self._known.get(entity)
-        if reached is None or self._may_stop(entity):
-            return None
-        found = {one for one in reached if one.root == base} if itself else set[Reached]()
-        if lose is None:
-            return {*reached} if self._facts.shaky[base] else found
-        for other in lose:
-            found.update(
-                one for one in _overlapping(reached, other.start, other.stop) if one[2:4] == other[2:4]
-            )
-        return found
+    def _standing_over(
+        self, ground: Ground, entity: int, periods: list[Period], looked_before: int = OPEN
+    ) -> list[Period]:
+        """Return where, within periods, an entity rests on another and stands, and was rechecked before an operation."""
+        since, until = ground.start, ground.stop
+        over = [
+            (max(start, since), min(stop, until))
+            for start, stop, looked in self._facts.upright(entity)
+            if start < until and since < stop and looked < looked_before
+        ]
+        return over if periods == _ALWAYS else _common(over, periods)
 
-    def _may_stop(self, entity: int) -> bool:
-        """Whether some falls stop at an entity."""
-        return bool(self._facts.entity(entity).is_event) or self._facts.replaces_any(entity)
+    def _counted(
+        self, asked: dict[int, tuple[list[Period], list[Ground]]]
+    ) -> Iterable[tuple[int, Ground, list[tuple[Instant, Instant, Fall]]]]:
+        """Yield of each link how its foundation has fallen over the periods asked for, as far as it counts for the link."""
+        facts = self._facts
+        for root, parts in facts.falls(asked, self._fallen).items():
+            grounds = asked[root][1]
+            if any(fall.word == "revised" for part in parts for fall in part.falls):
+                facts.load_recorded(grounds)
+            for ground in grounds:
+                yield root, ground, [one for part in parts for one in facts.counted(part, root, ground)]
+
+    def _lost_directly(
+        self, root: int, ground: Ground, counted: list[tuple[Instant, Instant, Fall]]
+    ) -> list[_Lost]:
+        """Return what what rests on a changed entity by a link may have lost by that."""
+        entity = ground.other
+        reached = self._reaching(entity)
+        if reached is None or entity in self._unsure:
+            if (may_shake_less := self._shaking_less.get(root)) is None:
+                may_shake_less = self._shaking_less[root] = self._may_shake_less(root)
+            periods = _common([ground[1:3]], self._changed.periods(root)) if may_shake_less else _NOTHING
+            return self._lose_any(entity, periods)
+        earlier = [one for one in reached if one.root == root and one.fall.operation < self._first]
+        if not earlier:
+            return []
+        periods = _common([ground[1:3]], self._changed.periods(root))
+        lost = [
+            Reached(start, stop, one.fall, root)
+            for one in earlier
+            for part in _common([one[:2]], periods)
+            for start, stop in without_all(part, [fall[:2] for fall in counted if fall[2] == one.fall])
+        ]
+        return self._lose_some(entity, lost)
 
     def _may_shake_less(self, entity: int) -> bool:
-        return entity in self._fallen and not self._has_only_fallen(entity)
-
-    def _has_only_fallen(self, entity: int) -> bool:
-        """Whether all that the transaction did to an entity's time is to close parts of it, or to describe them anew."""
+        """Return False if all that the transaction did to an entity's time is to close parts of it, or to describe them anew."""
         facts, first = self._facts, self._first
         if self._changed.is_new(entity):
-            return not facts.has_dependants_before(entity, first)
+            return facts.has_dependants_before(entity, first)
         closed = self._changed.closed(entity)
         opened = [(row.start, row.stop) for row in self._changed.opened(entity)]
         lost = coalesce((row.start, row.stop) for row in closed)
-        return (
+        return not (
             facts.resting is RESTS  # of another kind a newer fall may count less than an older one
             and not any(without_all(period, lost) for period in opened)
             and all(facts.verb(row.closed_by or 0) in _ADDING for row in closed)
@@ -264,10 +340,57 @@ class Spreading:
             and not (not facts.believed(entity) and facts.was_retracted_before(entity, first))
         )
 
-    def _sources(self) -> set[int]:
-        """The entities whose falls may reach what is worked out anew, or were changed."""
-        facts, found = self._facts, self._fallen & self._linked
-        level = set(self._anew)
+    # ------------------------------------------------------------------ what dependants lose
+
+    def _lose(self) -> None:
+        """Take what entities have lost from their dependants, as far as it may have come from there."""
+        facts, lost = self._facts, self._lost
+        while lost:
+            facts.load_below({entity for entity, *_ in lost})
+            further: list[_Lost] = []
+            for entity, start, stop, cause in lost:
+                for other, since, until, _, kind in facts.dependants(entity):
+                    both = overlap((start, stop), (since, until))
+                    if both and "shaky" in facts.resting[kind]:
+                        further += self._lost_by(other, both, cause)
+            lost = further
+
+    def _lost_by(self, entity: int, period: Period, cause: Cause | None) -> list[_Lost]:
+        """Return what an entity loses where a foundation loses a fall (None: any) over a period."""
+        reached = self._reaching(entity)
+        if reached is None or entity in self._unsure:
+            return self._lose_any(entity, [period])
+        lost = [
+            one._replace(start=both[0], stop=both[1])
+            for one in reached
+            if (one.cause == cause or cause is None)
+            and one.fall.operation < self._first
+            and (both := overlap(one[:2], period))
+        ]
+        return self._lose_some(entity, lost)
+
+    # ------------------------------------------------------------------ what reaches entities by their foundations
+
+    def _find_below(self, level: set[int]) -> set[int]:
+        """Let all be found that reaches some entities, and what rests on them as far as it is shaky and that is not known. Return these entities."""
+        facts, found = self._facts, set(level)
+        while level:
+            for entity in level:
+                self._find_wholly(entity)
+            facts.load_below(level)
+            level = {
+                ground.other
+                for entity in level
+                for ground in facts.dependants(entity)
+                if "shaky" in facts.resting[ground.kind] and self._reaching(ground.other) is None
+            }
+            found |= level
+        return found
+
+    def _gather(self, level: set[int], arriving: Arriving) -> None:
+        """Add what may reach entities by their foundations over the time where that is found again."""
+        facts = self._facts
+        asked: dict[int, tuple[list[Period], list[Ground]]] = {}
         while level:
             facts.load_upright(level)
             # of the others, only what fell in this transaction may reach them
@@ -275,37 +398,72 @@ class Spreading:
                 one for one in level if any(looked < self._first for _, _, looked in facts.upright(one))
             ]
             facts.load_above(resting)
-            shaky: list[tuple[int, Ground]] = []
+            unknown: list[tuple[int, Ground]] = []
             for entity in resting:
+                windows = self._windows.get(entity, _NOTHING)
                 for ground in facts.grounds[entity]:
+                    is_new = ground.link in self._touched.new_links
+                    over = self._standing_over(ground, entity, _ALWAYS if is_new else windows, self._first)
+                    if not over:
+                        continue
                     base = ground.other
                     if facts.may_have_fallen(base):
-                        found.add(base)
-                        self._resting.setdefault(base, []).append(ground._replace(other=entity))
-                    if base not in self._below and facts.shaky[base]:
-                        self._inherit(entity, ground, shaky)
-            leaves = self._leaves({entity for entity, _ in shaky})
-            level = {ground.other for entity, ground in shaky if entity not in leaves}
-            for entity, ground in shaky:
-                if entity in leaves and "shaky" in facts.resting[ground.kind]:
+                        periods, grounds = asked.setdefault(base, ([], []))
+                        periods += over
+                        grounds.append(ground._replace(other=entity))
+                    if facts.shaky[base] or base in self._reached:
+                        self._inherit(entity, ground, over, arriving, unknown)
+            leaves = self._leaves({entity for entity, _ in unknown})
+            level = set()
+            for entity, ground in unknown:
+                base = ground.other
+                if entity in leaves:
                     self._take_over(entity, ground)
-            self._below |= level
-        return found
+                elif base not in self._reached:
+                    self._find_wholly(base)
+                    level.add(base)
+        self._gather_falls(asked, arriving)
 
-    def _inherit(self, entity: int, ground: Ground, unknown: list[tuple[int, Ground]]) -> None:
-        """Let what reaches a shaky foundation reach an entity, if that is known; else add both to `unknown`."""
-        if entity in self._facts.replacers(ground.other):
+    def _inherit(
+        self,
+        entity: int,
+        ground: Ground,
+        over: list[Period],
+        arriving: Arriving,
+        unknown: list[tuple[int, Ground]],
+    ) -> None:
+        """Let what reaches a foundation reach an entity over some periods, if that is known; else add both to `unknown`."""
+        base = ground.other
+        if "shaky" not in self._facts.resting[ground.kind] or entity in self._facts.replacers(base):
             return
-        if (known := self._known.get(ground.other)) is None:
+        reached = self._reaching(base)
+        if reached is None:
             unknown.append((entity, ground))
-        elif "shaky" in self._facts.resting[ground.kind]:
-            looked = self._looked_first(entity)
-            for one in known:
-                if one.fall.operation > looked and (both := overlap((one.start, one.stop), ground[1:3])):
-                    self._inherited.add((one.fall, one.root))
-                    self._arriving.setdefault(entity, []).append((one.fall, False, *both, one.root))
+            return
+        looked = self._looked_first(entity)
+        for one in reached:
+            if one.fall.operation > looked:
+                for period in over:
+                    if both := overlap(one[:2], period):
+                        arriving.setdefault(entity, []).append(Arrival(one.fall, one.root, *both))
 
-    def _leaves(self, entities: Iterable[int]) -> set[int]:
+    def _gather_falls(self, asked: dict[int, tuple[list[Period], list[Ground]]], arriving: Arriving) -> None:
+        """Add how foundations have fallen over the time where what reaches entities is found again."""
+        facts = self._facts
+        facts.load_fallen(asked)
+        wanted = {}
+        for base, (periods, grounds) in asked.items():
+            exempt = facts.replacers(base)
+            if counting := [ground for ground in grounds if ground.other not in exempt]:
+                wanted[base] = coalesce(periods), counting
+        for root, ground, counted in self._counted(wanted):
+            entity = ground.other
+            looked = self._looked_first(entity)
+            for start, stop, fall in counted:
+                if fall.operation > looked:
+                    arriving.setdefault(entity, []).append(Arrival(fall, root, start, stop))
+
+    def _leaves(self, entities: Collection[int]) -> set[int]:
         """Return the nodes at which nobody has ever looked, on which nothing rests, and which replace nothing."""
         facts = self._facts
         plain = [
@@ -320,145 +478,114 @@ class Spreading:
 
     def _take_over(self, entity: int, ground: Ground) -> None:
         """Let what reaches a foundation reach an entity that nobody has ever looked at, and on which nothing rests."""
-        self._taken_over.add(entity)
-        arrived = [both for one in self._facts.shaky[ground.other] if (both := overlap(one, ground[1:3]))]
-        standing = [(start, stop) for start, stop, _ in self._facts.upright(entity)]
-        _add(self._found, entity, _common(arrived, _fewest(standing)))
-
-    def _find_arriving(self) -> None:
-        """Find which falls reach entities directly."""
-        facts = self._facts
-        sources = self._sources()
-        facts.load_fallen(sources, self._fallen & self._linked)
-        asked = {}
-        for root in sources:
-            grounds = facts.dependants(root) if root in self._fallen else self._resting_on(root)
-            if periods := self._periods(root, grounds):
-                asked[root] = periods, grounds
-        facts.load_upright({ground.other for _, grounds in asked.values() for ground in grounds})
-        for root, parts in facts.falls(asked, self._fallen).items():
-            grounds, is_fallen = asked[root][1], root in self._fallen
-            if any(fall.word == "revised" for part in parts for fall in part.falls):
-                facts.load_recorded(grounds)
-            for ground in grounds if parts else ():
-                looked = self._looked_first(ground.other)
-                for part in parts:
-                    for start, stop, fall in facts.counted(part, root, ground):
-                        if fall.operation > looked:
-                            arriving = self._arriving.setdefault(ground.other, [])
-                            arriving.append((fall, is_fallen, start, stop, root))
+        arrived = _common(self._facts.shaky[ground.other], [ground[1:3]])
+        standing = [part[:2] for part in self._facts.upright(entity)]
+        self._taken_over.setdefault(entity, []).extend(_common(arrived, _fewest(standing)))
+        self._reached[entity] = self._reaching(entity) or []
 
     def _looked_first(self, entity: int) -> int:
         """Return the operation that looked at an entity longest ago, of those that looked last at its parts: no earlier fall reaches it."""
-        if (found := self._looks.get(entity)) is None:
-            looks = (looked for _, _, looked in self._facts.upright(entity))
-            found = self._looks[entity] = min(looks, default=OPEN)
-        return found
+        return min((looked for _, _, looked in self._facts.upright(entity)), default=OPEN)
 
-    def _periods(self, root: int, grounds: list[Ground]) -> list[Period]:
-        """Return over which periods a fall may newly reach what rests on an entity by links, or reaches what is worked out anew."""
-        changed = self._changed.periods(root) if root in self._fallen else _NOTHING
-        found = {
-            both
-            for ground in grounds
-            for both in ((ground[1:3],) if ground.other in self._below else _common([ground[1:3]], changed))
-        }
-        return coalesce(found)
+    # ------------------------------------------------------------------ spreading
 
-    def _resting_on(self, root: int) -> list[Ground]:
-        exempt = self._facts.replacers(root)
-        return [ground for ground in self._resting.get(root, ()) if ground.other not in exempt]
-
-    def _spread(self, level: dict[int, list[Arrival]], stopped: set[Cause]) -> None:
-        """Follow falls to the dependants. Add those that stop at some of them to `stopped`.
-
-        A path on which something changed may lead to dependants that the fall has not reached before. On another path, what leads to `_anew` is enough.
-        """
-        facts = self._facts
+    def _spread(self, level: Arriving) -> set[int]:
+        """Follow falls to the dependants. Return the entities that earlier falls reach and of which it is not known what reaches them."""
+        facts, unknown = self._facts, set[int]()
         while level:
             facts.load_below(level)
-            further: dict[int, list[Arrival]] = {}
+            further: Arriving = {}
             for entity, arrived in level.items():
-                passing = self._newly_reached(entity, arrived, stopped)
-                is_anew = entity in self._anew
+                if self._reaching(entity) is None and any(
+                    one.fall.operation < self._first for one in arrived
+                ):
+                    unknown.add(entity)
+                    arrived = [one for one in arrived if one.fall.operation >= self._first]
+                passing = self._passing(entity, arrived)
                 for other, since, until, _, kind in facts.dependants(entity) if passing else ():
-                    if "shaky" not in facts.resting[kind]:
-                        continue
-                    is_below = other in self._below
-                    passed = [
-                        (fall, is_changed or is_anew, max(start, since), min(stop, until), root)
-                        for fall, is_changed, start, stop, root in passing
-                        if start < until and since < stop and (is_changed or is_anew or is_below)
-                    ]
-                    if passed:
-                        further.setdefault(other, []).extend(passed)
+                    if "shaky" in facts.resting[kind]:
+                        passed = [
+                            Arrival(fall, root, max(start, since), min(stop, until))
+                            for fall, root, start, stop in passing
+                            if start < until and since < stop
+                        ]
+                        if passed:
+                            further.setdefault(other, []).extend(passed)
             level = further
+        return unknown
 
-    def _newly_reached(self, entity: int, arrived: list[Arrival], stopped: set[Cause]) -> list[Arrival]:
-        """Return over which periods falls reach an entity that no later fall has reached: there it stands, and was not rechecked since."""
-        upright, reached = self._facts.upright(entity), self._reached.setdefault(entity, [])
-        known = _NOTHING_KNOWN if entity in self._below else self._known.get(entity, _NOTHING_KNOWN)
+    def _passing(self, entity: int, arrived: list[Arrival]) -> list[Arrival]:
+        """Return over which periods falls newly reach an entity: there it stands, was not rechecked since, and no later fall hides them."""
+        upright, stopped = self._facts.upright(entity), self._known.stopped
+        reached = self._reaching(entity)
+        kept = self._gained if reached is None else self._reached
+        reached = self._gained.get(entity, []) if reached is None else reached
         found: list[Arrival] = []
-        for fall, is_changed, since, until, root in sorted(arrived, reverse=True):
-            operation = fall.operation
+        for fall, root, since, until in sorted(arrived, reverse=True) if len(arrived) > 1 else arrived:
             parts = [
                 (max(start, since), min(stop, until))
                 for start, stop, looked in upright
-                if looked < operation and start < until and since < stop
+                if looked < fall.operation and start < until and since < stop
             ]
             if not parts:
                 continue
+            cause = fall, root
             holes = [
                 one[:2]
-                for one in (*reached, *known)
-                if one.fall.operation >= operation and (one.is_whole or one[2:4] == (fall, root))
+                for one in reached
+                if one.start < until
+                and since < one.stop
+                and one[2:] >= cause
+                and (one[2:] == cause or one[2:] not in stopped)
             ]
             parts = _without(_fewest(parts), holes) if holes else _fewest(parts)
             if not parts:
                 continue
-            cause = fall, root
-            if entity in self._facts.replacers(root) or (
-                fall.word == "ended" and self._facts.entity(entity).is_event
-            ):
-                if cause in self._inherited:
-                    raise _HiddenFallError
-                stopped.add(cause)
+            if self._stops(cause, entity):
                 continue
-            for part in parts:
-                reached.append(Reached(*part, fall, root, cause not in stopped))
-                found.append((fall, is_changed, *part, root))
+            if reached and cause not in stopped:
+                begun, ended = parts[0][0], parts[-1][1]
+                reached = [
+                    part
+                    for one in reached
+                    for part in (
+                        (one,)
+                        if one.stop <= begun or ended <= one.start or one[2:] > cause
+                        else _outside(one, parts)
+                    )
+                ]
+            reached = reached + [Reached(start, stop, fall, root) for start, stop in parts]
+            found += [Arrival(fall, root, start, stop) for start, stop in parts]
+        if found:
+            kept[entity] = reached
         return found
 
-
-def _add(found: dict[int, list[Period]], entity: int, parts: list[Period]) -> None:
-    """Add parts to those of an entity. Lists are shared, and never changed."""
-    earlier = found.get(entity)
-    found[entity] = coalesce([*earlier, *parts]) if earlier else parts
-
-
-def _latest(reached: list[Reached]) -> list[Reached]:
-    """Return which fall is the latest over each part of time, in order."""
-    found: list[Reached] = []
-    together: list[Reached] = []  # each overlaps one before it
-    upto = BEGINNING
-    for one in sorted(reached):
-        if one.start >= upto:
-            found += _latest_of_few(together)
-            together = []
-        together.append(one)
-        upto = max(upto, one.stop)
-    return found + _latest_of_few(together)
+    def _stops(self, cause: Cause, entity: int) -> bool:
+        """Return True if a fall stops at an entity. Raises _StopFoundError if it is the first where it stops."""
+        fall, root = cause
+        is_stop = entity in self._facts.replacers(root) or (
+            fall.word == "ended" and bool(self._facts.entity(entity).is_event)
+        )
+        if is_stop and cause not in self._known.stopped:
+            self._known.stopped.add(cause)
+            if fall.operation < self._first:
+                self._shown.add(cause)
+            raise _StopFoundError
+        return is_stop
 
 
-def _latest_of_few(reached: list[Reached]) -> list[Reached]:
-    if len(reached) < 2:
-        return reached
-    found: list[Reached] = []
-    taken: list[Period] = []
-    for one in sorted(reached, key=lambda one: -one.fall.operation):
-        found += [one._replace(start=start, stop=stop) for start, stop in without_all(one[:2], taken)]
-        taken = coalesce([*taken, one[:2]])
-    return sorted(found)
+def _difference(reached: list[Reached], kept: list[Reached]) -> list[Reached]:
+    """Return the parts of what reached an entity that are not kept."""
+    return [
+        part
+        for one in reached
+        for part in _outside(one, [other[:2] for other in kept if other[2:] == one[2:]])
+    ]
+
+
+def _outside(one: Reached, holes: Iterable[Period]) -> list[Reached]:
+    """Return the parts of what reached an entity outside all holes."""
+    return [Reached(*part, one.fall, one.root) for part in without_all(one[:2], holes)]
 
 
 def _overlapping(parts: list[Part], start: Instant, stop: Instant) -> list[Part]:
@@ -475,7 +602,14 @@ def _common(first: list[Period], second: list[Period]) -> list[Period]:
     """Return the instants that both have, as the fewest periods."""
     if first == second:
         return second
-    return _fewest([both for one in first for other in second if (both := overlap(one, other))])
+    return _fewest(
+        [
+            (start if start > since else since, stop if stop < until else until)
+            for start, stop in first
+            for since, until in second
+            if start < until and since < stop
+        ]
+    )
 
 
 def _without(periods: list[Period], holes: list[Period]) -> list[Period]:

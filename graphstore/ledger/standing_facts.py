@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -33,9 +34,6 @@ _EACH = "FROM json_each(?1) s CROSS JOIN"
 _ENTITY = f"SELECT e.number, e.id, e.is_event, e.tx_from {_EACH} entity e WHERE e.number = s.value"
 ROW = "p.entity, p.number, p.version, p.valid_from, p.valid_to, p.tx_from, p.tx_to, p.opened_by, p.closed_by"
 _ROWS = f"SELECT {ROW} {_EACH} period p WHERE p.entity = s.value ORDER BY p.number"
-_BELIEVED = (
-    f"SELECT {ROW} {_EACH} period p WHERE p.entity = s.value AND p.closed_by IS NULL ORDER BY p.valid_from"
-)
 _OPERATION = f"SELECT o.number, o.tx, o.verb, o.subject {_EACH} operation o WHERE o.number = s.value"
 _UNDONE = f"SELECT u.tx, u.operation {_EACH} undone u WHERE u.tx = s.value"
 _SUPERSESSIONS = (
@@ -98,12 +96,12 @@ _REPLACED = (
     f"SELECT l.source, l.target {_EACH} link l "
     f"WHERE l.source = s.value AND l.kind IN ('supersedes', 'corrects') AND {_BELIEVED_LINK}"
 )
-_STANDING = (
+_BELIEVED = (
     "SELECT e.number, p.valid_from, p.valid_to, CASE e.is_event WHEN 0 THEN coalesce(o.number, -1) ELSE -1 END "
     f"{_EACH} entity e CROSS JOIN period p CROSS JOIN version v "
     "LEFT JOIN operation o ON o.number = v.operation AND o.verb IN ('revise', 'amend') "
     "WHERE e.number = s.value AND p.entity = e.number AND p.closed_by IS NULL AND v.number = p.version "
-    "AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = e.number) ORDER BY p.valid_from"
+    "ORDER BY p.valid_from"
 )
 _CONFIRMED = (
     "SELECT e.number, (SELECT o.number FROM operation o WHERE o.subject = e.id AND o.verb = 'confirm' "
@@ -196,6 +194,9 @@ class _KeptFalls(NamedTuple):
     parts: list[FallenPart]
 
 
+_NOT_ASKED = _KeptFalls([], {}, [])
+
+
 class Row(NamedTuple):
     """A row of `period`."""
 
@@ -253,7 +254,7 @@ class Lookup(dict[int, list[Any]]):
 
     def load(self, numbers: Iterable[int]) -> list[int]:
         """Find the rows of all these numbers. Return those that were not known yet."""
-        missing = list({number for number in numbers if number not in self})
+        missing = [number for number in set(numbers) if number not in self]
         if len(missing) > 1:
             self.update(dict.fromkeys(missing, _NO_ROWS))
             make = self._make
@@ -303,6 +304,12 @@ def _of_kinds(statement: str, kinds: tuple[str, ...]) -> str:
     return replacing.replace("(:resting)", _listed({*kinds, *UPHOLDING}))
 
 
+def resting_kinds(connection: sqlite3.Connection) -> Mapping[str, frozenset[str]]:
+    """Return the kinds by which one end rests on the other, those of this store too."""
+    kinds = [orjson.loads(text) for (text,) in connection.execute(_RESTING_KINDS).fetchall()]
+    return {**RESTS, **{kind["name"]: frozenset(kind["rests"]) for kind in kinds}} if kinds else RESTS
+
+
 class Facts:
     """Reads what the rows say now of entities and links, each once. Before many entities are asked for one by one, `load_…` reads the rows of all of them.
 
@@ -317,9 +324,8 @@ class Facts:
     """Over which valid time the open rows say that an entity is shaky."""
     grounds = Rows(_GROUNDS, Ground, of_links=True)
     """What an entity rests on by links believed now."""
-    _believed = Rows(_BELIEVED, Row)
     _dependants = Rows(_DEPENDANTS, Ground, of_links=True)
-    _upright = Rows(_STANDING)
+    _believed = Rows(_BELIEVED)
     _entities = Rows(_ENTITY, Entity)
     _operations = Rows(_OPERATION)
     _undone = Rows(_UNDONE)
@@ -337,11 +343,11 @@ class Facts:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         [(self._any_undone,)] = self.fetch("SELECT EXISTS (SELECT 1 FROM undone)")
-        self.resting: Mapping[str, frozenset[str]] = self._kinds()
+        self.resting: Mapping[str, frozenset[str]] = resting_kinds(connection)
         self._steps: dict[str, int] = {}  # how many entities each statement reads ahead next time
+        self._upright: dict[int, list[tuple[Instant, Instant, int]]] = {}
         self._changed: dict[int, list[tuple[Instant, Instant, int, bool]]] = {}
-        self._kept_falls: dict[int, _KeptFalls] = {}
-        self.upright_before: dict[int, list[tuple[Instant, Instant, int]]] = {}  # of what was forgotten last
+        self._kept_falls: dict[int, _KeptFalls | None] = {}
 
     def forget(self, entities: Set[int], links: Iterable[int], ends: Set[int]) -> None:
         """Forget what a transaction changed, and what was read of some periods only.
@@ -351,18 +357,20 @@ class Facts:
             links: the links that it changed.
             ends: the ends of those.
         """
-        for name in ("rows", "_removed"):
-            self.__dict__.pop(name, None)
-        self._changed.clear()
+        self._forget_parts()
         self._steps.clear()
-        self.upright_before = {
-            entity: self._upright[entity] for entity in entities if entity in self._upright
-        }
-        for name, lookup in (("", self._kept_falls), *self._of_entities()):
+        lookups: list[tuple[str, dict[int, Any]]] = [("", self._kept_falls), ("", self._upright)]
+        for name, lookup in (*lookups, *self._of_entities()):
             for entity in lookup.keys() & (ends if name in _OF_LINKS else entities):
                 del lookup[entity]
         for link in links:
             self._recorded.pop(link, None)
+
+    def _forget_parts(self) -> None:
+        """Forget what was read of some periods only."""
+        for name in ("rows", "_removed"):
+            self.__dict__.pop(name, None)
+        self._changed.clear()
 
     def size(self) -> int:
         """Return of how many entities most is known."""
@@ -388,11 +396,6 @@ class Facts:
             return self.fetch(_of_one(statement), *numbers, *values)
         return self.fetch(statement, _array(numbers), *values)
 
-    def _kinds(self) -> Mapping[str, frozenset[str]]:
-        """The kinds by which one end rests on the other, those of this store too."""
-        kinds = [orjson.loads(text) for (text,) in self.fetch(_RESTING_KINDS)]
-        return {**RESTS, **{kind["name"]: frozenset(kind["rests"]) for kind in kinds}} if kinds else RESTS
-
     # ------------------------------------------------------------------ rows
 
     def entity(self, number: int) -> Entity:
@@ -400,8 +403,8 @@ class Facts:
         [found] = self._entities[number]
         return cast("Entity", found)
 
-    def believed(self, entity: int) -> list[Row]:
-        """The periods of an entity believed now, by valid_from."""
+    def believed(self, entity: int) -> list[tuple[Instant, Instant, int]]:
+        """Return the periods of an entity believed now, by valid_from, each with the operation that revised or amended it (-1: none)."""
         return self._believed[entity]
 
     def operation(self, number: int) -> tuple[Instant, str, str]:
@@ -476,11 +479,10 @@ class Facts:
             lookup.load(entities)
         self.load_upright(entities)
 
-    def load_fallen(self, entities: Collection[int], anew: Collection[int]) -> None:
-        """Read what is believed now of entities, whether they were forgotten, and what replaces them; of those that have fallen anew also what rests on them."""
+    def load_fallen(self, entities: Collection[int]) -> None:
+        """Read what is believed now of entities, whether they were forgotten, and what replaces them."""
         for lookup in (self._entities, self._forgotten, self._believed, self._supersessions, self._replacers):
             lookup.load(entities)
-        self.load_dependants(anew)
 
     def load_below(self, entities: Collection[int]) -> None:
         """Read what rests on entities, and how those stand; of a few entities, also what rests on that, and so on."""
@@ -591,8 +593,8 @@ class Facts:
             return "not_yet" if believed else "retracted"
         return self._absence(entity, valid, believed)
 
-    def _absence(self, entity: int, valid: Instant, believed: list[Row]) -> str:
-        if believed and valid < believed[0].start:
+    def _absence(self, entity: int, valid: Instant, believed: list[tuple[Instant, Instant, int]]) -> str:
+        if believed and valid < believed[0][0]:
             return "not_yet"
         last = -1 if believed else self.last_removal(entity)
         if self.is_retraction(last) or self.is_retraction(self.removal_at(entity, valid)):
@@ -665,9 +667,13 @@ class Facts:
     def edges(self, entity: int) -> list[Instant]:
         """The instants at which the standing of an entity may change, and the ends of time."""
         found = {BEGINNING, OPEN}
-        for row in (*self.rows[entity], *self.believed(entity), *self.supersessions(entity)):
+        for row in (*self.rows[entity], *self.supersessions(entity)):
             found.update((row.start, row.stop))
-        for start, stop, *_ in (*self.removed(entity), *self._changed.get(entity, ())):
+        for start, stop, *_ in (
+            *self.believed(entity),
+            *self.removed(entity),
+            *self._changed.get(entity, ()),
+        ):
             found.update((start, stop))
         return sorted(found)
 
@@ -688,25 +694,31 @@ class Facts:
     def falls(
         self, asked: Mapping[int, tuple[list[Period], list[Ground]]], fallen: Collection[int]
     ) -> dict[int, list[FallenPart]]:
-        """Return what became of entities, over which parts of periods, as far as it counts for links to them. To be asked once in a transaction.
+        """Return what became of entities, over which parts of periods, as far as it counts for links to them.
 
-        What is found of others than `fallen`, which the transaction changed, is kept for the next one, so parts of other periods may be included.
+        Of others than `fallen`, which the transaction changed, all is found and kept once they are asked for again, so parts of other periods may be included.
         """
+        self._forget_parts()
         found: dict[int, list[FallenPart]] = {}
         wanted: dict[int, _KeptFalls] = {}
         for entity, (periods, grounds) in asked.items():
             links = {ground.link: ground for ground in grounds}
-            kept = self._kept_falls.get(entity) if entity not in fallen else None
-            if kept is None:
+            kept = self._kept_falls.get(entity, _NOT_ASKED) if entity not in fallen else _NOT_ASKED
+            if kept is _NOT_ASKED:
                 wanted[entity] = _KeptFalls(periods, links, [])
-            elif links.keys() <= kept.grounds.keys() and not any(
-                without_all(period, kept.periods) for period in periods
+                self._kept_falls[entity] = None
+            elif (
+                kept is not None
+                and links.keys() <= kept.grounds.keys()
+                and not any(without_all(period, kept.periods) for period in periods)
             ):
                 found[entity] = kept.parts
             else:
-                wanted[entity] = _KeptFalls(
-                    coalesce([*periods, *kept.periods]), {**kept.grounds, **links}, []
-                )
+                whole = [ground[1:3] for ground in grounds]
+                if kept is not None:
+                    links.update(kept.grounds)
+                    whole += kept.periods
+                self._kept_falls[entity] = wanted[entity] = _KeptFalls(coalesce(whole), links, [])
         self._load_over(wanted)
         for entity, kept in wanted.items():
             edges = self.edges(entity)
@@ -714,8 +726,6 @@ class Facts:
                 part for period in kept.periods for part in self._falls_over(entity, period, edges)
             )
             found[entity] = kept.parts
-            if entity not in fallen:
-                self._kept_falls[entity] = kept
         return found
 
     def _load_over(self, wanted: Mapping[int, _KeptFalls]) -> None:
@@ -726,7 +736,7 @@ class Facts:
         for entity, (periods, grounds, _) in wanted.items():
             if not self.believed(entity) or self._forgotten[entity] or self.entity(entity).is_event:
                 continue
-            standing = coalesce((row.start, row.stop) for row in self.believed(entity))
+            standing = coalesce(part[:2] for part in self.believed(entity))
             absent[entity] = [part for period in periods for part in without_all(period, standing)]
             if any("revised" in self.resting[ground.kind] for ground in grounds.values()):
                 present[entity] = [
@@ -741,7 +751,9 @@ class Facts:
             self.rows[entity] = [
                 Row(number, version, start, stop, *more) for number, start, stop, version, *more in rows
             ]
-        self._removed.load([entity for entity, parts in absent.items() if parts])
+        gone = [entity for entity, parts in absent.items() if parts]
+        self._first_recorded.load(gone)
+        self._removed.load(gone)
         self._removed.update((entity, _NO_ROWS) for entity, parts in absent.items() if not parts)
         changed = self._last_over(
             _CHANGED_OVER,
@@ -822,8 +834,8 @@ class Facts:
 
     def _stands_at(self, entity: int, valid: Instant) -> bool:
         believed = self.believed(entity)
-        at = bisect_right(believed, valid, key=lambda row: row.start) - 1
-        return at >= 0 and valid < believed[at].stop
+        at = bisect_right(believed, valid, key=itemgetter(0)) - 1
+        return at >= 0 and valid < believed[at][1]
 
     def _forgot(self, entity: int, last: int) -> int:
         """The operation by which an entity was forgotten and so has fallen; -1: none. The eviction of an event is no fall: it was too old to keep, and no less true."""
@@ -960,15 +972,15 @@ class Facts:
 
     def load_upright(self, entities: Iterable[int]) -> None:
         """Read where entities stand."""
-        missing = self._upright.load(entities)
+        missing = [entity for entity in entities if entity not in self._upright]
         if not missing:
             return
-        self._ever_superseded.load(missing)
+        self._believed.load(missing)
+        self._entities.load(missing)
+        believed, entities = self._believed, self._entities
         for entity in missing:
-            if not self._upright[entity]:
-                self._upright[entity] = self._before_evicted(entity)
-            elif self.ever_superseded(entity) and self.entity(entity).is_event:
-                self._upright[entity] = self._not_superseded(entity)
+            is_event = entities[entity][0][1]
+            self._upright[entity] = self._upright_of_event(entity) if is_event else believed[entity]
         for entity, by in self._each(_CONFIRMED, missing, OPEN):
             while by is not None and not self.counts(by):
                 [(_, by)] = self._each(_CONFIRMED, (entity,), by)
@@ -977,9 +989,14 @@ class Facts:
                     (start, stop, max(other, by)) for start, stop, other in self._upright[entity]
                 ]
 
+    def _upright_of_event(self, event: int) -> list[tuple[Instant, Instant, int]]:
+        if not self._believed[event]:
+            return self._before_evicted(event)
+        return self._not_superseded(event) if self.ever_superseded(event) else self._believed[event]
+
     def _before_evicted(self, entity: int) -> list[tuple[Instant, Instant, int]]:
-        """Where an event that was evicted stood before: it is no less true, so what rests on it still rests on its foundations. Nothing of other entities."""
-        gone = self.forgotten(entity) if self.entity(entity).is_event else None
+        """Return where an event that was evicted stood before: it is no less true, so what rests on it still rests on its foundations."""
+        gone = self.forgotten(entity)
         if gone is None or self._forgot(entity, gone[1]) >= 0:
             return []
         upto = self._before_forgotten(entity)

@@ -20,12 +20,13 @@ from graphstore.core.journal.line import FORGETTING, UNDO
 from graphstore.ledger.branch_rows import TRUNK, Line
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.spreading import Known, Spreading, Touched, nothing_touched
-from graphstore.ledger.standing_facts import Facts, Lookup
+from graphstore.ledger.standing_facts import Facts, Lookup, resting_kinds
 from graphstore.values.period import OPEN, Instant, instant
 from graphstore.values.vocabulary import UPHOLDING
 
 Head = dict[str, Any]
 _REPLACING = ("supersedes", "corrects")
+_NO_NUMBERS: Mapping[str, int] = {}
 _MOST_KEPT = 200_000  # entities of which something is known after a transaction
 
 
@@ -45,15 +46,22 @@ class StandingWriter:
         self.connection = connection
         self._noted: dict[int, _Noted] = {}  # by the number of the line of rows
         self._facts: Facts | None = None  # of the trunk, as the transaction before left them
-        self._known: Known = {}
+        self._known = Known()
         self._written_at: Instant | None = None
         self._is_again = False  # whether the same transaction has written standings before
 
-    def note(self, head: Head, first_operation: int, line: Line) -> None:
-        """Note a head whose rows were written on a line of rows, and whose operations are numbered from there."""
+    def note(
+        self, head: Head, first_operation: int, line: Line, entities: Mapping[str, int] = _NO_NUMBERS
+    ) -> None:
+        """Note a head whose rows were written on a line of rows.
+
+        Args:
+            first_operation: the number of its first operation; the others follow it.
+            entities: the numbers of those that are known.
+        """
         noted = self._noted.setdefault(line.number, _Noted(line, first_operation, nothing_touched(), []))
         named = _with_numbers(head, line)
-        noted.touched.add(_Noting(line.reader(self.connection), named, line).touched())
+        noted.touched.add(_Noting(line.reader(self.connection), named, line, entities).touched())
         noted.heads.append(named)
 
     def write(self, tx: Instant) -> None:
@@ -63,10 +71,12 @@ class StandingWriter:
         for line, first, touched, heads in noted.values():
             if line is TRUNK and any(_takes_back(head) for head in heads):
                 self._facts = None
-            if not touched.fallen and not touched.itself:
+            if not (touched.fallen or touched.itself or touched.resting):
                 continue
             facts, known = (
-                self._facts_after(touched) if line is TRUNK else (Facts(line.reader(self.connection)), {})
+                self._facts_after(touched)
+                if line is TRUNK
+                else (Facts(line.reader(self.connection)), Known())
             )
             changed = ChangedParts(facts, heads, first, touched.fallen)
             if touched.fallen:
@@ -76,7 +86,7 @@ class StandingWriter:
 
     def _facts_after(self, touched: Touched) -> tuple[Facts, Known]:
         """Return what is known after a transaction: what earlier ones read and found, but for what this one changed."""
-        if self._facts is None or len(self._known) + self._facts.size() > _MOST_KEPT:
+        if self._facts is None or len(self._known.reached) + self._facts.size() > _MOST_KEPT:
             self._facts = Facts(self.connection)
             self._known.clear()
         else:
@@ -144,8 +154,14 @@ def _takes_back(head: Head) -> bool:
 class _Noting:
     """Finds what one line changed."""
 
-    def __init__(self, connection: sqlite3.Connection, head: Head, line: Line) -> None:
-        self._connection, self._head, self._line = connection, head, line
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        head: Head,
+        line: Line,
+        entities: Mapping[str, int] = _NO_NUMBERS,
+    ) -> None:
+        self._connection, self._head, self._line, self._entities = connection, head, line, entities
         self._found = nothing_touched()
 
     def touched(self) -> Touched:
@@ -166,8 +182,11 @@ class _Noting:
         found.fallen.update(
             self._of_rows("SELECT entity FROM period WHERE number = ?", head.get("closed", ()))
         )
+        new = {row[0] for row in head.get("links", ())}
+        new.difference_update(row[0] for row in head.get("linked", ()))
         links = {row[0] for name in ("link_rows", "link_told", "linked") for row in head.get(name, ())}
-        self._note_links("id", links)
+        self._note_links("id", links - new)
+        self._note_links("id", new, is_new=True)
         closed = self._of_rows("SELECT link FROM link_period WHERE number = ?", head.get("link_closed", ()))
         self._note_links("number", closed)
         self._note_kinds(head.get("kinds", ()))
@@ -188,7 +207,10 @@ class _Noting:
 
     def _numbers(self, ids: Iterable[str]) -> Iterator[int]:
         for id in ids:
-            yield from self._one("SELECT number FROM entity WHERE id = ?", id)
+            if (number := self._entities.get(id)) is not None:
+                yield number
+            else:
+                yield from self._one("SELECT number FROM entity WHERE id = ?", id)
 
     def _of_rows(self, statement: str, closed: Iterable[Any]) -> set[int]:
         return {number for row, _ in closed for number in self._one(statement, row)}
@@ -196,11 +218,12 @@ class _Noting:
     def _one(self, statement: str, value: Any) -> list[int]:
         return [number for (number,) in self._connection.execute(statement, (value,))]
 
-    def _note_links(self, column: str, links: Iterable[Any]) -> None:
+    def _note_links(self, column: str, links: Iterable[Any], *, is_new: bool = False) -> None:
         resting: Mapping[str, Any] | None = None
-        for link in links:
+        if links := list(links):
             for number, kind, source, target in self._connection.execute(
-                f"SELECT number, kind, source, target FROM link WHERE {column} = ?", (link,)
+                f"SELECT l.number, l.kind, l.source, l.target FROM json_each(?) s CROSS JOIN link l WHERE l.{column} = s.value",
+                (orjson.dumps(links).decode(),),
             ).fetchall():
                 self._found.links.add(number)
                 self._found.ends.update((source, target))
@@ -209,9 +232,14 @@ class _Noting:
                     self._found.itself.add(source)
                     continue
                 if resting is None:
-                    resting = Facts(self._connection).resting
+                    resting = resting_kinds(self._connection)
                 if kind in resting:
-                    self._found.itself.add(target if kind in UPHOLDING else source)
+                    entity = target if kind in UPHOLDING else source
+                    if is_new:
+                        self._found.new_links.add(number)
+                        self._found.resting.add(entity)
+                    else:
+                        self._found.itself.add(entity)
 
     def _note_kinds(self, kinds: Iterable[Head]) -> None:
         """Note what a kind that is defined anew lets rest on something."""

@@ -184,6 +184,20 @@ def test_what_rests_on_an_evicted_event_rests_on_what_that_rests_on(
         assert ("shaky", "evicted") == (store.node("fact").standing, standing_rows.now(store)["event"])
 
 
+def test_a_fall_that_stops_at_an_event_hides_no_earlier_one(tmp_path: Path) -> None:
+    with graphstore.open(tmp_path / "memory.gs") as store:
+        for id in ("base", "other", "next"):
+            store.add_node("fact", {"of": id}, id=id, valid_from="2026-01-01")
+        store.add_node("fact", {}, id="middle", valid_from="2026-01-02", derived_from=("base", "other"))
+        store.record_event("deploy", "release 7", id="event", occurred_at="2026-01-03")
+        store.link("event", "derived_from", "middle", valid_from="2026-01-03")
+        store.supersede("base", by="next", valid_from="2026-01-02")
+        store.end("other", at="2026-01-02")
+        assert {"middle", "event"} == shaky(store)
+        store.retract("next", reason="wrong")
+        assert {"middle"} == shaky(store), "what ended does not shake what happened"
+
+
 def shaky(store: GraphStore) -> set[str]:
     """The ids of what the rows say is shaky now."""
     found = standing_rows.now(store)
