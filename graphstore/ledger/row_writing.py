@@ -8,13 +8,13 @@ that a head closes are named by number.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
-from graphstore.ledger.branch_rows import SPAN, TRUNK, Line, add_branch, all_branches, line_named
+from graphstore.ledger.branch_rows import NUMBERED, SPAN, TRUNK, Line, add_branch, all_branches, line_named
 from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
@@ -65,7 +65,11 @@ _CLAIM = "SELECT number FROM claim WHERE link = ? AND ordinal = ? ORDER BY numbe
 _OPERATION = "SELECT tx, verb, subject, author, body FROM operation WHERE number = ?"
 _BELIEVED = "SELECT p.number FROM entity e CROSS JOIN period p ON p.entity = e.number WHERE e.id = ? AND p.closed_by IS NULL ORDER BY p.number"
 _FORGOTTEN_SINCE = "SELECT tx, number FROM operation WHERE tx > ? AND verb IN (SELECT value FROM json_each(?)) AND subject <> '' ORDER BY tx, number"
-Note = tuple[Head, int, Line]
+_ENTITIES = "SELECT e.id, e.number FROM json_each(?) s CROSS JOIN entity e WHERE e.id = s.value"
+_NEXT = f"SELECT {', '.join(NUMBERED)} FROM next_number"
+_NAMING = {"versions": (0,), "rows": (0,), "turns": (0,), "gaps": (0,), "links": (1, 3)}
+"""Lists of a head, and where their rows have ids of entities."""
+Note = tuple[Head, int, Line, Mapping[str, int]]
 
 
 def clear(connection: sqlite3.Connection) -> None:
@@ -130,12 +134,15 @@ class RowWriter:
         self._tx: Instant = instant(head["tx"])
         self.line = line or line_named(connection, head.get("branch"))
         self._reader = self.line.reader(connection)
-        self.first_operation = self._next("operation")
+        numbers = self._reader.execute(_NEXT).fetchone()
+        self._next: dict[str, int] = dict(zip(NUMBERED, numbers, strict=True))  # of each table
+        self.first_operation = self._next["operation"]
         self._entities: dict[str, int] = {}
         self._links: dict[str, int] = {}
         self._versions: dict[tuple[int, int], int] = {}
         self._claims: dict[tuple[int, int], int] = {}
         self._first_version: int | None = None  # of those that this line records
+        self._first_claim: int | None = None
 
     def write(self) -> list[Note]:
         """Write the rows. Return what `StandingWriter` has to note: the line itself, and on each branch what is forgotten there too."""
@@ -147,6 +154,7 @@ class RowWriter:
         self._operations(head.get("ops", ()))
         if "entities" in head:
             self._add_entities(head["entities"])
+        self._read_entities()
         if "versions" in head:
             self._add_versions(head["versions"])
         self._add_aliases(head.get("aliases", ()))
@@ -167,7 +175,7 @@ class RowWriter:
         self._add_unseen_of_links(head)
         if self._words is not None:
             self._add_from_bodies(self._words)
-        notes: list[Note] = [(head, self.first_operation, self.line)]
+        notes: list[Note] = [(head, self.first_operation, self.line, self._entities)]
         for number, (verb, subject, *_) in enumerate(head.get("ops", ()), self.first_operation):
             if verb in FORGETTING and subject and self.line is TRUNK:
                 for branch in all_branches(self._connection):
@@ -198,19 +206,23 @@ class RowWriter:
 
     # ------------------------------------------------------------------ numbers
 
-    def _next(self, table: str) -> int:
-        """Return the number of the next row of a table."""
-        return int(self._connection.execute(self.line.next_number(table)).fetchone()[0])
-
-    def _numbered(self, table: str, rows: Sequence[Any]) -> Iterable[tuple[int, Any]]:
+    def _numbered(self, table: str, rows: Iterable[Any]) -> Iterable[tuple[int, Any]]:
         """Return new rows of a table, each with its number."""
-        return enumerate(rows, self._next(table)) if rows else ()
+        return enumerate(rows, self._next[table])
 
     def _body(self, at: int | None) -> int | None:
         return None if at is None else self._first_body + at
 
     def _operation(self, at: int) -> int:
         return self.first_operation + at
+
+    def _read_entities(self) -> None:
+        """Read the numbers of the entities that the head names, if they are several."""
+        named = {
+            row[at] for name, places in _NAMING.items() for row in self._head.get(name, ()) for at in places
+        }
+        if len(missing := named.difference(self._entities)) > 1:
+            self._entities.update(self._reader.execute(_ENTITIES, (dumps([*missing]).decode(),)))
 
     def _entity(self, id: str) -> int:
         return self._found(self._entities, id, "SELECT number FROM entity WHERE id = ?", (id,))
@@ -234,6 +246,8 @@ class RowWriter:
         if rows:
             marks = ", ".join("?" * len(rows[0]))
             self._connection.executemany(f"INSERT INTO all_{table} VALUES ({marks})", rows)
+            if table in self._next:
+                self._next[table] = rows[-1][0] + 1
 
     # ------------------------------------------------------------------ things
 
@@ -265,17 +279,17 @@ class RowWriter:
 
     def _add_entities(self, things: Iterable[Sequence[Any]]) -> None:
         rows = []
-        for number, (id, kind, *slot) in enumerate(things, self._next("entity")):
+        for number, (id, kind, *slot) in self._numbered("entity", things):
             key, scope = slot or (None, "")  # an event has its id and its type alone
             rows.append((number, id, not slot, kind, key, scope, self._tx))
             self._entities[id] = number
         self._insert("entity", rows)
 
     def _add_versions(self, versions: Iterable[Sequence[Any]]) -> None:
-        rows = []
-        for number, (id, ordinal, body) in enumerate(versions, self._next("version")):
+        rows, by = [], self._recorded_by("rows")
+        for number, (id, ordinal, body) in self._numbered("version", versions):
             entity = self._entity(id)
-            rows.append((number, entity, ordinal, self._body(body), None))
+            rows.append((number, entity, ordinal, self._body(body), by.get((id, ordinal))))
             self._versions[entity, ordinal] = number
         self._insert("version", rows)
         self._first_version = rows[0][0] if rows else None
@@ -289,18 +303,19 @@ class RowWriter:
 
     def _close(self, table: str, closed: Iterable[Sequence[int]]) -> None:
         rows = [(self.line.row(table, place), self._tx, self._operation(by)) for place, by in closed]
-        close_rows(self._connection, self.line, table, rows)
+        if rows:
+            close_rows(self._connection, self.line, table, rows)
 
     def _open_periods(self, periods: Iterable[Sequence[Any]]) -> None:
-        rows, described = [], []
-        for number, (id, ordinal, start, stop, by) in enumerate(periods, self._next("period")):
+        rows, earlier, described = [], [], []
+        for number, (id, ordinal, start, stop, by) in self._numbered("period", periods):
             entity = self._entity(id)
             version = self._version(entity, ordinal)
             rows.append((number, entity, version, *self._period(start, stop), *self._opened(by)))
-            described.append((self._operation(by), version))
+            if self._first_version is None or version < self._first_version:
+                earlier.append(number)
+                described.append((self._operation(by), version))
         self._insert("period", rows)
-        first = self._first_version
-        earlier = [number for number, _, version, *_ in rows if first is None or version < first]
         if earlier and self._words is not None:
             add_periods(self._connection, earlier)
         if "turns" not in self._head:
@@ -312,14 +327,24 @@ class RowWriter:
         verbs = [operation[0] for operation in self._head.get("ops", ())]
         seen = set()
         for _, entity, version, start, stop, _, _, by, _ in rows:
-            is_first = version not in seen and not self._is_recorded(version)
+            is_first = version not in seen and (
+                (self._first_version is not None and version >= self._first_version)
+                or not self._is_recorded(version)
+            )
             seen.add(version)
             if is_first and verbs[by - self.first_operation] in DESCRIBING:
-                self._insert("changed", [(self._next("changed"), entity, start, stop, by, 0)])
+                self._insert("changed", [(self._next["changed"], entity, start, stop, by, 0)])
 
     def _is_recorded(self, version: int) -> bool:
         found = self._reader.execute("SELECT operation FROM version WHERE number = ?", (version,))
         return found.fetchone()[0] is not None
+
+    def _recorded_by(self, name: str) -> dict[tuple[str, int], int]:
+        """Return which operation recorded each version or claim first of which the head opens periods."""
+        found: dict[tuple[str, int], int] = {}
+        for id, ordinal, _, _, by in self._head.get(name, ()):
+            found.setdefault((id, ordinal), self._operation(by))
+        return found
 
     def _set_operation(self, table: str, rows: Iterable[tuple[int, int]]) -> None:
         """Note which operation recorded a version or claim first."""
@@ -337,10 +362,9 @@ class RowWriter:
     def _add_unseen(self, head: Head) -> None:
         """Add what no period shows: occurrences, first descriptions, and what came and went in this transaction."""
         if "seen" in head:
-            first = self._next("occurrence")
             totals: dict[int, tuple[Instant, Instant, int]] = {}
             rows = []
-            for number, (id, told, by) in enumerate(head["seen"], first):
+            for number, (id, told, by) in self._numbered("occurrence", head["seen"]):
                 event, at = self._entity(id), recorded(told)
                 earliest, latest, count = totals.get(event) or self._occurred(event)
                 totals[event] = total = min(earliest, at), max(latest, at), count + 1
@@ -354,7 +378,7 @@ class RowWriter:
         for id, ordinal, body, start, stop, by in head.get("said", ()):
             entity = self._entity(id)
             version = self._version(entity, ordinal) if body is None else self._unstored(entity, body, by)
-            self._insert("told", [(self._next("told"), entity, *self._period(start, stop), version)])
+            self._insert("told", [(self._next["told"], entity, *self._period(start, stop), version)])
         for table, name, certain in (("changed", "turns", (1,)), ("removed", "gaps", ())):
             rows = [
                 (number, self._entity(id), *self._period(start, stop), self._operation(by), *certain)
@@ -369,51 +393,51 @@ class RowWriter:
 
     def _unstored(self, entity: int, body: int, by: int) -> int:
         """Add a version that was recorded, and of which nothing was believed after its transaction."""
-        number = self._next("version")
+        number = self._next["version"]
         self._insert("version", [(number, entity, 0, self._body(body), self._operation(by))])
         self._first_version = number if self._first_version is None else self._first_version
         return number
 
     def _add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
-        first = self._next("setting") if settings else 0
         pairs = [pair for setting in settings for pair in sorted(setting.items())]  # their order in the chain
         rows = [
             (number, self._tx, name, dumps(value).decode())
-            for number, (name, value) in enumerate(pairs, first)
+            for number, (name, value) in self._numbered("setting", pairs)
         ]
         self._insert("setting", rows)
 
     def _add_kinds(self, kinds: Iterable[dict[str, Any]]) -> None:
-        rows = [
-            (number, self._tx, dumps(kind).decode())
-            for number, kind in enumerate(kinds, self._next("defined"))
-        ]
+        rows = [(number, self._tx, dumps(kind).decode()) for number, kind in self._numbered("defined", kinds)]
         self._insert("defined", rows)
 
     # ------------------------------------------------------------------ links
 
     def _add_links(self, links: Iterable[Sequence[Any]]) -> None:
         rows = []
-        for number, (id, source, kind, target) in enumerate(links, self._next("link")):
+        for number, (id, source, kind, target) in self._numbered("link", links):
             rows.append((number, id, kind, self._entity(source), self._entity(target)))
             self._links[id] = number
         self._insert("link", rows)
 
     def _add_claims(self, claims: Iterable[Sequence[Any]]) -> None:
-        rows = []
-        for number, (id, ordinal, strength, inferred, by, body) in enumerate(claims, self._next("claim")):
-            link = self._link(id)
-            rows.append((number, link, ordinal, strength or None, int(inferred), by, self._body(body), None))
+        rows, recorded_by = [], self._recorded_by("link_rows")
+        for number, (id, ordinal, strength, inferred, by, body) in self._numbered("claim", claims):
+            link, operation = self._link(id), recorded_by.get((id, ordinal))
+            rows.append(
+                (number, link, ordinal, strength or None, int(inferred), by, self._body(body), operation)
+            )
             self._claims[link, ordinal] = number
+        self._first_claim = rows[0][0] if rows else None
         self._insert("claim", rows)
 
     def _open_link_periods(self, periods: Iterable[Sequence[Any]]) -> None:
         rows, described = [], []
-        for number, (id, ordinal, start, stop, by) in enumerate(periods, self._next("link_period")):
+        for number, (id, ordinal, start, stop, by) in self._numbered("link_period", periods):
             link = self._link(id)
             claim = self._claim(link, ordinal)
             rows.append((number, link, claim, *self._period(start, stop), *self._opened(by)))
-            described.append((self._operation(by), claim))
+            if self._first_claim is None or claim < self._first_claim:
+                described.append((self._operation(by), claim))
         self._insert("link_period", rows)
         self._set_operation("claim", described)
 
