@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.tables.arrow_tables import instants, names_of, numbers
 from graphstore.core.tables.history_arrow import (
     events_as_table,
@@ -22,13 +23,13 @@ from graphstore.core.tables.history_arrow import (
     versions_as_table,
 )
 from graphstore.errors import ConflictError, InvalidError
-from graphstore.store.feed_from_index import IndexFeed
+from graphstore.ledger.branch_ledger import BranchLedger
+from graphstore.ledger.ledger import Ledger
 from graphstore.store.feed_from_rows import RowFeed
-from graphstore.store.feed_source import End, FeedSource
+from graphstore.store.feed_source import End
 from graphstore.values.period import OPEN, Instant
 
 if TYPE_CHECKING:
-    from graphstore.core.read.sight import Sight
     from graphstore.store.store import Store
 
 T = TypeVar("T")
@@ -133,7 +134,7 @@ class ChangeFeed:
     def of_things(self, name: str, ids: list[str], upto: Position) -> pa.Table:
         """The rows up to a position that some nodes, events or links have in `versions`, `events` or `links`, as they are to be read now."""
 
-        def read(source: FeedSource) -> pa.Table:
+        def read(source: RowFeed) -> pa.Table:
             rows = source.periods(name, ids, upto.rows)
             tables = [_known(_table(source, name, row, row + 1)) for row in rows]
             return pa.concat_tables(tables) if tables else _known(_table(source, name, 0, 0))
@@ -155,17 +156,18 @@ class ChangeFeed:
             )
         )
 
-    def _read(self, read: Callable[[FeedSource], T]) -> T:
-        """Read from the rows of a ledger, where these answer, else from the index."""
+    def _read(self, read: Callable[[RowFeed], T]) -> T:
+        """Read what is committed, and not what a transaction of this thread shows to itself."""
+        store, core = self._store, self._store._core
+        store._coordinate()  # refuses a store that is closed
+        core.hide_rows()
+        rows = core.rows
+        assert isinstance(rows, (Ledger, BranchLedger))
+        with rows.snapshot() as database, no_collecting():
+            return read(RowFeed(rows, database))
 
-        def look(sight: Sight) -> T:
-            point, journal = sight.point, sight.core.journal
-            return read(IndexFeed(sight.index, journal) if point is None else RowFeed(point, journal))
 
-        return self._store._searched(look)
-
-
-def _table(source: FeedSource, name: str, low: int, high: int) -> pa.Table:
+def _table(source: RowFeed, name: str, low: int, high: int) -> pa.Table:
     history = source.history
     match name:
         case "nodes":

@@ -1,18 +1,22 @@
-"""Read what a change feed gives from the rows of a ledger."""
+"""Read what a change feed gives from the rows of a ledger, of the trunk or of a branch."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from collections.abc import Iterable
+from typing import NamedTuple
 
+import orjson
 import pyarrow as pa
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.index_of_rows import LINKS_BESIDE
 from graphstore.core.index.part_of_index import Number
-from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.history_arrow import tombstone
 from graphstore.core.tables.history_from_rows import RowHistory
-from graphstore.core.tables.history_source import Event, HistorySource
+from graphstore.core.tables.history_source import Event
+from graphstore.ledger.branch_ledger import BranchLedger
+from graphstore.ledger.branch_rows import SPAN, Line
+from graphstore.ledger.database import Readable
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.statements import Statement
 from graphstore.read.ids import Id
@@ -40,6 +44,13 @@ class Closings(NamedTuple):
 
     tx: Instant
     closed: int
+
+
+class Head(NamedTuple):
+    """Gives the head of a line of the chain, as JSON, and the instant of its transaction."""
+
+    tx: Instant
+    head: bytes
 
 
 class ClosedPeriod(NamedTuple):
@@ -87,6 +98,7 @@ class Forgotten(NamedTuple):
 
 FEED_STATE = Statement("feed_state", Recorded)
 FEED_CLOSINGS = Statement("feed_closings", Closings)
+FEED_HEADS = Statement("feed_heads", Head)
 FEED_CLOSED = Statement("feed_closed", ClosedPeriod)
 FEED_EVENTS = Statement("feed_events", EventRow)
 FEED_OWNERS = Statement("feed_owners", Id)
@@ -98,16 +110,16 @@ FEED_THINGS = Statement("feed_things", Forgotten)
 
 
 class RowFeed:
-    """Reads what a ledger has committed, whatever the point."""
+    """Reads what a ledger has committed. Periods, closings and operations are counted from 0 in the order of the line, [first, stop)."""
 
-    def __init__(self, point: Point, journal: Seam) -> None:
-        self._point = Point(point.database, OPEN, OPEN, point.vocabulary)
-        self.history: HistorySource = RowHistory(cast(Ledger, journal))
+    def __init__(self, rows: Ledger | BranchLedger, database: Readable) -> None:
+        self._point, self._line = Point(database, OPEN, OPEN), database.line
+        self.history = RowHistory(rows)
 
     def identity(self) -> str | None:
         """Return the first transaction and the line; None while nothing is recorded."""
         [found] = self._point.rows(FEED_STATE)
-        return None if found.first is None else f"{found.first} trunk"
+        return None if found.first is None else f"{found.first} {self._point.database.branch or 'trunk'}"
 
     def reached(self, tx: Instant | None) -> tuple[Mark, Instant]:
         """Return how much there is, or was at a tx, and the tx of its last transaction (0: there is none)."""
@@ -122,16 +134,17 @@ class RowFeed:
 
     def event_periods(self, first: int, stop: int) -> pa.Table:
         """Return the rows of those periods that are of events."""
-        return event_periods_as_table(
-            [self._event(row) for row in self._point.rows(FEED_EVENTS, first=first, stop=stop)]
-        )
+        row = self._line.row
+        rows = self._point.rows(FEED_EVENTS, first=row("period", first), stop=row("period", stop))
+        return event_periods_as_table(list(map(self._event, rows)))
 
     def _event(self, row: EventRow) -> EventPeriod:
         body = self._point.content(row.data, row.checksum, f"event {row.id!r}")
         if not body:
             kept = self._point.content(row.place, row.place_checksum, f"event {row.id!r}")
             body = {**tombstone(row.word), "authorized": None, **kept.get("place", {})}
-        return EventPeriod(*row[:6], body)
+        number, opened_by = row.number % SPAN, row.opened_by % SPAN
+        return EventPeriod(number, row.id, row.type, row.occurred_at, row.tx_from, opened_by, body)
 
     def closed(self, name: str, first: int, stop: int) -> list[Closed]:
         """Return those closings of periods, or of periods of links, that are of a table."""
@@ -146,20 +159,40 @@ class RowFeed:
         if since is None:
             return []
         rows = self._point.rows(FEED_CLOSED, links=links, since=since, until=until)
+        order = self._order_of_closings(since, until, links=links)
+        rows.sort(key=lambda row: (row.tx_to, order.get((row.number, row.tx_to), len(order))))
         return [
-            Closed(row.number, row.tx_to, row.closed_by)
+            Closed(row.number % SPAN, row.tx_to, None if row.closed_by is None else row.closed_by % SPAN)
             for row in rows[first - begin : stop - begin]
             if links or bool(row.is_event) == (name == "events")
         ]
 
+    def _order_of_closings(
+        self, since: Instant, until: Instant | None, *, links: bool
+    ) -> dict[tuple[int, Instant], int]:
+        """Return the places that the heads of transactions give to the periods that they close. They do not name those of a branch that forgetting closes."""
+        lines: dict[str | None, list[Line]] = {}
+        line: Line | None = self._line
+        while line is not None:
+            lines.setdefault(line.name, []).append(line)
+            line = line.parent
+        table, field = ("link_period", "link_closed") if links else ("period", "closed")
+        order: dict[tuple[int, Instant], int] = {}
+        for tx, raw in self._point.rows(FEED_HEADS, since=since, until=until):
+            head = orjson.loads(raw)
+            for line in lines.get(head.get("branch"), ()):
+                for place, _ in head.get(field, ()):
+                    order.setdefault((line.row(table, place), tx), len(order))
+        return order
+
     def events(self, ids: list[str]) -> list[Event]:
         """Return the rows of those of some things that are events."""
         things = self._point.rows(FEED_THINGS, ids=as_json(ids))
-        return self.history.events([thing.number for thing in things if thing.is_event])
+        return self.history.events([thing.number % SPAN for thing in things if thing.is_event])
 
     def owners(self, periods: list[int]) -> list[str]:
         """Return the id of the thing of each period."""
-        return [row.id for row in self._point.rows(FEED_OWNERS, numbers=as_json(periods))]
+        return [row.id for row in self._point.rows(FEED_OWNERS, numbers=self._numbers("period", periods))]
 
     def ends(self, periods: list[int]) -> list[End]:
         """Return what the link of each period of a link joins."""
@@ -171,12 +204,13 @@ class RowFeed:
                 EVENT if row.to_event else NODE,
                 row.target,
             )
-            for row in self._point.rows(FEED_ENDS, numbers=as_json(periods))
+            for row in self._point.rows(FEED_ENDS, numbers=self._numbers("link_period", periods))
         ]
 
     def forgotten(self, first: int, stop: int) -> dict[str, list[str]]:
         """Return what operations forgot, as `ChangeFeed.forgotten` does."""
-        things = self._point.rows(FEED_FORGOTTEN, first=first, stop=stop)
+        row = self._line.row
+        things = self._point.rows(FEED_FORGOTTEN, first=row("operation", first), stop=row("operation", stop))
         links = self._point.rows(LINKS_BESIDE, numbers=as_json([thing.number for thing in things]))
         return {
             "versions": [thing.id for thing in things if not thing.is_event],
@@ -186,10 +220,16 @@ class RowFeed:
 
     def without_reason(self, operations: list[str]) -> list[str]:
         """Return those of some operations that have no reason."""
-        asked = as_json([int(id) for id in operations])
-        return [str(row.number) for row in self._point.rows(FEED_WITHOUT_REASON, numbers=asked)]
+        asked = self._numbers("operation", map(int, operations))
+        return [str(row.number % SPAN) for row in self._point.rows(FEED_WITHOUT_REASON, numbers=asked)]
 
     def periods(self, name: str, ids: list[str], stop: int) -> list[int]:
         """Return the numbers of the periods of some things, or links."""
-        rows = self._point.rows(FEED_PERIODS, ids=as_json(ids), links=name == "links", stop=stop)
-        return [row.number for row in rows]
+        links = name == "links"
+        stop = self._line.row("link_period" if links else "period", stop)
+        rows = self._point.rows(FEED_PERIODS, ids=as_json(ids), links=links, stop=stop)
+        return [row.number % SPAN for row in rows]
+
+    def _numbers(self, table: str, places: Iterable[int]) -> str:
+        """Return the numbers of rows that are counted from 0, as a JSON array."""
+        return as_json([self._line.row(table, place) for place in places])

@@ -290,12 +290,17 @@ def test_tables_removed_while_they_are_followed_end_it_and_an_empty_place_has_al
     assert [(1,)] == rows(tmp_path / "new", "SELECT count(*) FROM nodes WHERE id = 'later'")
 
 
-@pytest.mark.rest
 def test_a_branch_has_tables_of_its_own(store, tmp_path):
     branch = store.branch("idea")
     branch.revise("n", {"n": "on the branch"})
+    store.add_node("fact", {"n": 1}, id="only on the trunk")
     lake.export_delta(branch, tmp_path / "branch")
+    same(branch, tmp_path / "branch")
 
+    branch.add_node("fact", {"n": 2}, id="other")
+    branch.link("other", "related_to", "n")
+    branch.retract("other", reason="wrong")
+    lake.export_delta(branch, tmp_path / "branch")
     same(branch, tmp_path / "branch")
     with pytest.raises(ConflictError, match="another store"):
         lake.export_delta(store, tmp_path / "branch")

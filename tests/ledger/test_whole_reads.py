@@ -25,9 +25,7 @@ from graphstore.imports.pi_brain import export_pi_brain
 from graphstore.memory import lifecycle
 from graphstore.memory.memory import Memory
 from graphstore.store import histories
-from graphstore.store.change_feed import NAMES, ChangeFeed, Position
 from graphstore.store.links import Proposal
-from graphstore.values.period import instant
 from tests.conftest import START, Clock
 from tests.ledger.test_late_index import answer, is_unread, printed
 from tests.ledger.test_verbs_on_rows import day, step
@@ -203,28 +201,6 @@ def dumped(store: GraphStore) -> bytes:
     return target.read_bytes()
 
 
-def fed(store: GraphStore) -> Any:
-    """All that a feed gives of a store, in parts of which several lie within one transaction."""
-    feed = ChangeFeed(store)
-    goal, early = feed.goal(), feed.goal(instant(store.changes()[20].tx))
-    parts = {
-        name: [(rows.schema.to_string(), rows.to_pylist(), where) for rows, where in feed.parts(name, since, goal[name], 3)]
-        for since in (Position(), early["versions"])
-        for name in NAMES
-    }  # fmt: skip
-    count, operations = goal["nodes"].rows, goal["operations"]
-    ids = feed.things(0, count)
-    events = [row["row"] for _, rows, _ in parts["events"] for row in rows if "id" in row]
-    links = list(range(goal["links"].rows))
-    gone = feed.forgotten(Position(), operations)
-    return (
-        feed.identity(), goal, early, parts, ids, feed.events(ids).to_pylist(), feed.of_rows(events), feed.ends(links), gone,
-        feed.forgotten(early["operations"], operations), feed.without_reason([str(op) for op in range(operations.rows)]),
-        [feed.of_things(name, gone[name], goal[name]).to_pylist() for name in ("versions", "events", "links")],
-        feed.check(goal["nodes"], "a copy"), answer(lambda _: feed.check(Position(1, 1, 7), "a copy"), None),
-    )  # fmt: skip
-
-
 def swept(store: GraphStore, seen: list[Any]) -> Any:
     """What a sweep gives, and what its extractor was asked about."""
 
@@ -240,7 +216,6 @@ OF_A_STORE: dict[str, Callable[[GraphStore], Any]] = {
     "what is due": lambda store: lifecycle.due(store, NOW + timedelta(days=400)),
     "the memory": memory_status.status,
     "a dump": dumped,
-    "a feed": fed,
     "a sweep": lambda store: swept(store, []),
     "counts over time": lambda store: table(
         store.over(valid=(START - timedelta(days=30), START, "2 days")).count(by="kind")
