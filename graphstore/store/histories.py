@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from graphstore.core.index.gc_pause import no_collecting
+from graphstore.core.read.row_sight import row_sight
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
+from graphstore.read.points import Point
 from graphstore.store import registry
 from graphstore.values.period import OPEN, Instant, TimeLike, iso
 
 if TYPE_CHECKING:
-    from graphstore.core.read.history_rows import Asked, Source
-    from graphstore.core.read.sight import Sight
+    from graphstore.core.read.spans_from_rows import Asked, RowSpans
     from graphstore.core.tables.result import Result
 
+T = TypeVar("T")
 Span = tuple[TimeLike | None, TimeLike | None]
 
 
@@ -45,7 +48,7 @@ def history(
     from graphstore.core.tables.result import Result
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
-    table = store._searched(lambda sight: history_rows.nodes(_source(sight), asked, kind, fields))
+    table = _read(store, lambda source: history_rows.nodes(source, asked, kind, fields))
     if coalesce_on is not None:
         table = history_rows.coalesced(table, coalesce_on, at_one_tx=asked.tx[1] - asked.tx[0] == 1)
     return Result.of_arrow(table)
@@ -68,7 +71,7 @@ def links(
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
     name = None if kind is None else store.vocabulary.canonical(kind)
-    return Result.of_arrow(store._searched(lambda sight: history_rows.links(_source(sight), asked, name)))
+    return Result.of_arrow(_read(store, lambda source: history_rows.links(source, asked, name)))
 
 
 @registry.read("tables")
@@ -79,20 +82,25 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
 
     first, last = store._bounds(since, until, "tx")
     return Result.of_arrow(
-        store._searched(lambda sight: history_rows.changes(_source(sight), first, min(last, sight.tx)))
+        _read(store, lambda source: history_rows.changes(source, first, min(last, source.tx)))
     )
 
 
-def _source(sight: Sight) -> Source:
-    """Return what reads the periods: from the rows of a ledger where these are read, else from the index."""
-    from graphstore.core.read import spans_from_index, spans_from_rows
+def _read(store: Reader, read: Callable[[RowSpans], T]) -> T:
+    """Read the periods of the rows of a ledger at the coordinate of a store or a view."""
+    from graphstore.core.read.spans_from_rows import RowSpans
 
-    point = sight.point
-    return spans_from_index.IndexSpans(sight) if point is None else spans_from_rows.RowSpans(sight, point)
+    core = store._core
+    ledger = core.answering or core.rows
+    assert ledger is not None
+    valid, tx = store._coordinate()
+    with ledger.snapshot() as database, no_collecting():
+        point = Point(database, valid, tx, core.vocabulary)
+        return read(RowSpans(row_sight(core, core.opened_journal, point), point))
 
 
 def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:
-    from graphstore.core.read.history_rows import Asked
+    from graphstore.core.read.spans_from_rows import Asked
 
     if at is not None and tx != (None, None):
         raise InvalidError("tx and tx_from, tx_to are two ways to say it. Give one.")

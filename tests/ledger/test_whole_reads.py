@@ -24,7 +24,6 @@ from graphstore.imports.gasoline import export_gasoline
 from graphstore.imports.pi_brain import export_pi_brain
 from graphstore.memory import lifecycle
 from graphstore.memory.memory import Memory
-from graphstore.store import histories
 from graphstore.store.links import Proposal
 from tests.conftest import START, Clock
 from tests.ledger.test_late_index import answer, is_unread, printed
@@ -131,30 +130,6 @@ READS: dict[str, Callable[[Any, str], Any]] = {
     "the latest": lambda here, id: glimpses.latest(here, 7),
     "named": lambda here, id: glimpses.named(here, [id, "nothing"]),
     "a glimpse": lambda here, id: glimpses.glimpse(here, id),
-    "history": lambda here, id: table(histories.history(here)),
-    "history of a kind": lambda here, id: table(
-        histories.history(here, "fact", ["n"], tx_from=START, tx_to=NOW, clip=True)
-    ),
-    "history of a span": lambda here, id: table(
-        histories.history(
-            here, valid_from=START - timedelta(days=20), valid_to=START - timedelta(days=9), clip=True
-        )
-    ),
-    "history at a tx": lambda here, id: table(
-        histories.history(here, tx=START + timedelta(hours=9), coalesce_on=["kind"])
-    ),
-    "history of no field": lambda here, id: table(histories.history(here, None, ["nn"])),
-    "links": lambda here, id: table(histories.links(here)),
-    "links of a kind": lambda here, id: table(
-        histories.links(here, "supports", tx_from=START, tx_to=START + timedelta(hours=90))
-    ),
-    "links of a span": lambda here, id: table(
-        histories.links(here, valid_from=START - timedelta(days=20), valid_to=START, clip=True)
-    ),
-    "changes": lambda here, id: table(histories.changes(here)),
-    "some changes": lambda here, id: table(
-        histories.changes(here, START + timedelta(hours=20), START + timedelta(hours=200))
-    ),
     "a log": lambda here, id: written(export_gasoline, here),
     "files of sessions": lambda here, id: written(export_pi_brain, here),
     "traces": lambda here, id: timeline.traces(here),

@@ -1,109 +1,31 @@
 """The history of a store as tables: every row of nodes or links with both its periods, typed fields, and who said it, when and why.
 
-Periods are chosen and cut in columns; a source reads them from the index or from the rows of a ledger.
+Periods are chosen and cut in columns; a source reads them from the rows of a ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 import pyarrow as pa
 
+from graphstore.core.read.spans_from_rows import Asked, RowSpans, Span
 from graphstore.core.tables.arrow_tables import fractions, numbers, texts, truths
-from graphstore.core.tables.properties import FieldKind, field_kind, property_name
+from graphstore.core.tables.properties import FieldKind, property_name
 from graphstore.core.tables.step_functions import grouped, whole
 from graphstore.errors import InvalidError, closest
 from graphstore.values.inputs import optional_text
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, coalesce, without_all
 
-Span = tuple[Instant, Instant]
 _INSTANT = pa.timestamp("us", tz="UTC")
 _TAKEN = ("id", "kind", "key", "scope", "number", "text", "tags", "source", "author", "told", "remainder",
           "operation", "reason", "valid_from", "valid_to", "tx_from", "tx_to")  # fmt: skip
 
 
-class Changed(NamedTuple):
-    """Periods that were opened or closed, in columns: of what they are, what it says then, both periods, and the operations that opened and closed them."""
-
-    owner: Any
-    said: Any
-    valid_from: Any
-    valid_to: Any
-    tx_from: Any
-    tx_to: Any
-    opened_by: Any
-    closed_by: Any
-
-
-class About(NamedTuple):
-    """What a changed period is of, and what it says."""
-
-    thing: str
-    id: str
-    kind: str
-    number: int | None
-    content: str | None
-
-
-class Source(Protocol):
-    """Reads the periods of nodes and links at one coordinate."""
-
-    def nodes(
-        self, asked: Asked, kind: str | None
-    ) -> tuple[dict[str, pa.Array], list[str | None], dict[str, Any]]:
-        """Return the columns of the periods of nodes, their contents as JSON, and the bounds of the periods."""
-
-    def links(self, asked: Asked, kind: str | None) -> tuple[dict[str, pa.Array], dict[str, Any]]:
-        """Return the columns of the periods of links, and the bounds of the periods."""
-
-    def field_kinds(self, kind: str | None) -> dict[str, FieldKind]:
-        """Return the types of all fields that nodes (of a kind) ever had."""
-
-    def changed(self, thing: str, since: Instant, until: Instant) -> Changed:
-        """Return the periods of nodes and events, or of links, among which are those opened or closed after an instant and by another."""
-
-    def done(self, operations: Sequence[int]) -> dict[int, tuple[str | None, str | None, str | None]]:
-        """Return the verb, the author and the reason of some operations; of -1 nothing."""
-
-    def about(self, rows: Sequence[tuple[str, int]]) -> list[About]:
-        """Return what rows of what `changed` returned are of, each with whether it is of a `node` or a `link`."""
-
-
-class Asked:
-    """Which part of a history is asked for: spans of both axes, half-open, cut to them or not. A span of tx that is one instant is what was believed then."""
-
-    def __init__(self, valid: Span, tx: Span, clip: bool) -> None:
-        self.valid, self.tx, self.clip = valid, tx, clip
-
-    def rows(self, begin: Any, end: Any, known: Any, gone: Any) -> tuple[Any, dict[str, Any]]:
-        """The places of the periods that are asked for, and these. Columns of valid_from, valid_to, tx_from and tx_to are given, as known at the sight's tx."""
-        import numpy as np
-
-        (since, until), (first, last) = self.valid, self.tx
-        chosen = np.flatnonzero(
-            (begin < until) & (end > since) & (known < last) & (gone > first) & (known < gone)
-        )
-        found = {
-            "valid_from": begin[chosen],
-            "valid_to": end[chosen],
-            "tx_from": known[chosen],
-            "tx_to": gone[chosen],
-        }
-        if last - first == 1:  # an end that came later was not known then
-            found["tx_to"] = np.where(found["tx_to"] > first, OPEN, found["tx_to"])
-        if self.clip:
-            found["valid_from"] = np.maximum(found["valid_from"], since)
-            found["valid_to"] = np.minimum(found["valid_to"], until)
-            if last - first != 1:
-                found["tx_from"] = np.maximum(found["tx_from"], first)
-                found["tx_to"] = np.minimum(found["tx_to"], last)
-        return chosen, found
-
-
-def nodes(source: Source, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
+def nodes(source: RowSpans, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
     """The rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
     optional_text("kind", kind)
     columns, contents, periods = source.nodes(asked, kind)
@@ -114,7 +36,7 @@ def nodes(source: Source, asked: Asked, kind: str | None, fields: Sequence[str] 
     return _in_order({**columns, **_instants(periods)})
 
 
-def links(source: Source, asked: Asked, kind: str | None) -> pa.Table:
+def links(source: RowSpans, asked: Asked, kind: str | None) -> pa.Table:
     """The rows of links, by id, valid_from and tx_from."""
     columns, periods = source.links(asked, kind)
     return _in_order({**columns, **_instants(periods)})
@@ -166,7 +88,7 @@ _CHANGES = pa.schema(
 )  # fmt: skip
 
 
-def changes(source: Source, since: Instant, until: Instant) -> pa.Table:
+def changes(source: RowSpans, since: Instant, until: Instant) -> pa.Table:
     """What each transaction after `since` up to `until` changed of what is believed: the periods over which something is said, or no more."""
     import numpy as np
 
@@ -193,7 +115,7 @@ def without_all_of(periods: Sequence[Span], holes: Sequence[Span]) -> list[Span]
     return [rest for each in coalesce(periods) for rest in without_all(each, holes)]
 
 
-def _changes(source: Source, found: Sequence[tuple[int, int, str, int, str, Span]]) -> pa.Table:
+def _changes(source: RowSpans, found: Sequence[tuple[int, int, str, int, str, Span]]) -> pa.Table:
     import numpy as np
 
     done = source.done([op for _, op, *_ in found])
@@ -232,7 +154,7 @@ def _in_order(columns: Mapping[str, pa.Array]) -> pa.Table:
 
 
 def _fields(
-    source: Source, kind: str | None, fields: Sequence[str] | None, contents: list[str | None]
+    source: RowSpans, kind: str | None, fields: Sequence[str] | None, contents: list[str | None]
 ) -> dict[str, pa.Array]:
     """The fields of contents as columns: their types are those of all descriptions of the kind that are known, whatever part is asked for."""
     kinds = source.field_kinds(kind)
@@ -247,7 +169,7 @@ def _fields(
     return found
 
 
-def _refuse_unknown(source: Source, fields: Sequence[str]) -> None:
+def _refuse_unknown(source: RowSpans, fields: Sequence[str]) -> None:
     """Raise InvalidError for a field that no content of any kind has ever had: a column of None would pass for an answer."""
     known = source.field_kinds(None)
     for name in fields:
@@ -257,15 +179,6 @@ def _refuse_unknown(source: Source, fields: Sequence[str]) -> None:
             raise InvalidError(
                 f"no content of a node has ever had the field {name!r}.{guess} Give fields of contents; id, kind, text and the periods are columns anyway."
             )
-
-
-def kinds_of_fields(bodies: Iterable[Json]) -> dict[str, FieldKind]:
-    """The types of the fields that the contents of these bodies have."""
-    values: dict[str, list[Any]] = {}
-    for body in bodies:
-        for name, value in (body.get("content") or {}).items():
-            values.setdefault(name, []).append(value)
-    return {name: field_kind(each) for name, each in values.items()}
 
 
 def _typed(kind: FieldKind, values: list[Any]) -> pa.Array:

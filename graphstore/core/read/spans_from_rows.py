@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -10,15 +10,71 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphstore.core.read.history_rows import About, Asked, Changed, kinds_of_fields
 from graphstore.core.read.sight import Sight
 from graphstore.core.tables.arrow_tables import body_columns, json_text, numbers, parsed, texts
 from graphstore.core.tables.graph_source import columns_of
 from graphstore.core.tables.history_arrow import tombstone
-from graphstore.core.tables.properties import FieldKind
+from graphstore.core.tables.properties import FieldKind, field_kind
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point, as_json
-from graphstore.values.period import Instant
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant
+
+Span = tuple[Instant, Instant]
+
+
+class Changed(NamedTuple):
+    """Periods that were opened or closed, in columns: of what they are, what it says then, both periods, and the operations that opened and closed them."""
+
+    owner: Any
+    said: Any
+    valid_from: Any
+    valid_to: Any
+    tx_from: Any
+    tx_to: Any
+    opened_by: Any
+    closed_by: Any
+
+
+class About(NamedTuple):
+    """What a changed period is of, and what it says."""
+
+    thing: str
+    id: str
+    kind: str
+    number: int | None
+    content: str | None
+
+
+class Asked:
+    """Which part of a history is asked for: spans of both axes, half-open, cut to them or not. A span of tx that is one instant is what was believed then."""
+
+    def __init__(self, valid: Span, tx: Span, clip: bool) -> None:
+        self.valid, self.tx, self.clip = valid, tx, clip
+
+    def rows(self, begin: Any, end: Any, known: Any, gone: Any) -> tuple[Any, dict[str, Any]]:
+        """The places of the periods that are asked for, and these. Columns of valid_from, valid_to, tx_from and tx_to are given, as known at the sight's tx."""
+        import numpy as np
+
+        (since, until), (first, last) = self.valid, self.tx
+        chosen = np.flatnonzero(
+            (begin < until) & (end > since) & (known < last) & (gone > first) & (known < gone)
+        )
+        found = {
+            "valid_from": begin[chosen],
+            "valid_to": end[chosen],
+            "tx_from": known[chosen],
+            "tx_to": gone[chosen],
+        }
+        if last - first == 1:  # an end that came later was not known then
+            found["tx_to"] = np.where(found["tx_to"] > first, OPEN, found["tx_to"])
+        if self.clip:
+            found["valid_from"] = np.maximum(found["valid_from"], since)
+            found["valid_to"] = np.minimum(found["valid_to"], until)
+            if last - first != 1:
+                found["tx_from"] = np.maximum(found["tx_from"], first)
+                found["tx_to"] = np.minimum(found["tx_to"], last)
+        return chosen, found
 
 
 class NodeSpan(NamedTuple):
@@ -132,6 +188,7 @@ class RowSpans:
 
     def __init__(self, sight: Sight, point: Point) -> None:
         self._sight, self._point = sight, point
+        self.tx = point.tx
         self._changed: dict[str, Sequence[ChangedNode | ChangedLink]] = {}
 
     def nodes(
@@ -237,6 +294,15 @@ class RowSpans:
         if data is None or crc32(data) != checksum:
             self._point.content(data, checksum, what)
         return data or b""
+
+
+def kinds_of_fields(bodies: Iterable[Json]) -> dict[str, FieldKind]:
+    """The types of the fields that the contents of these bodies have."""
+    values: dict[str, list[Any]] = {}
+    for body in bodies:
+        for name, value in (body.get("content") or {}).items():
+            values.setdefault(name, []).append(value)
+    return {name: field_kind(each) for name, each in values.items()}
 
 
 def _spans(asked: Asked) -> dict[str, Instant]:
