@@ -12,8 +12,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from functools import partial
-from itertools import chain
 from typing import Any, NoReturn, overload
 
 from graphstore.core.folder import branch_index
@@ -23,7 +21,6 @@ from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
-from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.tables.result import Result
 from graphstore.core.write import describing, evictable_rows, retention, verbs
@@ -864,23 +861,10 @@ class GraphStore(Store):
             raise NotFoundError(handle._over())
         return record
 
-    def _index_of(self, record: BranchRecord) -> Index:
-        """The index of a branch, deleted ones too."""
-        line: Branch | None = self._in_use.get((record.name, record.made))
-        return (
-            line._core.index
-            if line is not None and line.is_loaded
-            else branch_index.build(self._core.index, self._core.journal, record)
-        )
-
     def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[Content]]]:
         """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
-        ledger = self._core.unread_trunk
-        if ledger is not None:
-            of = evictable_rows.OfRows(ledger.database)
-            return list(of.contents_elsewhere(kind, setting)) if self._is_settled() else []
-        with self._core.lock:
-            return list(retention.contents_elsewhere(self._core.index, self._index_of, kind, setting))
+        of = evictable_rows.OfRows(self._ledger.database)
+        return list(of.contents_elsewhere(kind, setting)) if self._is_settled() else []
 
     # ------------------------------------------------------------------ verbs: forgetting, which reaches every branch
 
@@ -960,35 +944,11 @@ class GraphStore(Store):
 
     def _chosen(self, names: Iterable[str]) -> dict[str, str]:
         """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
-        core = self._core
-        if core.unread_trunk is not None:
-            return evictable_rows.words(core.unread_trunk.database, names)
-        index, known = core.index, set[str]()
-        found = {}
-        for name in names:
-            if name in index.ids:
-                found[name] = index.word(index.ids[name])
-                continue
-            known = known or set[str]().union(
-                *(branch_index.added_on(core.journal, each) for each in index.branch_records)
-            )
-            if name not in known:
-                raise NotFoundError.nearest(
-                    "node or event", name, partial(chain, index.ids_beside(name), known)
-                )
-            verbs = (
-                verb for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if subject == name
-            )
-            found[name] = ([""] + [FORGETTING[verb] for verb in verbs if verb in FORGETTING])[-1]
-        return found
+        return evictable_rows.words(self._ledger.database, names)
 
     def _evictable_elsewhere(self) -> list[retention.Evictable]:
         """Return what may be evicted of each branch, deleted ones too."""
-        ledger = self._core.unread_trunk
-        if ledger is not None:
-            return [*evictable_rows.branches(ledger.database)]
-        records = self._core.index.branch_records
-        return [retention.OfIndex(self._index_of(record)) for record in records if record.pieces]
+        return [*evictable_rows.branches(self._ledger.database)]
 
     def _too_old(
         self, kinds: frozenset[str] | None, cut: Instant | None, most: int | None, keep_audit: bool
@@ -1087,7 +1047,7 @@ class Branch(Store):
 
         core = Core.with_late_index(
             load, journal, vocabulary, graphs,
-            rows=rows, lock=trunk.lock, epoch=trunk.epoch, search=self._search(), vectors=trunk.vectors,
+            rows=rows, lock=trunk.lock, epoch=trunk.epoch, vectors=trunk.vectors,
         )  # fmt: skip
         core.leave_rows = self._leave_rows
         if rows is None:
@@ -1111,10 +1071,6 @@ class Branch(Store):
             core.hide_rows()
         finally:
             core.worker = worker
-
-    def _search(self) -> Search:
-        trunk = self._trunk._core
-        return Search(before=lambda languages, versions: trunk.search.until(trunk, languages, versions))
 
     def _index(self) -> Index:
         trunk = self._trunk._core
@@ -1180,7 +1136,7 @@ class Branch(Store):
             with core.epoch.replaced():
                 self._open = None
                 core.pending.clear()
-                core.index, core.search = self._index(), self._search()
+                core.index = self._index()
                 core.memo.clear()
                 core.graphs.follow()
                 core.vocabulary.reset(core.index.kinds)

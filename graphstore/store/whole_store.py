@@ -16,7 +16,7 @@ from graphstore.core.read import snapshots
 from graphstore.core.read.from_rows import committed_rows_first, rows_first
 from graphstore.core.read.sight import Sight
 from graphstore.core.tables.guard import LIMITS, Limits
-from graphstore.core.write import evictable_rows, retention
+from graphstore.core.write import evictable_rows
 from graphstore.core.write.deciding import decides
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
@@ -24,7 +24,6 @@ from graphstore.errors import DamageError, InvalidError
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted, ids, operations, settings
-from graphstore.read.points import Point
 from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
@@ -34,11 +33,6 @@ from graphstore.values.snapshot_settings import KEPT, as_kept
 if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
     from graphstore.core.tables.workers import Allowance, Workers
-
-
-def _contents_by_rows(point: Point, kind: str) -> list[Content]:
-    """Return the nodes of a kind that are not forgotten, as `WholeStore._contents` does."""
-    return evictable_rows.OfRows(point.database).contents(kind)
 
 
 class WholeStore(Writer):
@@ -247,10 +241,13 @@ class WholeStore(Writer):
 
         return self._looked(look)
 
-    @committed_rows_first(_contents_by_rows)
     def _contents(self, kind: str) -> list[Content]:
         """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
-        return self._looked(lambda sight: retention.contents(sight.index, kind))
+        self._current()
+        self._core.hide_rows()
+        assert self._core.rows is not None
+        with self._core.rows.snapshot() as database:
+            return evictable_rows.OfRows(database).contents(kind)
 
     def _unchanging(self) -> AbstractContextManager[object]:
         """A block in which nothing is written that its reads would see."""

@@ -11,9 +11,9 @@ import pytest
 
 from graphstore import GraphStoreError
 from graphstore.core.index.occurrences import kept_place
-from graphstore.core.search.messages import message_fields
 from graphstore.events.timeline import record_message
 from graphstore.ledger.branch_rows import SPAN, Line, line_named
+from graphstore.values.inputs import authorized_of
 from graphstore.values.keys import topic_name
 from tests.ledger.test_questions import DAYS, FORGETTING, VERBS, Leaning
 from tests.support import standing_rows
@@ -121,7 +121,11 @@ def fields_of_index(core: Any) -> dict[str, list[tuple[Any, ...]]]:
         version = index.r_ver[row]
         fields = {"trace": kept_place(index, core.raw, ent).get("trace_id")}
         if ent not in index.gone:
-            fields = message_fields(index.kind[ent], core.body(index.v_pos[version], index.v_len[version]))
+            body = core.body(index.v_pos[version], index.v_len[version])
+            fields["trace"], authorized = body.get("trace_id"), authorized_of(index.kind[ent], body)
+            if authorized is not None:
+                fields |= {name: body.get(name) for name in ("sender", "thread", "classification")}
+                fields["authorized"] = authorized
         found = [fields.get(name) for name in ("authorized", "sender", "thread", "classification", "trace")]
         if any(value is not None for value in found):
             messages.append((row, index.r_from[row], *found))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import graphstore
 from graphstore import GraphStoreError, InvalidError
 from graphstore.core.read import ranking
-from graphstore.core.search.search import Search
+from graphstore.core.search.row_search import RowSearch
 from graphstore.memory.recall import Recalled, fuse, mentions, recall, spread
 from tests.conftest import Clock
 
@@ -329,7 +329,10 @@ def linked(store, clock, chance: Random) -> None:
                 kind = chance.choice(["uses", "related_to", "supersedes", "same_topic"])
                 store.link(ends[0].id, kind, ends[1].id, strength=chance.choice([None, 1, 5]), **during)
             case 7:
-                store.unlink(chance.choice(list(store._core.index.link_ids)), **during)
+                store.unlink(
+                    *chance.choice(store._core.rows.database.rows("SELECT id FROM link ORDER BY number")),
+                    **during,
+                )
             case 8:
                 store.retract(chance.choice(things).id, reason="wrong")
             case _:
@@ -349,9 +352,9 @@ def test_recall_that_has_followed_is_recall_made_anew(seed):
             for direction in ("both", "out"):
                 recall(chance.choice(views), "unicorn", 99, direction=direction, fan_out=2)
                 followed = recall(store, "unicorn", 99, direction=direction, fan_out=2)
-                grown, store._core.search = store._core.search, Search()
+                grown, store._core.row_search = store._core.row_search, RowSearch()
                 assert recall(store, "unicorn", 99, direction=direction, fan_out=2) == followed
-                store._core.search = grown
+                store._core.row_search = grown
 
 
 # ---------------------------------------------------------------- what it says

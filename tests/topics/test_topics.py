@@ -754,7 +754,7 @@ WRITES = st.lists(
 
 
 def _write(store, number, what, which, date, key, tags):
-    ids = sorted(store._core.index.ids)
+    ids = sorted(id for (id,) in store._core.rows.database.rows("SELECT id FROM entity"))
     one, other = (ids[which % len(ids)], ids[which // 2 % len(ids)]) if ids else ("", "")
     try:
         if what == "add":

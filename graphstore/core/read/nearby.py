@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import nsmallest
 
 from graphstore.core.read.sight import Sight
-from graphstore.core.search.standing import holding
 from graphstore.ledger.branch_rows import SPAN
 
 UNSAID_STRENGTH = 3
@@ -28,8 +27,7 @@ class Near:
         index, kinds = sight.index, sight.core.vocabulary.kinds
         self._sight, self._index = sight, index
         self._valid, self._tx = sight.valid, sight.tx
-        standing = sight.core.search.standing(sight)
-        self._version_of = standing.version_of
+        self._version_of = sight.core.search.standing(sight).version_of
         self._kinds = along or frozenset(name for name, kind in kinds.items() if kind.walked)
         out, into = (index.out, index.l_tgt), (index.into, index.l_src)
         self._sides = {"out": (out,), "in": (into,), "both": (out, into)}[direction]
@@ -38,7 +36,7 @@ class Near:
         self._same = frozenset(name for name in self._kinds if kinds[name].symmetric)
         self._fan_out = fan_out
         self._seen, self._admitted = seen, sight.admitted()
-        self._held = standing.links.setdefault((self._kinds, direction), {})
+        self._held: dict[int, list[int]] = {}
         self._strongest: dict[int, list[Step]] = {}
 
     def degree(self, ent: int) -> int:
@@ -66,27 +64,26 @@ class Near:
 
     def _around(self, ent: int) -> list[int]:
         held = self._held.get(ent)
-        if held is None or not held.since <= self._valid < held.until:
-            rows: list[int] = []
+        if held is None:
+            held = self._held[ent] = []
             for side, far in self._sides:
-                rows += self._believed(side.get(ent, ()), far, self._kinds)
+                held += self._holding(side.get(ent, ()), far, self._kinds)
             for side, far in self._other:
-                rows += self._believed(side.get(ent, ()), far, self._same)
-            held = self._held[ent] = holding(rows, self._index.k_from, self._index.k_to, self._valid)
-        return held.rows if self._seen is None else self._shown(held.rows, ent, self._seen)
+                held += self._holding(side.get(ent, ()), far, self._same)
+        return held if self._seen is None else self._shown(held, ent, self._seen)
 
     def _shown(self, rows: list[int], ent: int, seen: Callable[[int], bool]) -> list[int]:
         index = self._index
         ends = ((row, index.l_src[index.k_link[row]], index.l_tgt[index.k_link[row]]) for row in rows)
         return [row for row, source, target in ends if seen(source if target == ent else target)]
 
-    def _believed(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
-        index, tx, standing, admitted = self._index, self._tx, self._version_of, self._admitted
+    def _holding(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
+        index, valid, tx, standing = self._index, self._valid, self._tx, self._version_of
         of_kind, rows_of, k_tx, k_end = index.l_kind, index.rows_of_link, index.k_tx, index.k_end
         return [
             row
             for link in links
-            if standing[far[link] % SPAN] >= 0 and of_kind[link] in kinds and admitted(far[link])
+            if standing[far[link] % SPAN] >= 0 and of_kind[link] in kinds and self._admitted(far[link])
             for row in rows_of[link]
-            if k_tx[row] <= tx < k_end[row]
+            if k_tx[row] <= tx < k_end[row] and index.k_from[row] <= valid < index.k_to[row]
         ]

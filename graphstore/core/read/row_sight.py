@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -313,6 +313,10 @@ class RowSight(Sight):
         events = [row.number for row in self.point.rows(HAPPENING, since=since, until=until, types=wanted)]
         self.read_events(events)
         return events
+
+    def admitted(self) -> Callable[[int], bool]:
+        """Return the function that tells which entities are no messages, or were authorized."""
+        return self._messages.admitted(self)
 
     def fingerprints(self) -> Iterator[tuple[int, str]]:
         """Every event that has a fingerprint, in the order they were recorded. All is read that says when they happened."""

@@ -106,15 +106,6 @@ class Rows:
         found = sorted(ent for ent in there if ent < known and not events)
         return iter(found if kind is None else [ent for ent in found if index.kind[ent] == kind])
 
-    def nodes(self, kind: str | None, key: str | None, scope: str | None, tag: str | None) -> Iterable[int]:
-        """As `entities`, the nodes; with a tag perhaps no others than may have it."""
-        some = None if tag is None or key is not None else self.tagged(tag, kind, scope)
-        return self.entities(False, kind, key, scope) if some is None else some
-
-    def tagged(self, tag: str, kind: str | None, scope: str | None) -> list[int] | None:
-        """The nodes known here that may have a tag, where looking them up costs less than looking at each; None: look at each."""
-        return None
-
     def node_rows(self) -> list[int]:
         """The rows of all nodes that hold here, in the order in which the nodes were first known."""
         return [row for ent in self.entities(False) if (row := self.find(ent)) >= 0]
@@ -257,7 +248,7 @@ class Rows:
         index, valid, tx = self.index, self.valid, self.tx
         find, kinds, keys, scopes, born = index.find, index.kind, index.key, index.scope, index.born
         reads = content or tag is not None
-        for ent in self.entities(True, kind, key, scope) if events else self.nodes(kind, key, scope, tag):
+        for ent in self.entities(events, kind, key, scope):
             row = find(ent, valid, tx)
             if row < 0:
                 continue

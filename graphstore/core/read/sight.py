@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,20 +15,19 @@ import orjson
 
 from graphstore.core.index.foundations import Resting, ShakyEntity, resting_at, within_reach
 from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import look_for_prints, tombstone
+from graphstore.core.index.occurrences import tombstone
 from graphstore.core.index.shaky_spans import NOT_KEPT, look
 from graphstore.core.index.working_set import KnownKinds, WorkingSet
-from graphstore.core.journal.line import COUNTS, FORGETTING, TOUCH
+from graphstore.core.journal.line import FORGETTING
 from graphstore.core.journal.seam import Seam
 from graphstore.core.read import snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
 from graphstore.core.search.asserted import Asserted
 from graphstore.core.search.event_fingerprints import Fingerprints
-from graphstore.core.search.lookups import Accesses, Counts
-from graphstore.core.search.messages import Postings
-from graphstore.core.search.names import Naming
+from graphstore.core.search.lookups import Accesses
+from graphstore.core.search.message_rows import MessageRows
 from graphstore.core.search.row_search import RowSearch
-from graphstore.core.search.search import Found, Search, known_versions
+from graphstore.core.search.search import Found
 from graphstore.core.search.source import Source
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import BranchLedger
@@ -38,7 +37,6 @@ from graphstore.read import settings
 from graphstore.read.points import Point
 from graphstore.values import generated_ids, spans
 from graphstore.values.inputs import authorized_of
-from graphstore.values.keys import topic_name
 from graphstore.values.models import UPRIGHT, Change, Event, Json, Link, Node, Shaky, Snapshot, Version
 from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
 from graphstore.values.text import text_of_body
@@ -53,7 +51,6 @@ _REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
 _VERSION = re.compile(r"(.+?)(-v[1-9][0-9]*(?:@.+)?)?\Z", re.DOTALL)
 _NOTHING: Json = {}
 _MEMOS = 32
-_READ = 10  # so many versions are searched for tags once, for each thing that would be looked at
 _BRIEFLY = 0.002  # seconds to wait for a lock without which an answer takes longer
 
 
@@ -120,13 +117,10 @@ class Core(Source):
     closed: str | None = None  # why reads are refused
     stuck: bool = False  # closed because it could not be read anew, or a reader cannot follow its writer
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
-    search: Search = field(default_factory=Search)
-    row_search: RowSearch = field(default_factory=RowSearch)  # while the index is not loaded
-    postings: Postings = field(default_factory=Postings)
-    naming: Naming = field(default_factory=Naming)
+    row_search: RowSearch = field(default_factory=RowSearch)
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
-    fingerprints: Fingerprints = field(default_factory=Fingerprints)  # while the index is not loaded
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
     doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
@@ -338,7 +332,19 @@ class Sight(Rows):
             raise NotFoundError(f"{begun!r} is ambiguous: {', '.join(found[:3])}{more}. Give more of the id.")
         return found[0] + (given[2] or "") if found else text
 
-    # ------------------------------------------------------------------ lookups beside the index
+    # ------------------------------------------------------------------ searching, by rows alone
+
+    @property
+    def _messages(self) -> MessageRows:
+        """The messages and traces."""
+        messages: MessageRows = self.core.postings
+        return messages
+
+    @property
+    def _search(self) -> RowSearch:
+        """The words of what is searched."""
+        search: RowSearch = self.core.search
+        return search
 
     def messages(
         self,
@@ -348,28 +354,37 @@ class Sight(Rows):
         before: tuple[Instant, str] | None,
         among: set[int] | None = None,
     ) -> Iterator[int]:
-        """The rows of messages that stand here, as `Postings.messages` finds them."""
-        return self.core.postings.messages(self, wanted, since, until, before, among)
+        """The rows of messages that stand here, as `MessageRows.messages` finds them."""
+        return self._messages.messages(self, wanted, since, until, before, among)
 
     def voices(self, field: str) -> Iterator[tuple[str, list[int]]]:
-        """The rows of messages that stand here by their sender or thread, as `Postings.voices` finds them."""
-        return self.core.postings.voices(self, field)
+        """The rows of messages that stand here by their sender or thread, as `MessageRows.voices` finds them."""
+        return self._messages.voices(self, field)
 
     def around(self, row: int, most: int) -> list[int]:
-        """The messages of a thread around one, itself included, as `Postings.around` finds them."""
-        return [self.index.r_ent[each] for each in self.core.postings.around(self, row, most)]
+        """The messages of a thread around one, itself included, as `MessageRows.around` finds them."""
+        return [self.index.r_ent[each] for each in self._messages.around(self, row, most)]
 
     def admitted(self) -> Callable[[int], bool]:
-        """Which entities are no messages, or were authorized, as `Postings.admitted` knows them."""
-        return self.core.postings.admitted(self)
+        """Return the function that tells which entities are no messages, or were authorized."""
+        index = self.index
+
+        def is_admitted(ent: int) -> bool:
+            if not index.is_event[ent] or ent in index.gone:
+                return True
+            ver = index.versions_of[ent][0]
+            body = self.core.body(index.v_pos[ver], index.v_len[ver], holding=b'"authorized":false')
+            return body.get("authorized") is not False
+
+        return is_admitted
 
     def trace(self, trace_id: str) -> list[int]:
-        """The events of a trace, as `Postings.trace` finds them."""
-        return self.core.postings.trace(self, trace_id)
+        """The events of a trace, as `MessageRows.trace` finds them."""
+        return self._messages.trace(self, trace_id)
 
     def traces(self) -> list[str]:
         """The ids of all traces there is something of."""
-        return self.core.postings.traces(self)
+        return self._messages.traces(self)
 
     def entity_at(self, place: int) -> int:
         """The thing that was recorded as the first (0), second … of all."""
@@ -385,8 +400,7 @@ class Sight(Rows):
 
     def fingerprints(self) -> Iterator[tuple[int, str]]:
         """Every event that has a fingerprint, in the order they were recorded."""
-        look_for_prints(self.index, self.core.raw)
-        return iter(self.index.printed)
+        raise NotImplementedError
 
     def found(
         self,
@@ -396,31 +410,22 @@ class Sight(Rows):
         weigh: Callable[[int], float] | None = None,
         seen: Callable[[int], bool] | None = None,
     ) -> Found:
-        """The best matches of a text among what stands here, as `Search.find` ranks them."""
-        ahead = None if weigh is None or self.point is None else self.read_weighed
-        return self.core.search.find(self, text, most, kinds, weigh, seen, ahead)
+        """The best matches of a text among what stands here, as `Ranker.find` ranks them."""
+        ahead = None if weigh is None else self.read_weighed
+        return self._search.find(self, text, most, kinds, weigh, seen, ahead)
 
     def found_ever(
         self, text: str, kinds: frozenset[str], *, fallen: bool = False
     ) -> Iterator[tuple[int, int, float]]:
         """The versions, past ones included, that contain a word of a text: entity, version number and score, best first. `fallen`: without those that stand
         here."""
-        index, search = self.index, self.core.search
+        index, search = self.index, self._search
         matches = search.find_known(self, text, kinds, search.standing(self).alive if fallen else None)
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
 
     def follow_lookups(self) -> Accesses:
         """The counts of lookups, as far as they are written."""
-        core, index = self.core, self.index
-        goal = index.mark().ops
-
-        def written(first: int) -> Iterator[Counts]:
-            for op in range(first, goal):
-                if index.o_verb[op] == TOUCH:
-                    yield index.o_tx[op], core.body(index.o_pos[op], index.o_len[op]).get(COUNTS, {})
-
-        core.accesses.follow(index, goal, written)
-        return core.accesses
+        raise NotImplementedError
 
     @property
     def point(self) -> Point | None:
@@ -486,31 +491,9 @@ class Sight(Rows):
         """Whether no transaction has ended that this does not see."""
         return self.index.last_tx <= self.tx
 
-    def tagged(self, tag: str, kind: str | None, scope: str | None) -> list[int] | None:
-        """As `Rows.tagged`, by the names that topics use."""
-        index, naming = self.index, self.core.naming
-        known = bisect_right(index.born, self.tx)
-        if kind is None and scope is None:
-            others = known - index.is_event.count(True, 0, known)
-        else:
-            others = len(index._members.things(index, False, kind, scope, known))
-        if naming.behind(index) > _READ * others:
-            return None
-        bearing = {index.v_ent[ver] for ver in naming.tagged(self.core, topic_name(tag))}
-        return sorted(
-            ent
-            for ent in bearing
-            if ent < known
-            and (kind is None or index.kind[ent] == kind)
-            and (scope is None or index.scope[ent] == scope)
-        )
-
     def tagged_versions(self, name: str) -> Sequence[int]:
         """The versions with a tag, by the name that topics use, that were recorded by now."""
-        index, tagged = self.index, self.core.naming.tagged(self.core, name)
-        if index.open_since is not None and self.tx >= index.open_since:
-            return tagged
-        return tagged[: bisect_left(tagged, known_versions(index, self.tx))]
+        raise NotImplementedError
 
     # ------------------------------------------------------------------ how things stand
 

@@ -270,4 +270,5 @@ class TopicRows:
     def names(self) -> Iterator[str]:
         """Every key and tag of the nodes known here."""
         core = self.sight.core
-        return core.naming.known(core, self.sight.tx)
+        names: Iterator[str] = core.naming.known(core, self.sight.tx)
+        return names

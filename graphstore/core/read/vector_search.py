@@ -17,7 +17,7 @@ from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.search.model_vectors import Pair, Vectors, hash_of
-from graphstore.core.search.texts_to_embed import Said, Texts, TextsOfIndex, TextsOfRows
+from graphstore.core.search.texts_to_embed import Said, TextsOfRows
 from graphstore.errors import DamageError, GraphStoreError, InvalidError
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.read.points import Point
@@ -93,18 +93,16 @@ class Meanings:
     # ------------------------------------------------------------------ following
 
     @contextmanager
-    def _held(self, point: Point | None = None) -> Iterator[Texts]:
-        """A block in which nobody else changes the vectors. Gives what the store says: at a point of its rows, else wherever it reads."""
-        core, ledger = self._core, self._core.answering
+    def _held(self, point: Point | None = None) -> Iterator[TextsOfRows]:
+        """A block in which nobody else changes the vectors. Gives what the store says: at a point of its rows, else by all of them."""
         if point is not None:
             with self._lock:
                 yield self._of_rows(point)
-        elif ledger is not None:
-            with ledger.snapshot() as database, self._lock:
-                yield self._of_rows(Point(database, OPEN, OPEN))
-        else:
-            with core.lock, self._lock:
-                yield TextsOfIndex(core)
+            return
+        ledger = self._core.answering or self._core.rows
+        assert ledger is not None
+        with ledger.snapshot() as database, self._lock:
+            yield self._of_rows(Point(database, OPEN, OPEN))
 
     def _of_rows(self, point: Point) -> TextsOfRows:
         core = self._core
@@ -127,7 +125,7 @@ class Meanings:
                 self.kept.write()
                 return
 
-    def _settled(self, texts: Texts) -> bool:
+    def _settled(self, texts: TextsOfRows) -> bool:
         """Follow some of what was committed. Gives whether that was all."""
         kept, spare = self.kept, self._spare
         with no_collecting():
@@ -145,7 +143,7 @@ class Meanings:
                 spare.clear()
             return done
 
-    def _follow(self, texts: Texts) -> None:
+    def _follow(self, texts: TextsOfRows) -> None:
         if texts.state == self._state and texts.gone > self._gone:
             forgotten = texts.forgotten()
             pairs = zip(self._pairs, self._ents, strict=True)

@@ -216,9 +216,9 @@ class Reader(Painted):
         return look(Sight(self._core, max(valid, ahead), tx))
 
     def _searched(self, look: Callable[[Sight], T]) -> T:
-        """As `_looked`, of a function that searches and looks at few things: rows answer it while nothing has needed the index."""
+        """As `_looked`, of a function that searches and looks at few things: rows answer it, within a verb its working set."""
         core = self._core
-        ledger = core.answering
+        ledger = core.answering or (None if core.is_worker and core.in_verb else core.rows)
         if ledger is not None:
             with suppress(NotInRows):
                 valid, tx = self._coordinate()
@@ -483,7 +483,7 @@ class Reader(Painted):
         said = {} if content is None else json_object("content", content)
         sight = self._sight()
         found = []
-        for ent in sight.nodes(kind, key, scope, tag):
+        for ent in sight.entities(False, kind, key, scope):
             row = sight.find(ent)
             if row >= 0:
                 node = sight.node(row, sight.upright(ent))

@@ -66,7 +66,7 @@ TRACES = Statement("traces", TraceNamed)
 
 
 class MessageRows:
-    """Answers the questions of `Postings` about the messages and traces of one ledger."""
+    """Answers questions about the messages and traces of one ledger."""
 
     def __init__(self, point: Point) -> None:
         self._point = point

@@ -40,7 +40,7 @@ KNOWN_NAMES = Statement("known_names", Known)
 
 
 class NameRows:
-    """Answers the questions of `Naming` about the names of one ledger."""
+    """Answers questions about the names of one ledger."""
 
     def __init__(self, point: Point, index: Any) -> None:
         self._point, self._index = point, index

@@ -1,4 +1,4 @@
-"""Full-text search of a ledger whose index is not loaded: the words and what stands are read from its rows.
+"""Full-text search of a ledger: the words and what stands are read from its rows.
 
 A process keeps the lengths of the versions, the versions named by periods, the words that are not sealed yet, and what stands at a few coordinates: a few
 bytes for each version. They follow what is written by the heads of the chain.
@@ -218,11 +218,10 @@ class RowSearch(Ranker):
         self._kept: _Kept | None = None
 
     def standing(self, sight: At) -> Standing:
-        """What stands at a coordinate, without links of other questions."""
+        """What stands at a coordinate."""
         with self._lock:
             point = _point(sight)
-            standing = self._standing(point, self._follow(point))
-        return standing.without_links()
+            return self._standing(point, self._follow(point))
 
     def _texts(self, sight: At) -> SearchedTexts:
         point = _point(sight)
@@ -297,7 +296,7 @@ class RowSearch(Ranker):
                 del remembered[at]
                 remembered.insert(0, (point.valid, standing))
                 return standing
-        standing = Standing(ops, None)
+        standing = Standing(ops)
         _look_at_all(standing, point, kept.ends)
         remembered.insert(0, (point.valid, standing))
         del remembered[REMEMBERED:]

@@ -1,7 +1,6 @@
-"""Full-text search as of any coordinate: one index of the words of all versions, ranked over what stands at the coordinate alone.
+"""Full-text search as of any coordinate: the words of all versions, ranked over what stands at the coordinate alone.
 
-The body of a version never changes, so its words are indexed once for all coordinates, and saved beside the index. A query looks the words up, leaves
-out every version that does not stand at its coordinate, and only then ranks (BM25): nothing else influences the scores.
+A query looks the words up, leaves out every version that does not stand at its coordinate, and only then ranks (BM25): nothing else influences the scores.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import re
 import threading
 import unicodedata
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import groupby, islice
@@ -20,17 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
-from graphstore.core.index import libraries
-from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.search.source import At, Source
-from graphstore.core.search.standing import Replaced, Standing
-from graphstore.core.search.word_columns import FreshWords, Posting, WordColumns, together
+from graphstore.core.search.word_columns import Posting, together
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.word_rows import LANGUAGES
-from graphstore.values.period import Instant
 from graphstore.values.searched_text import text_of_event, text_of_node
-from graphstore.values.words import ENGLISH, Analyzer, Question, Term
+from graphstore.values.words import Analyzer, Question, Term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,8 +37,6 @@ K1, B = 0.9, 0.4
 REMEMBERED = 4
 """The number of coordinates whose standing things are cached."""
 _BATCH = 4_096
-_AT_ONCE = 1 << 21  # terms sorted at once
-_AT_ONCE_SHARE = 4  # or this share of those that are sorted already
 _AHEAD = 64  # things that are announced first; then twice as many each time
 _TRIED = 8  # times as many results as wanted are put in order first
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and ideographs
@@ -146,10 +137,6 @@ class Found:
         return sum(1 for _ in self._candidates())
 
 
-def _same(places: NDArray[Any]) -> NDArray[Any]:
-    return places
-
-
 class SearchedTexts(NamedTuple):
     """What a text is searched in: the words of versions (`layers`, `lengths`), how many were recorded by then (`known`), which of them may be found
     (`alive`), how `many` these are and the mean of their lengths, and the version of each entity that stands.
@@ -164,11 +151,11 @@ class SearchedTexts(NamedTuple):
     many: int
     mean: float
     version_of: NDArray[np.int32]
-    numbered: Numbered = _same
+    numbered: Numbered
 
 
 class Ranker(ABC):
-    """Ranks versions by the words of a text. Subclasses have the words and what stands: from the index (`Search`), or from the rows of a ledger."""
+    """Ranks versions by the words of a text. A subclass has the words and what stands."""
 
     analyzer: Analyzer
 
@@ -296,193 +283,6 @@ class Ranker(ABC):
         return admitted
 
 
-class Search(Ranker):
-    """The words of every version of one store. Each read follows the index first; one thread at a time, but for what callers are asked.
-
-    `before`: gives a branch the words of the first versions of the trunk, as `until` does.
-    """
-
-    def __init__(
-        self,
-        before: Callable[[tuple[str, ...], int], WordColumns] | None = None,
-    ) -> None:
-        super().__init__()
-        self._before = before
-        self.analyzer = Analyzer()
-        self._begin()
-
-    def _begin(self) -> None:
-        self._index: Index | None = None
-        self._columns: WordColumns  # from the first read on
-        self._fresh = FreshWords(0)
-        self._dropped: set[int] = set()  # forgotten entities whose words are gone
-        self._remembered: list[Standing] = []
-        self._replaced = Replaced()
-        self._lengths: NDArray[Any] | None = None
-        self._scores: Scores | None = None
-
-    def _texts(self, sight: At) -> SearchedTexts:
-        standing, index = self.standing(sight), sight.index
-        import numpy as np  # it is loaded by now
-
-        layers, lengths = self._layers(), self._all_lengths()
-        known = known_versions(index, sight.tx)
-        if standing.pending:
-            more = self._words_of(sight.core, range(len(lengths), len(index.v_ent)))
-            layers, known = [*layers, more], len(index.v_ent)
-            lengths = np.concatenate([lengths, np.asarray(more.lengths)])
-        mean = standing.mean(lengths)
-        return SearchedTexts(
-            layers, lengths, known, standing.alive, standing.count(), mean, standing.version_of
-        )
-
-    def _texts_ever(self, sight: At) -> SearchedTexts:
-        index = sight.index
-        self._follow(sight.core)
-        import numpy as np  # it is loaded by now
-
-        known_rows = min(bisect_right(index.r_tx, sight.tx), index.mark().rows)
-        known = np.zeros(len(index.v_ent), dtype=bool)
-        known[np.array(index.r_ver[:known_rows])] = True
-        known[[ver for ent in index.gone for ver in index.versions_of[ent]]] = False
-        lengths, count = self._all_lengths(), int(np.count_nonzero(known))
-        mean = int(lengths[known[: len(lengths)]].sum()) / max(count, 1)
-        return SearchedTexts(
-            self._layers(), lengths, len(lengths), known, count, mean, np.zeros(0, dtype=np.int32)
-        )
-
-    def standing(self, sight: At) -> Standing:
-        """What stands at a coordinate."""
-        index, valid, tx = sight.index, sight.valid, sight.tx
-        with self._lock:
-            self._follow(sight.core)
-            mark = index.mark()
-            ops = bisect_right(index.o_tx, tx)
-            if ops <= mark.ops:
-                return self._committed(index, ops, valid, tx)
-            standing = self._committed(index, mark.ops, valid, min(tx, index.last_tx)).copy()
-        standing.follow(index, index.lengths(), valid, tx)
-        standing.pending = True
-        return standing
-
-    def _committed(self, index: Index, ops: int, valid: Instant, tx: Instant) -> Standing:
-        remembered, mark = self._remembered, index.mark()
-        forgetting = len(index.gone) != len(self._dropped)  # open, and may still be rolled back
-        for at, standing in enumerate(remembered):
-            newer = standing.mark is not None and ops == mark.ops and not forgetting
-            if standing.since <= valid < standing.until and (newer or standing.ops == ops):
-                del remembered[at]  # an interruption loses the whole, not a part
-                if standing.ops != ops:
-                    standing = standing.moved_on(index, ops, mark, valid, tx)
-                standing.grow(index)
-                remembered.insert(0, standing)
-                return standing
-        standing = Standing(ops, mark if ops == mark.ops else None)
-        standing.look_at_all(index, valid, tx, self._replaced.follow(index))
-        if not forgetting:
-            remembered.insert(0, standing)
-            del remembered[REMEMBERED:]
-        return standing
-
-    # ------------------------------------------------------------------ following
-
-    def _follow(self, core: Source) -> None:
-        """Index what was committed since, and drop what was forgotten."""
-        index = core.index
-        languages = tuple(index.setting(LANGUAGES) or ENGLISH)
-        if self._index is not index or languages != self.analyzer.languages:
-            libraries.load("numpy")
-            self._begin()
-            if languages != self.analyzer.languages:
-                self.analyzer = Analyzer(languages)
-            self._columns = self._first(index)
-            self._fresh = FreshWords(len(self._columns.lengths))
-            self._index = index
-        self.drop(index)
-        done, goal = self._done(), index.mark().versions
-        if done < goal:
-            self._lengths = None
-            try:
-                for lo in range(done, goal, _BATCH):
-                    self._extend(self._fresh, core, range(lo, min(lo + _BATCH, goal)))
-                    # a share of what is there: of a fixed size each merge, many versions would take their square
-                    if len(self._fresh.said) > max(_AT_ONCE, len(self._columns.versions) // _AT_ONCE_SHARE):
-                        self._merge()
-                if self._fresh.is_large(self._columns):
-                    self._merge()
-            except BaseException:  # interrupted between two words
-                self._fresh = FreshWords(len(self._columns.lengths))
-                raise
-            if index.is_forgetting():  # which may still be rolled back
-                self._index = None
-                raise RuntimeError("something is being forgotten. Read again")
-
-    def _first(self, index: Index) -> WordColumns:
-        """Return the words that are there before any is read: those of the trunk before the fork."""
-        if self._before is not None and index.forked is not None:
-            return self._before(self.analyzer.languages, index.forked.versions)
-        return WordColumns.none()
-
-    def _done(self) -> int:
-        return self._fresh.first + len(self._fresh.lengths)
-
-    def _layers(self) -> Layers:
-        return [self._columns, self._fresh]
-
-    def _merge(self) -> None:
-        columns = self._fresh.merged(self._columns)
-        self._columns, self._fresh = columns, FreshWords(len(columns.lengths))
-
-    def _all_lengths(self) -> NDArray[Any]:
-        import numpy as np
-
-        if self._lengths is None:
-            self._lengths = np.concatenate([self._columns.lengths, np.asarray(self._fresh.lengths)])
-        return self._lengths
-
-    def until(self, core: Source, languages: tuple[str, ...], versions: int) -> WordColumns:
-        """The words of the first so many versions in these languages, as far as they are merged."""
-        with self._lock:
-            import numpy as np
-
-            self._follow(core)
-            if languages != self.analyzer.languages:
-                return WordColumns.none()
-            columns = self._columns
-            return (
-                columns if len(columns.lengths) <= versions else columns.where(np.ones(versions, dtype=bool))
-            )
-
-    def drop(self, index: Index) -> None:
-        """Drop every word of what was forgotten."""
-        with self._lock:
-            if self._index is not index or len(index.gone) == len(self._dropped):
-                return
-            import numpy as np
-
-            ops = index.mark().ops  # an open transaction may still be rolled back
-            gone = {ent for ent, op in index.gone.items() if op < ops}
-            if gone != self._dropped:
-                self._merge()
-                keeps = np.ones(len(self._columns.lengths), dtype=bool)
-                vers = [ver for ent in gone - self._dropped for ver in index.versions_of[ent]]
-                keeps[[ver for ver in vers if ver < len(keeps)]] = False
-                self._columns = self._columns.where(keeps)
-                self._dropped, self._lengths = gone, None
-                self._remembered.clear()
-
-    def _words_of(self, core: Source, versions: range) -> FreshWords:
-        found = FreshWords(versions.start)
-        self._extend(found, core, versions)
-        return found
-
-    def _extend(self, fresh: FreshWords, core: Source, versions: range) -> None:
-        terms = self.analyzer.terms
-        with no_collecting():
-            for text in _texts(core, versions):
-                fresh.add(terms(text))
-
-
 class _Asked:
     """A question in the words of a store: where each of its terms is, among the first `known` versions and among those `alive`; what it weighs there."""
 
@@ -536,12 +336,6 @@ def _alive(posting: Posting, alive: Mask) -> Posting | None:
 def _says(posting: Posting, ver: int) -> bool:
     at = int(posting.versions.searchsorted(ver)) if ver >= 0 else len(posting.versions)
     return at < len(posting.versions) and int(posting.versions[at]) == ver
-
-
-def known_versions(index: Index, tx: Instant) -> int:
-    """How many versions were recorded by an instant."""
-    known = bisect_right(index.t_tx, tx)
-    return min(index.t_ver[known - 1], index.mark().versions) if known else 0
 
 
 def _holds(said: list[str], phrase: list[str]) -> bool:

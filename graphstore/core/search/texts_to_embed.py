@@ -1,15 +1,12 @@
-"""Read the texts that an embedder turns into vectors: those of each version, from the index or from the rows of a ledger."""
+"""Read the texts that an embedder turns into vectors: those of each version, from the rows of a ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
-
-import orjson
+from typing import Any, NamedTuple
 
 from graphstore.core.index.index_of_rows import FORGOTTEN
 from graphstore.core.search.row_search import ends_of
-from graphstore.core.search.source import Source
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point
 from graphstore.values.sameness import statement
@@ -25,56 +22,6 @@ class Said(NamedTuple):
     scope: str
     text: str
     thread: str | None
-
-
-class Texts(Protocol):
-    """Gives the texts of the versions of a store.
-
-    `state`: versions have other numbers under another one. `gone`: how many things are forgotten. `versions`: how many there are. `pending`: whether a
-    transaction is open, whose versions are none of these.
-    """
-
-    state: Hashable
-    gone: int
-    versions: int
-    pending: bool
-
-    def forgotten(self) -> Container[int]:
-        """Return the entities that were evicted or erased."""
-
-    def said(self, versions: range, kind: str | None) -> Iterator[Said]:
-        """Yield those of some versions, by their places, that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
-
-
-class TextsOfIndex:
-    """Gives the texts of the versions that an index has."""
-
-    def __init__(self, core: Source) -> None:
-        self._core = core
-        self.state: Hashable = core.state
-        self.gone, self.versions = len(core.index.gone), core.index.mark().versions
-        self.pending = core.index.pending
-
-    def forgotten(self) -> Container[int]:
-        """Return the entities that were evicted or erased."""
-        return self._core.index.gone
-
-    def said(self, versions: range, kind: str | None) -> Iterator[Said]:
-        """Yield those of some versions that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
-        index, raw = self._core.index, self._core.raw
-        v_ent, is_event = index.v_ent, index.is_event
-        some = [
-            ver
-            for ver in versions
-            if index.v_len[ver]
-            and v_ent[ver] not in index.gone
-            and (kind is None or (index.kind[v_ent[ver]] == kind and not is_event[v_ent[ver]]))
-        ]
-        raws = [bytes(raw(index.v_pos[ver], index.v_len[ver])) for ver in some]
-        for ver, body in zip(some, orjson.loads(b"[%b]" % b",".join(raws)), strict=True):
-            ent = v_ent[ver]
-            if (text := _text(body, bool(is_event[ent]))).strip():
-                yield Said(ver, ent, index.names[ent], index.kind[ent], index.scope[ent], text, _thread(body))
 
 
 class _Described(NamedTuple):
@@ -94,7 +41,11 @@ SAID = Statement("said", _Described)
 
 
 class TextsOfRows:
-    """Gives the texts of the versions that a ledger has."""
+    """Gives the texts of the versions that a ledger has.
+
+    `state`: versions have other numbers under another one. `gone`: how many things are forgotten. `versions`: how many there are. `pending`: whether a
+    transaction is open, whose versions are none of these.
+    """
 
     def __init__(self, point: Point, pending: bool, committed: int) -> None:
         ends = ends_of(point)
@@ -108,7 +59,7 @@ class TextsOfRows:
         return self._forgotten
 
     def said(self, versions: range, kind: str | None) -> Iterator[Said]:
-        """Yield those of some versions that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
+        """Yield those of some versions, by their places, that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
         content, line = self._point.content, self._point.database.line
         first, stop = (line.row("version", place) for place in (versions.start, versions.stop))
         for row in self._point.rows(SAID, first=first, stop=stop, kind=kind):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
@@ -18,7 +17,6 @@ from graphstore.values.period import BEGINNING, OPEN, Instant, moment
 from graphstore.values.random_bits import random_64
 
 if TYPE_CHECKING:
-    from graphstore.core.journal.branch_records import BranchRecord
     from graphstore.core.write.transaction import Transaction
 
 RETENTION = "retention"
@@ -76,100 +74,12 @@ class Evictable(Protocol):
         ...
 
 
-class OfIndex:
-    """Finds in an index what may be evicted; see `Evictable`."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-
-    def oldest(
-        self,
-        kinds: frozenset[str] | None,
-        before: Instant | None,
-        now: Instant,
-        *,
-        tombstones: bool = False,
-    ) -> list[int]:
-        """See `Evictable.oldest`."""
-        index = self._index
-        found = []
-        over = now if before is None else before
-        for ent in range(len(index.names)) if kinds is None else _of_kinds(index, kinds):
-            word = index.word(ent)
-            if word and not (tombstones and word == "evicted"):
-                continue
-            if index.is_event[ent]:
-                last = index.last_seen(ent)
-            elif kinds is not None and all(index.r_to[row] <= over for row in index.now_of[ent]):
-                last = index.changed[ent]
-            else:
-                continue
-            if before is None or last < before:
-                found.append((last, ent))
-        return [ent for _, ent in sorted(found)]
-
-    @property
-    def evicted(self) -> list[int]:
-        """See `Evictable.evicted`."""
-        index = self._index
-        return [ent for ent in index.gone if index.is_event[ent] and index.word(ent) == "evicted"]
-
-    def number(self, id: str) -> int | None:
-        """See `Evictable.number`."""
-        return self._index.ids.get(id)
-
-    def name(self, ent: int) -> str:
-        """See `Evictable.name`."""
-        return self._index.names[ent]
-
-    def kind(self, ent: int) -> str:
-        """See `Evictable.kind`."""
-        return self._index.kind[ent]
-
-    def last(self, ent: int) -> Instant:
-        """See `Evictable.last`."""
-        return self._index.last_seen(ent)
-
-    def size(self, ent: int) -> int:
-        """See `Evictable.size`."""
-        return sum(self._index.v_len[ver] for ver in self._index.versions_of[ent])
-
-
-def _of_kinds(index: Index, kinds: frozenset[str]) -> list[int]:
-    """The nodes and events of some kinds, in the order they were recorded."""
-    count, things = len(index.names), index._members.things
-    return sorted(
-        ent for kind in kinds for events in (False, True) for ent in things(index, events, kind, None, count)
-    )
-
-
 class Content(NamedTuple):
     """A node that is not forgotten: when it was first recorded, its id and its scope."""
 
     born: Instant
     name: str
     scope: str
-
-
-def contents(index: Index, kind: str) -> list[Content]:
-    """The committed nodes of a kind that are not forgotten, whether they stand or not, in the order they were recorded."""
-    found = index._members.things(index, False, kind, None, index.mark().entities)
-    return [
-        Content(index.born[ent], index.names[ent], index.scope[ent]) for ent in found if ent not in index.gone
-    ]
-
-
-def contents_elsewhere(
-    index: Index, build: Callable[[BranchRecord], Index], kind: str, setting: str
-) -> Iterator[tuple[Any, list[Content]]]:
-    """As `contents`, for each branch (deleted ones too): the nodes unknown to the trunk, with the value of a setting of the branch.
-
-    Empty on a branch itself, and while an open transaction has written something.
-    """
-    for record in index.branch_records if index.branch is None and not index.pending else ():
-        if record.pieces:
-            line = build(record)
-            yield line.setting(setting), [each for each in contents(line, kind) if each.name not in index.ids]
 
 
 def enough(of: Evictable, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
@@ -208,18 +118,6 @@ def sums_of(of: Evictable, ents: Iterable[int]) -> Sums:
         day, kind = sums.setdefault(moment(of.last(ent)).date().isoformat(), {}), of.kind(ent)
         day[kind] = day.get(kind, 0) + 1
     return sums
-
-
-def summed_before(index: Index, raw: Raw, day: Instant) -> tuple[frozenset[Instant], Sums]:
-    """The transactions of the same day, of UTC, that summed up evicted events, and their sums together."""
-    since, found, sums = day - day % DAY, set(), Sums()
-    for op in range(bisect_left(index.o_tx, since), len(index.o_tx)):
-        if index.o_verb[op] == "evict" and not index.o_subject[op] and index.o_len[op]:
-            told: Sums | None = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get(SUMS)
-            if told is not None:
-                found.add(index.o_tx[op])
-                sums = together(sums, told)
-    return frozenset(found), sums
 
 
 def together(one: Sums, other: Sums) -> Sums:

@@ -31,9 +31,7 @@ from graphstore.core.journal.seam import Seam, Ticket
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core, LedgerRows
 from graphstore.core.read.view import Reader, View
-from graphstore.core.search.messages import Postings
 from graphstore.core.search.model_vectors import Vectors
-from graphstore.core.search.search import Search
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import deciding, evictable_rows, retention
 from graphstore.core.write.drawn_ids import given, noted
@@ -991,7 +989,6 @@ class Writer(Reader):
             journal.reopen()  # other files may have been put in their place
             index, _ = self._place.replay(journal)
             core.journal, core.index = journal, index
-            core.search, core.postings = Search(), Postings()
         if not self._place.follows:
             journal.make_ready()
         core.graphs.follow()
@@ -1061,8 +1058,6 @@ class Writer(Reader):
                 self._remove_forgotten(core.unread_trunk)
                 return
             try:
-                core.search.drop(core.index)
-                core.postings.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             except EngineError as error:
@@ -1089,10 +1084,14 @@ class Writer(Reader):
 
     def _evictable(self) -> retention.Evictable:
         """Return what may be evicted of the trunk."""
-        ledger = self._core.unread_trunk
-        return (
-            retention.OfIndex(self._core.index) if ledger is None else evictable_rows.OfRows(ledger.database)
-        )
+        return evictable_rows.OfRows(self._ledger.database)
+
+    @property
+    def _ledger(self) -> Ledger:
+        """The ledger of the store."""
+        ledger = self._core.opened_journal
+        assert isinstance(ledger, Ledger)
+        return ledger
 
     @contextlib.contextmanager
     def _left_alone(self) -> Iterator[None]:
@@ -1107,26 +1106,22 @@ class Writer(Reader):
         """Rewrite the journal without these things, and rebuild the index from it. `sums` are kept of them, in one record a day."""
         core = self._core
         with core.lock, core.epoch.replaced():
-            tx, ledger = self._next_tx(None), core.unread_trunk
+            tx, ledger = self._next_tx(None), self._ledger
             try:
-                core.opened_journal.settle()
+                ledger.settle()
             except EngineError as error:
                 error.outcome = "not kept"
                 raise
             core.graphs.forget()
             count, folded = len(names), frozenset[Instant]()
             if sums is not None:
-                if ledger is None:
-                    folded, earlier = retention.summed_before(core.index, core.raw, tx)
-                else:
-                    folded, earlier = evictable_rows.summed_before(ledger.database, tx)
+                folded, earlier = evictable_rows.summed_before(ledger.database, tx)
                 sums = retention.together(earlier, sums)
                 count = sum(sum(types.values()) for types in sums.values())
             last = retention.without_trace(tx, count, self._author, reason, sums)
             self._waiting.clear()
-            deleted = core.index.branch_records.deleted() if ledger is None else ledger.deleted_branches()
             try:
-                self._place.compact(deleted, core.opened_journal, names, [last], tx, folded)
+                self._place.compact(ledger.deleted_branches(), ledger, names, [last], tx, folded)
             except EngineError:
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
                     self._begin_again()
@@ -1251,8 +1246,6 @@ class Writer(Reader):
         forgotten = core.index.unfinished
         with core.epoch.replaced() if forgotten else contextlib.nullcontext():
             if forgotten:
-                core.search.drop(core.index)
-                core.postings.drop(core.index)
                 core.graphs.forget()
                 self._place.forget(core.index, core.journal)
             core.vocabulary.reset(core.index.kinds)

@@ -29,9 +29,7 @@ def weighs(view, id: str = "one") -> float:
 
 def known(store, id: str = "one", view=None) -> int:
     """How often a thing was looked up, as told by a view's tx."""
-    with store._core.lock:
-        sight = (view or store)._sight()
-        return sight.follow_lookups().total(id, sight.tx)
+    return (view or store)._searched(lambda sight: sight.follow_lookups().total(id, sight.tx))
 
 
 @pytest.fixture
@@ -266,7 +264,7 @@ def test_counts_of_what_is_erased_stay_by_its_id_and_what_leaves_no_trace_takes_
     assert (True, False) == (b'"one":1' in told, b'"two"' in told)
     with graphstore.open(login.path, clock=clock) as again:
         assert again.verify().ok
-        assert "two" not in again._core.index.ids
+        assert not again.knows("two")
         again.add_node("fact", {}, id="two")
         assert 0 == known(again, "two")
         assert {"touch"} <= {row["o.verb"] for row in again.query_tables("MATCH (o:Op) RETURN o.verb").rows()}

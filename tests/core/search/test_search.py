@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import graphstore
 from graphstore import Event, GraphStoreError, Node
 from graphstore.core.search.search import words
-from graphstore.core.search.word_columns import FreshWords, WordColumns
 from graphstore.memory.memory import Memory
 from graphstore.memory.recall import recall
 from graphstore.values.text import given_text
@@ -72,11 +71,16 @@ def bm25(view, text: str) -> list[tuple[str, float]]:
 
 
 def found(view, text: str, most: int = 10_000, kinds: tuple[str, ...] = ()) -> list[tuple[str, float]]:
-    with view._core.lock:
-        sight = view._sight()
-        matches = view._core.search.find(sight, text, most, frozenset(kinds)).matches
-        named = [(sight.index.names[ent], score) for ent, score in matches]
+    named = view._searched(
+        lambda sight: [
+            (sight.id(ent), score) for ent, score in sight.found(text, most, frozenset(kinds)).matches
+        ]
+    )
     return sorted(named, key=lambda match: (-round(match[1], 9), match[0]))
+
+
+def unknown(view, text: str) -> list[str]:
+    return view._searched(lambda sight: sight.found(text, 5).unknown)
 
 
 def ids(view, text: str) -> set[str]:
@@ -145,10 +149,9 @@ def test_event_is_found_by_description_and_source(store):
 
 def test_match_needs_one_of_the_words_and_says_which_nobody_says(store):
     store.add_node("fact", {}, id="n", text="login")
-    search, sight = store._core.search, store._sight()
 
-    assert ["token", "cache"] == search.find(sight, "token login cache token", 5).unknown
-    assert [] == search.find(sight, "token", 5).matches
+    assert ["token", "cache"] == unknown(store, "token login cache token")
+    assert set() == ids(store, "token")
 
 
 def test_word_forms_are_found_and_function_words_are_not_asked_for(store):
@@ -209,10 +212,7 @@ def test_ties_are_by_id_and_only_the_most_are_given(store):
     for id in ("c", "a", "b"):
         store.add_node("fact", {}, id=id, text="same words")
 
-    search, sight = store._core.search, store._sight()
-    matches = search.find(sight, "same", 2).matches
-
-    assert ["a", "b"] == [sight.index.names[ent] for ent, _ in matches]
+    assert ["a", "b"] == [id for id, _ in found(store, "same", 2)]
 
 
 def test_kinds_are_left_out_before_the_best_are_taken(store):
@@ -306,8 +306,6 @@ def history(store, clock: Clock, seed: int, steps: int) -> list[tuple[datetime, 
             pass
         if chance.random() < 0.3:
             agree(store)
-            if chance.random() < 0.5:
-                store._core.search._merge()
         places.append((start, clock.now))
     return places
 
@@ -332,12 +330,14 @@ def test_what_is_told_later_changes_no_past_answer(store, clock):
     past = store.as_of()
 
     def answers() -> list[object]:
-        every = []
-        for text in ("ERR-404 login", "unicorn login", "token", "gateway"):
-            with past._core.lock:
-                answer = past._core.search.find(past._sight(), text, 9)
-                every.append((answer.matches, answer.unknown, answer.weights, answer.count()))
-        return every
+        def look(sight) -> list[object]:
+            texts = ("ERR-404 login", "unicorn login", "token", "gateway")
+            return [
+                (answer.matches, answer.unknown, answer.weights, answer.count())
+                for answer in (sight.found(text, 9) for text in texts)
+            ]
+
+        return past._searched(look)
 
     before = answers()
     clock.move(days=1)
@@ -353,25 +353,26 @@ def test_a_word_is_known_where_anything_recorded_says_it(store, clock):
     store.add_node("fact", {}, id="b", text="token")
     store.retract("b", reason="never so")
 
-    assert ["cache"] == store._core.search.find(store._sight(), "token cache login", 5).unknown
+    assert ["cache"] == unknown(store, "token cache login")
 
 
 def test_a_match_tells_which_words_it_says_and_how_much_of_the_question_that_is(store):
     store.add_node("fact", {}, id="both", text="login by unicorn")
     store.add_node("fact", {}, id="one", text="login")
     store.add_node("decision", {}, id="other", text="login cache")
-    search, sight = store._core.search, store._sight()
 
-    found = search.find(sight, "login unicorn pegasus", 1)
+    def look(sight) -> None:
+        found = sight.found("login unicorn pegasus", 1)
+        both, one = sight.entity("both"), sight.entity("one")
+        login, unicorn, pegasus = found.weights
+        assert [both] == [ent for ent, _ in found.matches]
+        assert ((0, 1), (0,)) == (found.says(both), found.says(one))
+        assert found.coverage(both) == pytest.approx((login + unicorn) / (login + unicorn + pegasus))
+        assert login < unicorn < pegasus
+        assert 3 == found.count()
+        assert 1 == sight.found("login unicorn", 1, frozenset({"decision"})).count()
 
-    both, one, _ = range(3)
-    login, unicorn, pegasus = found.weights
-    assert [both] == [ent for ent, _ in found.matches]
-    assert ((0, 1), (0,)) == (found.says(both), found.says(one))
-    assert found.coverage(both) == pytest.approx((login + unicorn) / (login + unicorn + pegasus))
-    assert login < unicorn < pegasus
-    assert 3 == found.count()
-    assert 1 == search.find(sight, "login unicorn", 1, frozenset({"decision"})).count()
+    store._searched(look)
 
 
 # ---------------------------------------------------------------- following
@@ -459,37 +460,12 @@ def test_bulk_load_is_followed(store):
     assert 51 == len(ids(store, "login"))
 
 
-def test_what_is_sorted_while_many_texts_are_read_grows_as_they_do(store, monkeypatch):
-    monkeypatch.setattr("graphstore.core.search.search._BATCH", 8)
-    monkeypatch.setattr("graphstore.core.search.search._AT_ONCE", 32)
-    moved, merged = [], FreshWords.merged
-
-    def counted(fresh: FreshWords, before: WordColumns) -> WordColumns:
-        columns = merged(fresh, before)
-        moved.append(len(columns.versions))
-        return columns
-
-    monkeypatch.setattr(FreshWords, "merged", counted)
-    names = [f"n{number}" for number in range(800)]
-    store.bulk_load(
-        nodes=[{"id": name, "kind": "fact"} for name in names],
-        versions=[{"node_id": name, "content": {"says": f"login {name} cache token"}} for name in names],
-    )
-
-    assert 800 == len(ids(store, "login"))
-    assert {"n7"} == ids(store, "n7")
-    assert moved[-1] > 2_000
-    assert sum(moved) < 8 * moved[-1]
-
-
 # ---------------------------------------------------------------- forgetting
 
 
 def held(store) -> set[str]:
-    """Every word that the search holds, wherever."""
-    search = store._core.search
-    columns = search._columns.all_names() if search._index else ()
-    return {name.decode() for name in columns} | set(search._fresh.numbers)
+    """Every word that a process keeps."""
+    return set(store._core.row_search._kept.fresh.numbers)
 
 
 def test_erased_words_are_in_no_structure(disk_store, clock):
@@ -503,9 +479,9 @@ def test_erased_words_are_in_no_structure(disk_store, clock):
 
     disk_store.erase("secret", reason="asked to")
 
-    assert not {"unicorn", "pegasus"} & held(disk_store)
     for view in (disk_store, before):
         assert (set(), {"plain"}) == (ids(view, "unicorn pegasus"), ids(view, "login"))
+        assert not {"unicorn", "pegasus"} & held(disk_store)
         agree(view)
 
 
@@ -518,8 +494,8 @@ def test_evicted_events_are_not_found_at_any_coordinate(store, clock):
 
     store.evict(before="2026-01-15")
 
-    assert "unicorn" not in held(store)
     assert (set(), {"event-2"}) == (ids(before, "unicorn"), ids(before, "login"))
+    assert "unicorn" not in held(store)
     agree(before)
 
 
@@ -530,8 +506,8 @@ def test_without_tombstones_nothing_is_left_either(store):
 
     store.evict(before="2026-01-15", keep_audit=False)
 
-    assert "unicorn" not in held(store)
     assert (set(), {"n"}) == (ids(store, "unicorn"), ids(store, "login"))
+    assert "unicorn" not in held(store)
 
 
 def test_follower_lets_go_of_what_was_erased(disk_store):
@@ -541,8 +517,8 @@ def test_follower_lets_go_of_what_was_erased(disk_store):
         disk_store.erase("secret", reason="asked to")
         follower.refresh()
 
-        assert "unicorn" not in held(follower)
         assert set() == ids(follower, "unicorn")
+        assert "unicorn" not in held(follower)
 
 
 # ---------------------------------------------------------------- threads

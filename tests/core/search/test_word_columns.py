@@ -1,14 +1,13 @@
-"""Words in columns, held against a dictionary."""
+"""Words that are not sealed yet, held against a dictionary."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphstore
-from graphstore.core.search.word_columns import FreshWords, WordColumns, together
+from graphstore.core.search.word_columns import FreshWords, together
 from tests.core.search.test_search import agree, ids
 
 FEW = 100
@@ -23,35 +22,21 @@ def postings(layer, term: str) -> dict[int, int]:
     return {} if posting is None else dict(zip(*(column.tolist() for column in posting), strict=True))
 
 
-def said(texts: list[list[str]], term: str, first: int = 0) -> dict[int, int]:
+def said(texts: list[list[str]], term: str, first: int) -> dict[int, int]:
     return {ver: text.count(term) for ver, text in enumerate(texts, first) if term in text}
 
 
 @settings(max_examples=60, deadline=None)
-@given(parts=st.lists(texts, max_size=3), gone=st.sets(st.integers(0, 40)))
-def test_columns_hold_what_a_dictionary_does(parts, gone):
-    columns, whole = WordColumns.none(), []
-    for part in parts:
-        fresh = FreshWords(len(whole))
-        for text in part:
-            fresh.add(text)
-        for term in TERMS:
-            assert said(part, term, len(whole)) == postings(fresh, term)
-        columns, whole = fresh.merged(columns), [*whole, *part]
-    left = [[] if ver in gone else text for ver, text in enumerate(whole)]
-    keeps = [ver not in gone for ver in range(len(whole))]
+@given(texts=texts, first=st.integers(0, 9))
+def test_fresh_words_hold_what_a_dictionary_does(texts, first):
+    fresh = FreshWords(first)
+    for text in texts:
+        fresh.add(text)
 
-    for there, plain in (
-        (columns, whole),
-        (columns.where(np.array(keeps, dtype=bool)), left),
-        (columns.where(np.ones(len(whole) // 2, dtype=bool)), whole[: len(whole) // 2]),
-    ):
-        every = {term for text in plain for term in text}
-        assert sorted(map(str.encode, every)) == there.all_names()
-        assert [len(text) for text in plain] == there.lengths.tolist()
-        for term in TERMS:
-            assert said(plain, term) == postings(there, term)
-            assert {each for each in every if each.startswith(term)} == set(there.beginning(term))
+    every = {term for text in texts for term in text}
+    for term in TERMS:
+        assert said(texts, term, first) == postings(fresh, term)
+        assert {each for each in every if each.startswith(term)} == set(fresh.beginning(term))
 
 
 def test_forms_of_a_word_count_as_the_one_said_most_often():
