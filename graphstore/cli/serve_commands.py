@@ -552,7 +552,7 @@ def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The nam
 
 def _place(store: Path) -> Path:
     """The folder that has the tokens of a store's server."""
-    from graphstore.core.folder.locating import locate
+    from graphstore.core.folder.locating import locate_old
 
-    locate(store, read_only=True, create=False, old=True)
+    locate_old(store)
     return store

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.index import libraries, shaky_spans
+from graphstore.core.index import libraries
 from graphstore.core.index.births import Birth, Run
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
@@ -95,10 +95,9 @@ def load(
     if len(tables["versions"]) >= _MANY:
         libraries.load("numpy")
     with no_collecting(), store._together():
-        before = None if store._core.unread is not None else store._core.index.mark()
         counted = _counted(store)
         for at, steps in _steps(tables) if dated else _one_step(tables):
-            with store._transact(at, None, None, is_narrow=True) as work, store._core.on_working_set():
+            with store._transact(at, None, None) as work, store._core.on_working_set():
                 work.starts = {}
                 loader = _Loader(Act(store._core, work), memory)
                 for step in steps if progress is None else _in_thousands(steps, count):
@@ -107,14 +106,8 @@ def load(
                     if progress and count % 1000 == 0:
                         loader.bear()
                         store._call_outside(progress, count, total)
-                        if loader.index is not work.index:
-                            loader = _Loader(loader.act, memory)
                 loader.end()
-        stored = _stored(store, counted)
-    if before is not None:
-        with no_collecting(), store._core.lock:
-            shaky_spans.fill(store._core.index, store._core.raw, before)
-    return stored
+        return _stored(store, counted)
 
 
 def _in_thousands(steps: Sequence[Step], count: int) -> Iterator[Step]:
@@ -130,27 +123,12 @@ def _in_thousands(steps: Sequence[Step], count: int) -> Iterator[Step]:
 
 def _counted(store: Writer) -> tuple[int, ...]:
     """The numbers that the next entity, version, row of a link and occurrence get."""
-    ledger = store._core.unread
-    if ledger is not None:
-        return ledger.database.rows(_NEXT_NUMBERS)[0]
-    mark = store._core.index.mark()
-    return mark.entities, mark.versions, mark.link_rows, mark.seen
+    return store._core.rows.database.rows(_NEXT_NUMBERS)[0]
 
 
 def _stored(store: Writer, before: tuple[int, ...]) -> dict[str, int]:
     """What a load left in the store: new nodes, their versions, new events and further occurrences of known ones, links written."""
-    ledger = store._core.unread
-    if ledger is not None:
-        [(born, events, described, linked)] = ledger.database.rows(_STORED, before[:3])
-    else:
-        index, after = store._core.index, _counted(store)
-        born, events = after[0] - before[0], sum(map(bool, index.is_event[before[0] : after[0]]))
-        described = sum(
-            not index.is_event[index.v_ent[ver]] and index.v_num[ver] > 0
-            for ver in range(before[1], after[1])
-        )
-        rows = range(before[2], after[2])
-        linked = len({index.k_link[row] for row in rows if index.o_verb[index.k_op[row]] == "link"})
+    [(born, events, described, linked)] = store._core.rows.database.rows(_STORED, before[:3])
     again = _counted(store)[3] - before[3]
     return {"nodes": born - events, "versions": described, "events": events + again, "links": linked}
 
@@ -185,15 +163,9 @@ def _identities(store: Writer, tables: dict[str, Table]) -> dict[str, Row]:
 
 def _known_nodes(store: Writer, names: Sequence[str]) -> dict[str, tuple[str, str | None, str]]:
     """The kind, the key and the scope of those of some ids that the store knows."""
-    ledger = store._core.unread
-    if ledger is not None:
-        asked = orjson.dumps([name for name in names if is_text(name)]).decode()
-        return {
-            name: (kind, key, scope) for name, kind, key, scope in ledger.database.rows(_IDENTITIES, [asked])
-        }
-    index = store._core.index
-    ents = [(name, index.ids.get(name, -1)) for name in names]
-    return {name: (index.kind[ent], index.key[ent], index.scope[ent]) for name, ent in ents if ent >= 0}
+    asked = orjson.dumps([name for name in names if is_text(name)]).decode()
+    found = store._core.rows.database.rows(_IDENTITIES, [asked])
+    return {name: (kind, key, scope) for name, kind, key, scope in found}
 
 
 def rows(table: Any) -> list[Row]:

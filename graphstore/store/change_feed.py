@@ -70,7 +70,7 @@ class ChangeFeed:
         """How far each table has come, or had come at a tx."""
         self._store.refresh()
         if not self._store.read_only:
-            self._store._core.opened_journal.settle()
+            self._store._core.journal.settle()
         mark, last = self._read(lambda source: source.reached(tx))
         counts = mark._asdict()
         return {

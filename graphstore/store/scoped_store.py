@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any, NoReturn
 from zlib import crc32
 
 from graphstore.core.folder import scoped_dump
-from graphstore.core.folder.folder import Folder
+from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.index.working_set import KnownKinds, WorkingSet
-from graphstore.core.read.sight import Core, LedgerRows
+from graphstore.core.read.sight import Core
 from graphstore.core.search.model_vectors import Vectors
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.write import evictable_rows, retention
 from graphstore.core.write.durability import Waiting
 from graphstore.core.write.writer import _Handed
-from graphstore.errors import DamageError, InvalidError, NotFoundError
-from graphstore.ledger.ledger import Ledger
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.scoped_ledger import ScopedDatabase, ScopedLedger
 from graphstore.store.store import GraphStore
 from graphstore.values.models import BranchInfo, Problem, Verification
@@ -31,33 +29,30 @@ SELECT v.number, b.data, b.checksum FROM version v LEFT JOIN body b ON b.number 
 WHERE NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = v.entity)
 """
 
+_OUTSIDE = "this is not answered within scopes. It wants a token without scopes."
+
 
 class ScopedStore(GraphStore):
     """A store with what some scopes hold of another one, whose ledger, clock and lock it uses. Nothing is kept of what is written in it."""
 
     def __init__(self, whole: GraphStore, scopes: tuple[str, ...]) -> None:
-        """Raises InvalidError where the truth of the store is no ledger in SQLite."""
-        journal = whole._core.opened_journal
-        if not isinstance(journal, Ledger):
-            raise InvalidError(
-                "tokens with scopes are answered from a ledger in SQLite, and this store has none: it lies in PostgreSQL, or release 0.1 wrote it. "
-                "Make a token without scopes, or take the store to a folder with graphstore copy and serve that."
-            )
+        journal = whole._ledger
         self._of, self._scopes = whole, scopes
-        self._place = Folder(whole._place.path, read_only=True)
-        self._place.shown, self._place.named = None, whole._place.named
+        self._place = LedgerFolder(whole._place.path, read_only=True)
+        self._place.shown, self._place.named, self._place.shared = None, whole._place.named, False
         self._clock, self._author = whole._clock, None
         self._handed, self._waiting, self._writer = _Handed(), Waiting(), threading.RLock()
-        self._open, self._owner, self._too_big, self._anew = None, 0, 0, False
+        self._open, self._owner, self._too_big = None, 0, 0
         self._named = "the trunk"
         self._lines, self._in_use, self._begun, self.notices = [self], {}, [], []
         vocabulary, trunk = Vocabulary(), whole._core
         graphs = Graphs(
-            None, _no_index, journal, vocabulary, driver=trunk.graphs.driver, notify=self.notices.append
-        )
-        self._core = Core.with_late_index(
-            _no_index, journal, vocabulary, graphs,
-            rows=ScopedLedger(journal, scopes), lock=trunk.lock, epoch=trunk.epoch, vectors=Vectors(None, None),
+            None, lambda: self._core.index, journal, vocabulary, driver=trunk.graphs.driver, notify=self.notices.append
+        )  # fmt: skip
+        self._core = Core(
+            journal, vocabulary, graphs,
+            rows=ScopedLedger(journal, scopes), refusal=_OUTSIDE,
+            lock=trunk.lock, epoch=trunk.epoch, vectors=Vectors(None, None),
         )  # fmt: skip
         self._last_committed_tx()
 
@@ -72,13 +67,17 @@ class ScopedStore(GraphStore):
         last = self._last_tx
         return max(self._told_time(), last), max(known, last)
 
-    def _take_turn(self, ledger: LedgerRows | None = None) -> None:
+    def _take_turn(self) -> None:
         """Join the turn of the whole store, in which what is done here is tried."""
         core = self._core
-        core.opened_journal.take_turn()
+        self._ledger.take_turn()
         with core.lock:
             core.worker = threading.get_ident()
             core.working = WorkingSet(self._database, KnownKinds(), core.show_rows)
+
+    @property
+    def _first_tx(self) -> NoReturn:
+        raise InvalidError(self._core.refusal)
 
     @property
     def _database(self) -> ScopedDatabase:
@@ -134,10 +133,3 @@ class ScopedStore(GraphStore):
         """Write what the scopes hold as one file for `graphstore.restore`, as if nothing else had ever been recorded. Returns the number of lines."""
         self._usable()
         return scoped_dump.save(self._of._place.fresh_journal(), self._scopes, Path(path))
-
-
-def _no_index() -> NoReturn:
-    error = sys.exc_info()[1]
-    if isinstance(error, DamageError):  # of which the index would tell the line
-        raise error
-    raise InvalidError("this is not answered within scopes. It wants a token without scopes.")

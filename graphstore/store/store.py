@@ -3,22 +3,17 @@
 A write: check → decide on periods → a row of the chain, and the rows made of it, synced → the graph tables follow at the next query.
 
 A branch is a line of belief that forks from the trunk at an instant, in the same journal: what is recorded on it is visible only there. It costs one
-journal line. Its rows answer its reads, and its verbs decide on them; its index is built when something needs it. The store makes its branches, and both
-share their reads and verbs, so all three are here.
+journal line. Its rows answer its reads, and its verbs decide on them. The store makes its branches, and both share their reads and verbs, so all three are
+here.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from typing import Any, NoReturn, overload
 
-from graphstore.core.folder import branch_index
-from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import POINTS
 from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
-from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view import Reader, View
 from graphstore.core.tables.graphs import Graphs
@@ -39,7 +34,6 @@ from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import OVER, BranchLedger, branch_made
 from graphstore.ledger.branches import branch_records
-from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
 from graphstore.store import bulk, sweeping
 from graphstore.store.judging import Judge
@@ -304,7 +298,7 @@ class Store(WholeStore):
         core = self._core
         with (
             self._alone("undo()"),
-            self._transact(None, author, None, is_narrow=True) as work,
+            self._transact(None, author, None) as work,
             core.on_working_set(),
         ):
             if since is not None:
@@ -735,7 +729,7 @@ class GraphStore(Store):
         """
         if self.read_only:
             return self._not_made(name)
-        with self._by_itself("branch()", may_be_on_rows=True), self._core.lock:
+        with self._by_itself("branch()"), self._core.lock:
             return self._begin(name, self._fork(at, tx), reason)
 
     def _begin(self, name: str, fork: Instant, reason: str | None, parent: str | None = None) -> Branch:
@@ -750,7 +744,7 @@ class GraphStore(Store):
 
     def _change_branches(self, change: list[Any], reason: str | None) -> None:
         """Record that a branch was made or deleted."""
-        with self._transact(None, None, None, is_narrow=True) as work, self._core.on_working_set():
+        with self._transact(None, None, None) as work, self._core.on_working_set():
             work.branches.append(change)
             work.op(change[0], change[1], reason)
 
@@ -761,7 +755,7 @@ class GraphStore(Store):
 
         Its lines stay in the journal until something is evicted without a trace. Raises NotFoundError when there is none of that name.
         """
-        with self._by_itself("delete_branch()", may_be_on_rows=True), self._core.lock:
+        with self._by_itself("delete_branch()"), self._core.lock:
             records = self._branch_records()
             record = self._found(name, records)
             gone = record.name
@@ -772,7 +766,8 @@ class GraphStore(Store):
                 )
             self._change_branches(["delete_branch", gone], reason)
             if (line := self._in_use.get((record.name, record.made))) is not None:
-                line._follow_trunk(anew=False)
+                line._let_go(line._over())
+                line._leave()
 
     @decides
     def merge(self, name: str | Branch, *, decide: Decide = None, reason: str | None = None) -> Merge:
@@ -783,7 +778,7 @@ class GraphStore(Store):
         them all. What was believed at any earlier tx stays as it was; the branch goes on. Raises NotFoundError for an unknown branch.
         """
         reason = None if reason is None else text_of("reason", reason)
-        with self._by_itself("merge()", may_be_on_rows=True), self._core.lock:
+        with self._by_itself("merge()"), self._core.lock:
             record = self._found(name)
             line = self.on(record.name)
             last = record.last_change
@@ -795,7 +790,7 @@ class GraphStore(Store):
             plan = Planning(line_of(self._core), branch, record.base, now, decide).made()
             if plan.undecided:
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
-            with self._transact(None, None, reason, is_narrow=True) as work, self._core.on_working_set():
+            with self._transact(None, None, reason) as work, self._core.on_working_set():
                 return MergeWriter(self._core, branch, work, plan, record.base).write()
 
     def verify(self) -> Verification:
@@ -816,13 +811,10 @@ class GraphStore(Store):
 
     def _made_as(self, name: str) -> tuple[str, Instant]:
         """Return the name of a branch, and when it was made. Raises NotFoundError when there is none."""
-        ledger = self._core.unread_trunk
-        if ledger is not None and not isinstance(name, Branch):
-            made = branch_made(ledger, text_of("branch name", name))
+        if not isinstance(name, Branch):
+            made = branch_made(self._ledger, text_of("branch name", name))
             if made is not None:
                 return name, made
-        elif isinstance(name, str) and self._living_record(name) is None:
-            self._catch_up()  # another process may have made it
         record = self._found(name)
         return record.name, record.made
 
@@ -830,10 +822,7 @@ class GraphStore(Store):
         """Return what is recorded of all branches; `count`: with the number of their transactions."""
         for line in self._begun:
             line._core.hide_rows()
-        ledger = self._core.unread_trunk
-        if ledger is None:
-            return self._core.index.branch_records
-        with ledger.snapshot() as database:
+        with self._ledger.snapshot() as database:
             return branch_records(database, count=count)
 
     def _living_record(self, name: str, records: BranchRecords | None = None) -> BranchRecord | None:
@@ -894,13 +883,13 @@ class GraphStore(Store):
             raise InvalidError(
                 "evict() without before=, larger_than= or ids= would forget everything. Give one of them."
             )
-        with self._by_itself("evict()", may_be_on_rows=True):
+        with self._by_itself("evict()"):
             if ids is not None:
                 there = ("",) if keep_audit else ("", "evicted")
                 chosen = self._chosen(inputs.ids("ids", ids))
                 names = [name for name, word in chosen.items() if word in there]
                 if most is not None:
-                    trunk, over = self._evictable(), self._core.opened_journal.size() - most
+                    trunk, over = self._evictable(), self._core.journal.size() - most
                     known = {name: ent for name in names if (ent := trunk.number(name)) is not None}
                     names = list(known)[: len(retention.enough(trunk, [*known.values()], over, keep_audit))]
             else:
@@ -926,7 +915,7 @@ class GraphStore(Store):
         `id` is the whole id, `author` as of `transaction`. Raises NotFoundError for an unknown one, InvalidError inside a transaction.
         """
         text_of("reason", reason)
-        with self._by_itself("erase()", may_be_on_rows=True):
+        with self._by_itself("erase()"):
             if self._chosen([text_of("id", id)]) != {id: "erased"}:
                 self._forget("erase", [id], reason, author)
 
@@ -956,7 +945,7 @@ class GraphStore(Store):
         """The ids of what may be evicted, on the trunk and on branches, the oldest of each first; with `most` no more than makes the journal smaller."""
         trunk, now = self._evictable(), self._now()
         found: list[str] = []
-        over = None if most is None else self._core.opened_journal.size() - most
+        over = None if most is None else self._core.journal.size() - most
         for each in (trunk, *self._evictable_elsewhere()):
             ents = each.oldest(kinds, cut, now, tombstones=not keep_audit)
             if each is not trunk:
@@ -1001,11 +990,11 @@ def _refused(verb: str, why: str) -> Callable[..., NoReturn]:
 class Branch(Store):
     """A branch of a store, with all its reads and verbs. What is recorded here is visible only here. `GraphStore.branch` and `on` return it.
 
-    Its rows answer until something needs its index. `close` releases that; closing the store closes the branch.
+    Its rows answer its reads. Closing the store closes the branch.
     """
 
     def __init__(self, trunk: GraphStore, name: str, made: Instant) -> None:
-        # not that of a store: all but the index is the trunk's
+        # not that of a store: all but its rows is the trunk's
         self.name, self._made = name, made
         self._named = f"branch {name!r}"
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
@@ -1013,7 +1002,6 @@ class Branch(Store):
         self._begun = trunk._begun
         self._waiting, self._handed = trunk._waiting, trunk._handed
         self._open, self._owner, self._too_big = None, 0, 0
-        self._loaded_at = (-1, -1)
         self._closed: str | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -1029,68 +1017,22 @@ class Branch(Store):
         trunk.refuse_closed()
         if self._closed:
             raise InvalidError(self._closed)
-        journal, vocabulary = trunk.opened_journal, Vocabulary()
-        rows = BranchLedger(journal, self.name, self._made) if isinstance(journal, Ledger) else None
+        vocabulary, ledger = Vocabulary(), self._trunk._ledger
+        rows = BranchLedger(ledger, self.name, self._made)
         graphs = Graphs(
-            None, lambda: self._core.index, journal, vocabulary,
+            None, lambda: self._core.index, ledger, vocabulary,
             driver=trunk.graphs.driver, notify=self.notices.append, ledger=rows,
         )  # fmt: skip
         if trunk.graphs.workers is not None:
             graphs.serve(trunk.graphs.workers)
-
-        def load() -> Index:
-            self._make_answers()
-            with journal.reading_group() if isinstance(journal, Ledger) else nullcontext():
-                index = self._index()
-            vocabulary.reset(index.kinds)
-            return index
-
-        core = Core.with_late_index(
-            load, journal, vocabulary, graphs,
+        core = Core(
+            ledger, vocabulary, graphs,
             rows=rows, lock=trunk.lock, epoch=trunk.epoch, vectors=trunk.vectors,
         )  # fmt: skip
-        core.leave_rows = self._leave_rows
-        if rows is None:
-            core.read_index()
-        else:
-            vocabulary.extend(rows.last_tx_and_new_kinds()[1] or ())
-            if rows.is_deleted:
-                raise InvalidError(self._over())
-        return core
-
-    def _make_answers(self) -> None:
-        """Make the answers of an open transaction that are still held, before it goes on with the index: they have numbers of the ledger, and not of the index."""
-        core, work = self._core, self._open
-        journal = core.opened_journal
-        if core.working is None or work is None or not isinstance(journal, Ledger):
-            return
-        worker, core.worker = core.worker, threading.get_ident()
-        try:
-            with journal.database.reading_uncommitted(), core.on_working_set():
-                work.complete()
-            core.hide_rows()
-        finally:
-            core.worker = worker
-
-    def _index(self) -> Index:
-        trunk = self._trunk._core
-        trunk.read_index()  # which knows where the lines of the branch are
-        record = self._record()
-        if record is None or record.deleted is not None:
+        vocabulary.extend(rows.last_tx_and_new_kinds()[1] or ())
+        if rows.is_deleted:
             raise InvalidError(self._over())
-        self._loaded_at = self._written_by_now()
-        return branch_index.build(trunk.index, trunk.journal, record, self._uncommitted)
-
-    def _uncommitted(self, index: Index) -> None:
-        if self._trunk._open is not None:
-            self._trunk._open.give_up(index)
-
-    def _written_by_now(self) -> tuple[int, int]:
-        """The number of transactions on the branch, and of forgettings on the trunk."""
-        index = self._trunk._core.index
-        record = self._record()
-        forgotten = sum(map(index.o_verb.count, FORGETTING))
-        return record.transactions if record else 0, forgotten
+        return core
 
     def _record(self) -> BranchRecord | None:
         return self._trunk._branch_records().made(self.name, self._made)
@@ -1099,53 +1041,17 @@ class Branch(Store):
         """Whether this is that branch: a name may be used again."""
         return (record.name, record.made) == (self.name, self._made)
 
-    @property
-    def is_loaded(self) -> bool:
-        """Whether its index is loaded."""
-        return "_core" in vars(self) and self._core.unread is None
-
     # ------------------------------------------------------------------ one writer, one line of instants
 
     def _last_committed_tx(self) -> Instant:
-        rows = self._core.unread
+        rows = self._core.rows
         last = super()._last_committed_tx()  # and the kinds of link of the branch
         if isinstance(rows, BranchLedger) and rows.is_deleted:
             with self._core.lock:
                 self._let_go(self._over())
                 self._leave()
             self._core.refuse_closed()
-        # no later than the index of the trunk knows, of which that of the branch is made when something needs it
-        return last if self._trunk._core.unread is not None else self._trunk._last_tx
-
-    def _catch_up(self) -> None:
-        self._trunk._catch_up()
-
-    def _after_commit(self, tx: Instant) -> None:
-        trunk = self._trunk._core
-        if trunk.unread is None:
-            trunk.index.add_branch_line(self.name, tx, trunk.journal.appended)
-            self._loaded_at = (self._loaded_at[0] + 1, self._loaded_at[1])
-
-    def _follow_trunk(self, *, anew: bool) -> None:
-        record = self._record()
-        if record is None or record.deleted is not None:
-            self._let_go(self._over())
-            self._leave()
-        elif self.is_loaded and (anew or self._loaded_at != self._written_by_now()):
-            core = self._core
-            with core.epoch.replaced():
-                self._open = None
-                core.pending.clear()
-                core.index = self._index()
-                core.memo.clear()
-                core.graphs.follow()
-                core.vocabulary.reset(core.index.kinds)
-        elif anew and "_core" in vars(self):
-            self._core.memo.clear()
-            self._core.graphs.follow()
-
-    def _rebuild_index(self) -> None:
-        self._trunk._rebuild_index()
+        return last
 
     def _keep_small(self) -> None:
         self._trunk._keep_small()
@@ -1173,7 +1079,7 @@ class Branch(Store):
         )
 
     def close(self) -> None:
-        """Release its index. The branch stays; `on(name)` of the trunk returns it again."""
+        """Release what was read of it. The branch stays; `on(name)` of the trunk returns it again."""
         with self._writer, self._trunk._core.lock:
             self._refuse_open("close()")
             if self._trunk._in_use.get((self.name, self._made)) is self:
@@ -1215,7 +1121,7 @@ class Branch(Store):
         if self.read_only:
             return self._not_made(name)
         trunk = self._trunk
-        with trunk._by_itself("branch()", may_be_on_rows=True), trunk._core.lock:
+        with trunk._by_itself("branch()"), trunk._core.lock:
             fork, record = self._fork(at, tx), self._record()
             assert record is not None
             if fork < record.fork:
@@ -1232,7 +1138,7 @@ class Branch(Store):
         """
         reason = None if reason is None else text_of("reason", reason)
         trunk = self._trunk
-        with self._by_itself("pull()", may_be_on_rows=True), trunk._core.lock:
+        with self._by_itself("pull()"), trunk._core.lock:
             record = self._record()
             assert record is not None
             now = self._coordinate()[1]
@@ -1242,16 +1148,8 @@ class Branch(Store):
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
             if plan.is_empty:
                 return Merge(merged=True)
-            if here is not self._core and self._core.unread is None:
-                # what decided has loaded the index, in which a branch has other numbers
-                decided = iter([found.decision for found in plan.conflicts])
-                again = Planning(self._core, there, record.latest, now, lambda _: next(decided), pulls=True)
-                plan = again.made()
-            with self._transact(None, None, reason, is_narrow=True) as work, self._core.on_working_set():
-                done = MergeWriter(self._core, there, work, plan, record.latest).write()
-            if trunk._core.unread is None and (noted := self._record()) is not None:
-                noted.pulled = work.tx
-            return done
+            with self._transact(None, None, reason) as work, self._core.on_working_set():
+                return MergeWriter(self._core, there, work, plan, record.latest).write()
 
     merge = _refused("merge", "Branches are merged into the trunk")
     delete_branch = _refused("delete_branch", "It concerns the whole store")

@@ -9,9 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
-from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.read import snapshots
 from graphstore.core.read.from_rows import committed_rows_first, rows_first
 from graphstore.core.read.sight import Sight
@@ -48,7 +46,7 @@ class WholeStore(Writer):
 
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
-        self._current()
+        self._usable()
         core.hide_rows()  # the tables have what is committed
         return core.graphs.query_tables(core.lock, self._usable, cypher, given, limits)
 
@@ -196,22 +194,21 @@ class WholeStore(Writer):
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the rows of the ledger anew from its chain, and the graph tables."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
-            self._current()
-            self._place.rebuild_rows(self._core.opened_journal)
-            if self._core.unread_trunk is not None:
-                self._begin_again()
+            self._usable()
+            self._place.rebuild_rows(self._ledger)
+            self._begin_again()
             self._core.graphs.rebuild(progress)
 
     def changes(self, since: TimeLike | None = None, until: TimeLike | None = None) -> list[Change]:
         """What each transaction did, oldest first; with `since`, only what came after that tx: pass the last `Change.tx` to go on. With `until`, only what
         came by then. `changes_table` has the periods and values. Raises InvalidError when `since` is after `until`."""
-        self._current()
+        self._usable()
         after, last = self._bounds(since, until, "tx")
         return self._between(after, last, None)
 
     def _changes(self, since: TimeLike | None, most: int) -> list[Change]:
         """As `changes`, at most so many plus the rest of their last transaction."""
-        self._current()
+        self._usable()
         return self._between(-OPEN if since is None else self._time(since, "since", "tx"), OPEN, most)
 
     @committed_rows_first(operations.changes)
@@ -233,7 +230,7 @@ class WholeStore(Writer):
     @committed_rows_first(operations.last_changes)
     def _last_changes(self, most: int) -> list[Change]:
         """The last of `changes`, at most so many, the last first."""
-        self._current()
+        self._usable()
 
         def look(sight: Sight) -> list[Change]:
             last = bisect_right(sight.index.o_tx, sight.tx, hi=sight.index.mark().ops)
@@ -243,7 +240,7 @@ class WholeStore(Writer):
 
     def _contents(self, kind: str) -> list[Content]:
         """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
-        self._current()
+        self._usable()
         self._core.hide_rows()
         assert self._core.rows is not None
         with self._core.rows.snapshot() as database:
@@ -256,14 +253,11 @@ class WholeStore(Writer):
 
     def _is_settled(self) -> bool:
         """Whether this is the trunk, and no transaction that is open has written anything."""
-        unread = self._core.unread
-        if unread is not None:
-            return isinstance(unread, Ledger) and (self._open is None or self._open.empty)
-        return self._core.index.branch is None and not self._core.index.pending
+        return isinstance(self._core.rows, Ledger) and (self._open is None or self._open.empty)
 
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
-        self._current()
+        self._usable()
         found = {"path": None if self.path is None else str(self.path), **self._counts()}
         if self._core.working is not None and self._core.is_worker:  # kinds count before they are committed
             found["custom_kinds"] = [kind["name"] for kind in self._core.working.kinds]
@@ -299,10 +293,8 @@ class WholeStore(Writer):
 
     def _writing(self) -> tuple[Writing, int] | None:
         """What writing took in this process, and the size of the WAL in bytes; None for a store whose truth is not a file of SQLite."""
-        journal = self._core.opened_journal
-        return (
-            (journal.database.writing(), journal.database.wal_size()) if isinstance(journal, Ledger) else None
-        )
+        database = self._ledger.database
+        return database.writing(), database.wal_size()
 
     def verify(self) -> Verification:
         """Read the whole chain again, compare the rows with it, and every value of the graph tables with the rows. Changes nothing."""
@@ -310,15 +302,9 @@ class WholeStore(Writer):
             self._usable()
             if self._open is not None:
                 raise InvalidError("verify() inside transaction(). Leave the block first.")
-            self._catch_up()
-            core = self._core
-            if isinstance(self._place, LedgerFolder):
-                problems, transactions, _ = self._place.check()
-            else:
-                problems = folder.verify_index(self._place, core.index, core.journal)
-                transactions = core.index.transactions
+            problems, transactions, _ = self._place.check()
             try:
-                problems += core.graphs.verify()
+                problems += self._core.graphs.verify()
             except DamageError as error:  # a body that the tables would be made of
                 if not problems:
                     problems.append(Problem(file=str(self._place.journal), line=None, message=str(error)))
@@ -326,7 +312,7 @@ class WholeStore(Writer):
                 ok=not problems,
                 problems=tuple(problems),
                 transactions=transactions,
-                checked=("journal", "rows" if core.rows is not None else "index", "graph tables"),
+                checked=("journal", "rows", "graph tables"),
             )
 
     def export(self, path: str | os.PathLike[str]) -> int:
@@ -335,15 +321,14 @@ class WholeStore(Writer):
         The file gets its name when all of it is on the disk, and its last line says how many transactions it holds.
         """
         with self._core.lock:
-            self._current()
+            self._usable()
             core = self._core
-            journal, place = core.opened_journal, self._place
+            ledger = self._ledger
             if not self.read_only:
-                if isinstance(place, LedgerFolder) and isinstance(journal, Ledger) and core.working is None:
-                    place.remove_forgotten(journal)
-                journal.settle()  # a dump holds nothing that the store may lose
-            end = journal.last_state() if isinstance(journal, Ledger) else journal.state
-            return dumps.save(journal, end, Path(path))
+                if core.working is None:
+                    self._place.remove_forgotten(ledger)
+                ledger.settle()  # a dump holds nothing that the store may lose
+            return dumps.save(ledger, ledger.last_state(), Path(path))
 
 
 def _tx(tx: TimeLike | Sequence[TimeLike | None] | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from graphstore import GraphStore
 from graphstore.values.period import OPEN
 from tests.change.oracle import END, Oracle, Refused, Undecided, believed
 from tests.change.programs import DAYS, QUICK, WORLDS, Hours, instants, period
+from tests.support.index_of_chain import index_of
 
 pytestmark = pytest.mark.in_process("the oracle is asked after each step")
 
@@ -148,7 +149,7 @@ class Both:
             mine = [dict(link) for link in self.store.link_history(source, kind, target)]
             assert _rows(theirs) == _rows(mine), self.told
             assert _by_id(theirs) == _by_id(mine), self.told
-        ends = self.store._core.index.k_end
+        ends = index_of(self.store).k_end
         assert len(links) == sum(end >= OPEN for end in ends), self.told
         for v in instants():
             view = self.store.as_of(valid=v)

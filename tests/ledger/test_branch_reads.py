@@ -18,90 +18,21 @@ import pytest
 
 import graphstore
 from graphstore import GraphStoreError, InvalidError, NotFoundError
-from graphstore.ledger.branch_ledger import BranchDatabase
-from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, line_named
-from graphstore.ledger.database import Database, schema_statements
+from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line
+from graphstore.ledger.database import schema_statements
 from graphstore.memory.recall import recall
 from graphstore.remote import calls
 from graphstore.store import registry
-from tests.core.tables.test_graph_from_rows import graph, graph_of_periods
 from tests.ledger import test_questions as questions
 from tests.ledger.test_branch_rows import Branching
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 12))]
-)
-def test_the_rows_of_a_branch_answer_what_its_index_answers(seed: int, tmp_path: Path) -> None:
-    history = Branching(tmp_path / "memory.gs", seed)
-    compared = 0
-    with (
-        closing(history.trunk) as store,
-        closing(Database(store.path / "ledger.db", read_only=True)) as database,
-    ):
-        for _ in range(4):
-            history.go_on(14)
-            for branch in [store.on(info.name) for info in store.branches()]:
-                branch._core.read_index()
-                with closing(sqlite3.connect(store.path / "ledger.db")) as connection:
-                    line = line_named(connection, branch.name)
-                rows = BranchDatabase(database, branch.name, line)
-                history.store = branch
-                for _ in range(2):
-                    compare(rows, branch.as_of(**history.coordinate()), history)
-                    compared += 1
-                history.store = store
-        assert compared > 4
-
-
-def compare(rows: Any, view: Any, history: Branching) -> None:
-    """Assert that the rows answer what a view of the branch does."""
-    questions.compare(rows, view, history)
-    questions.compare_filtered(rows, view)
-    questions.compare_contradictions(rows, view)
-    questions.compare_walks(rows, view)
-    questions.compare_shaky(rows, view)
-    questions.compare_with_others(rows, view, history)
-
-
-@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(4, 8))])
-def test_the_graphs_of_a_branch_by_its_rows_are_those_by_its_index(seed: int, tmp_path: Path) -> None:
-    history = Branching(tmp_path / "memory.gs", seed)
-    things = 0
-    with closing(history.trunk) as store:
-        history.go_on(40)
-        for name in [info.name for info in store.branches()]:
-            history.store = store.on(name)
-            at = history.coordinate()
-            since, until = sorted(history.chance.sample(questions.DAYS, 2))
-            with graphstore.open(store.path, read_only=True, clock=store._clock) as reader:
-                found = []
-                history.store._core.read_index()
-                for branch in (history.store, reader.on(name)):
-                    view = branch.as_of(**at)
-                    graphs = graph(view), graph_of_periods(view, since, until)
-                    found.append(
-                        (
-                            graphs,
-                            view.to_arrow().to_pylist(),
-                            branch.snapshots(),
-                            branch.changes(),
-                            branch.vocabulary.kinds,
-                        )
-                    )
-                assert not reader.on(name).is_loaded
-            assert found[0] == found[1], at
-            things += sum(len(rows) for _, _, rows in found[0][0][0])
-    assert things > 10
-
-
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 6))])
 def test_another_opening_of_a_store_answers_the_same_on_its_branches(seed: int, tmp_path: Path) -> None:
-    """It has the index of the trunk or of a branch in some rounds, and writes itself in some."""
+    """It writes itself in some rounds."""
     history, chance = Branching(tmp_path / "memory.gs", seed), random.Random(seed)
-    by_rows = 0
     with closing(history.trunk) as store, graphstore.open(store.path, clock=store._clock) as other:
         for step in range(20):
             history.go_on(2)
@@ -110,51 +41,19 @@ def test_another_opening_of_a_store_answers_the_same_on_its_branches(seed: int, 
                     store.delete_branch(store.branches()[0].name if store.branches() else "none")
                 if chance.random() < 0.05:
                     store.evict(ids=[chance.choice(questions.THINGS)], keep_audit=False)
-            if chance.random() < 0.1:
-                other._core.read_index()
             for name in [info.name for info in store.branches()]:
                 here, there = store.on(name), other.on(name)
-                here._core.read_index()
-                if chance.random() < 0.05:
-                    there._core.read_index()
                 with suppress(GraphStoreError):
                     if chance.random() < 0.1:
                         there.add_node("fact", {"says": "x"}, id=f"{step} of {name}")
                 history.store = here
                 at = history.coordinate()
                 history.store = store
-                named = [f"{id}-v{n}@{of}" for of, n, id in here._core.index.aliases if of]
-                assert answers(here, at, named) == answers(there, at, named), (step, name)
-                by_rows += not there.is_loaded
-    assert by_rows > 5
+                assert answers(here, at) == answers(there, at), (step, name)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 8))])
-def test_two_lines_differ_by_their_rows_as_by_their_indexes(seed: int, tmp_path: Path) -> None:
-    history, chance = Branching(tmp_path / "memory.gs", seed), random.Random(seed)
-    differences = 0
-    with closing(history.trunk) as store:
-        for _ in range(4):
-            history.go_on(14)
-            with graphstore.open(store.path, read_only=True, clock=store._clock) as reader:
-                names = [None, *(info.name for info in store.branches())]
-                for _ in range(6):
-                    pair, found = chance.sample(names, min(2, len(names))), []
-                    at = [history.coordinate() for _ in pair]
-                    for opened in (store, reader):
-                        lines = [opened if name is None else opened.on(name) for name in pair]
-                        if opened is store:
-                            [line._core.read_index() for line in lines]
-                        views = [line.as_of(**where) for line, where in zip(lines, at, strict=True)]
-                        found.append((views[0].compare(views[-1]), views[0].changes_to(views[-1]).rows()))
-                    assert found[0] == found[1], (pair, at)
-                    differences += len(found[0][1]) if len(pair) > 1 else 0
-                assert reader._core.unread is not None
-        assert differences > 20
-
-
-def answers(line: Any, at: dict[str, Any], merged: list[str]) -> list[Any]:
-    """What a line answers at a coordinate. `merged`: names of versions by their numbers on branches."""
+def answers(line: Any, at: dict[str, Any]) -> list[Any]:
+    """Return what a line answers at a coordinate."""
     view = line.as_of(**at)
     found = [
         view.nodes(),
@@ -166,7 +65,6 @@ def answers(line: Any, at: dict[str, Any], merged: list[str]) -> list[Any]:
         {name: value for name, value in line.stats().items() if name != "journal_bytes"},
         line.branches(),
         line.info,
-        [questions.outcome(view.node, id) for id in merged],
     ]
     reads = (view.inspect, view.versions, view.operations, view.what_superseded, view.causes)
     return found + [questions.outcome(read, id) for read in reads for id in questions.THINGS]
@@ -207,8 +105,6 @@ def test_a_branch_answers_without_any_index(path):
         assert [None, "deep", "deep"] == [change.branch for change in deep.operations("sky")]
         assert 3 == len(deep.versions("sky"))
         assert "black" in deep.query("MATCH (n:Node) RETURN n.content AS c").rows()[0]["c"]
-        assert not (side.is_loaded or deep.is_loaded)
-        assert store._core.unread is not None
 
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
@@ -236,8 +132,6 @@ def test_no_read_of_a_branch_needs_an_index(path):
                     takes_id = next(iter(inspect.signature(read).parameters), None) == "id"
                     with suppress(GraphStoreError):
                         read(*(("sky",) if takes_id else ()), *ARGUMENTS.get(name, ()))
-                assert not side.is_loaded, name
-                assert store._core.unread is not None, name
         for each in functions:
             needed = list(inspect.signature(each.function).parameters.values())[1:]
             given = [
@@ -246,8 +140,6 @@ def test_no_read_of_a_branch_needs_an_index(path):
             with suppress(GraphStoreError, TypeError):
                 found = each.function(side, *given)
                 list(found) if isinstance(found, Iterator) else None
-            assert not side.is_loaded, each.name
-            assert store._core.unread is not None, each.name
         side.compare(store.as_of())
         side.changes_to(store.as_of())
         store.compare(store.on("deep"))
@@ -256,8 +148,6 @@ def test_no_read_of_a_branch_needs_an_index(path):
         ]
         with pytest.raises(NotFoundError, match="no branch 'sid'"):
             store.on("sid")
-        assert not side.is_loaded
-        assert store._core.unread is not None
 
 
 def test_a_branch_follows_what_another_process_writes(path):
@@ -278,7 +168,6 @@ def test_a_branch_follows_what_another_process_writes(path):
         elsewhere(path, "store.evict(ids=['sky'])")
         with pytest.raises(NotFoundError, match="evicted"):
             side.node("sky")
-        assert not side.is_loaded
 
 
 def test_a_branch_that_another_process_deletes_answers_no_more(path):
@@ -294,7 +183,6 @@ def test_a_branch_that_another_process_deletes_answers_no_more(path):
         with pytest.raises(InvalidError, match="branch 'deep' was deleted"):
             deep.node("sky")
         assert store.on("deep").knows("moon")
-        assert not store.on("deep").is_loaded
         assert view is not None
 
 
@@ -310,22 +198,8 @@ def test_a_branch_is_found_in_a_chain_that_another_process_rewrites(path):
         elsewhere(path, "store.evict(ids=['text'], keep_audit=False)")
 
         assert ["red", "white"] == [line.node("sky").content["says"] for line in (side, last)]
-        assert not last.is_loaded
         with pytest.raises(InvalidError, match="branch 'deep' was deleted"):
             deep.node("sky")
-
-
-def test_a_branch_whose_index_is_loaded_follows_what_another_process_writes(path):
-    with graphstore.open(path) as store:
-        side = store.on("side")
-        assert "red" == side.node("sky").content["says"]
-        elsewhere(path, "store.on('side').add_node('fact', {'says': 'warm'}, id='sun')")
-
-        side._core.read_index()
-        assert 2 == side.stats()["nodes"]
-        elsewhere(path, "store.on('side').revise('sun', {'says': 'hot'})")
-        assert "hot" == side.node("sun").content["says"]
-        assert side.verify().ok
 
 
 # ---------------------------------------------------------------------- plans

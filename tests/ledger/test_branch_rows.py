@@ -17,6 +17,7 @@ from graphstore.values.inputs import authorized_of
 from graphstore.values.keys import topic_name
 from tests.ledger.test_questions import DAYS, FORGETTING, VERBS, Leaning
 from tests.support import standing_rows
+from tests.support.index_of_chain import index_of
 from tests.support.ledger_rows import connected
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
@@ -108,9 +109,9 @@ def fields_of_rows(connection: sqlite3.Connection, line: Line) -> dict[str, list
     }
 
 
-def fields_of_index(core: Any) -> dict[str, list[tuple[Any, ...]]]:
+def fields_of_index(line: Any) -> dict[str, list[tuple[Any, ...]]]:
     """The same of an index, by the bodies."""
-    index, tags, messages = core.index, [], []
+    core, index, tags, messages = line._core, index_of(line), [], []
     for version, ent in enumerate(index.v_ent):
         body = {} if ent in index.gone else core.body(index.v_pos[version], index.v_len[version])
         if not index.is_event[ent]:
@@ -176,7 +177,7 @@ def test_the_rows_of_a_line_are_those_of_its_index(seed: int, tmp_path: Path) ->
         for _ in range(6):
             history.go_on(12)
             for name in (None, *(branch.name for branch in store.branches())):
-                index = (store if name is None else store.on(name))._core.index
+                index = index_of(store if name is None else store.on(name))
                 with connected(store.path) as connection:
                     line = line_named(connection, name)
                     expected, found = of_index(index), of_rows(connection, line)
@@ -198,10 +199,9 @@ def test_the_fields_of_a_line_are_those_of_its_bodies(seed: int, tmp_path: Path)
         for _ in range(5):
             history.go_on(12)
             for name in (None, *history.names()):
-                core = (store if name is None else store.on(name))._core
                 with connected(store.path) as connection:
                     found = fields_of_rows(connection, line_named(connection, name))
-                    assert fields_of_index(core) == found, name
+                    assert fields_of_index(store if name is None else store.on(name)) == found, name
                     compared += len(found["tags"]) + len(found["messages"])
         assert compared > 100
         assert store.verify().problems == ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -20,9 +19,9 @@ from graphstore.topics import topics
 from graphstore.values import random_bits
 from graphstore.values.period import instant
 from tests.conftest import START, Clock
-from tests.ledger.test_verbs_on_rows import Player, Stop, decide, drawn, plain
+from tests.ledger.test_verbs_on_rows import Player, Stop, decide, drawn
 from tests.support.disk import no_room
-from tests.support.ledger_rows import heads, rows
+from tests.support.ledger_rows import heads
 
 STEPS = 40
 MOST = 4  # branches
@@ -31,10 +30,9 @@ MOST = 4  # branches
 class BranchPlayer(Player):
     """Tells a trunk and branches, some of which began from others, a random history; on the trunk it forgets at times."""
 
-    def __init__(self, path: Path, seed: int, loads: str, reads: int = 0) -> None:
-        """Begin. `loads`: of which lines the index is loaded before each step: nothing, trunk, all."""
-        super().__init__(path, seed, loads == "all", reads)
-        self.loads, self.trunk = loads, self.store
+    def __init__(self, path: Path, seed: int, reads: int = 0) -> None:
+        super().__init__(path, seed, reads)
+        self.trunk = self.store
         self.names: list[str] = []
 
     def play(self) -> None:
@@ -46,7 +44,6 @@ class BranchPlayer(Player):
             random_bits._drawn[:] = drawn(seed)
             if at % 5 == 4 and len(self.names) < MOST:
                 self.fork(chance)
-                self.open(chance)  # making a branch has loaded the index
             elif chance.random() < (0.4 if self.reads else 0.1):
                 self.open(chance)
             self.take_line(chance.choice((None, *self.names, *self.names)))
@@ -55,10 +52,6 @@ class BranchPlayer(Player):
                 self.tell(seed)
             else:
                 self.block(seed, chance.randrange(1, 7))
-            if not (self.is_loaded or self.reads):  # a search in a block still needs the index
-                assert (self.trunk._core.unread is None) == (self.loads == "trunk"), at
-                assert self.store is self.trunk or self.store._core.unread is not None, at
-            self.stayed += self.store is not self.trunk
             self.look()
         for name in (None, *self.names):
             self.take_line(name)
@@ -78,10 +71,6 @@ class BranchPlayer(Player):
         """Go on with the trunk, or with a branch."""
         self.store = self.trunk if name is None else self.trunk.on(name)
         self.forgets = name is None
-        if self.loads == "trunk":
-            self.trunk._core.read_index()
-        if self.is_loaded:
-            self.store._core.read_index()
 
     def fork(self, chance: random.Random) -> None:
         """Make a branch from the trunk or from a branch, now or as of an earlier transaction."""
@@ -93,14 +82,6 @@ class BranchPlayer(Player):
             self.names.append(name)
 
 
-def play(folder: Path, seed: int, loads: str, reads: int = 0) -> tuple[list[str], list[Any], int]:
-    """Tell a history. Return what each verb answered, the chain and the bodies, and how many steps were on branches."""
-    player = BranchPlayer(folder / f"{loads}.gs", seed, loads, reads)
-    player.play()
-    bodies = rows(player.path, "SELECT number, data FROM body ORDER BY number")
-    return player.answers, heads(player.path) + bodies, player.stayed
-
-
 @pytest.mark.parametrize(
     ("seed", "reads"),
     [
@@ -108,16 +89,9 @@ def play(folder: Path, seed: int, loads: str, reads: int = 0) -> tuple[list[str]
         *(pytest.param(seed, seed % 2, marks=pytest.mark.rest) for seed in range(6, 80)),
     ],
 )
-def test_a_verb_on_the_rows_of_a_branch_records_what_it_records_on_its_index(
-    seed, reads, tmp_path, monkeypatch
-):
+def test_the_rows_that_verbs_on_branches_leave_are_those_of_the_chain(seed, reads, tmp_path, monkeypatch):
     monkeypatch.setattr(working_set, "FEW_ROWS", seed % 3 * 4)  # as if things had many periods
-    by_rows, chain, stayed = play(tmp_path, seed, "trunk" if seed % 5 == 4 else "nothing", reads)
-    by_index, other, _ = play(tmp_path, seed, "all", reads)
-    for at, (one, two) in enumerate(zip(by_rows, by_index, strict=True)):
-        assert one == two, at
-    assert chain == other
-    assert stayed > 5
+    BranchPlayer(tmp_path / "memory.gs", seed, reads).play()  # which verifies
 
 
 # ---------------------------------------------------------------------- what loads no index
@@ -197,7 +171,7 @@ def tried(side: Branch) -> list[Any]:
 
 def together(side: Branch) -> list[Any]:
     """Write two transactions that become durable together."""
-    with side._together(is_narrow=True):
+    with side._together():
         side.revise("sky", {"n": 7})
         side.add_node("fact", {"n": 8}, id="mine", derived_from="sky")
         return [side.node("sky").number, [node.id for node in side.nodes()]]
@@ -223,41 +197,25 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_verb_on_a_branch_loads_no_index(name, told, tmp_path):
-    found = []
-    for is_loaded in (False, True):
-        path = tmp_path / f"{is_loaded}.gs"
-        shutil.copytree(told, path)
-        random_bits._drawn[:] = drawn(name)
-        with graphstore.open(path, clock=Clock(START + timedelta(days=9))) as store:
-            side = store.on("deep")
-            if is_loaded:
-                side._core.read_index()
-            try:
-                answer = repr(plain(VERBS[name](side)))
-            except GraphStoreError as error:
-                answer = f"{type(error).__name__}: {error}"
-            if not is_loaded:
-                assert store._core.unread is not None
-                assert side._core.unread is not None
-            read = [plain(each) for each in (side.nodes(), side.events(), side.shaky(), side.changes())]
-            assert store.verify().problems == ()
-        found.append((answer, read, heads(path)))
+def test_the_rows_that_a_verb_on_a_branch_leaves_are_those_of_the_chain(name, told, tmp_path):
+    path = tmp_path / "memory.gs"
+    shutil.copytree(told, path)
+    random_bits._drawn[:] = drawn(name)
+    with graphstore.open(path, clock=Clock(START + timedelta(days=9))) as store:
+        with contextlib.suppress(GraphStoreError):
+            VERBS[name](store.on("deep"))
+        assert store.verify().problems == ()
     random_bits._drawn.clear()
-    assert found[0] == found[1]
 
 
 # ---------------------------------------------------------------------- what fails, and what others do
 
 
-@pytest.mark.parametrize("loads", ["nothing", "the trunk", "both"])
-def test_nothing_is_left_of_a_write_on_a_branch_that_the_disk_refused(loads, told, tmp_path):
+def test_nothing_is_left_of_a_write_on_a_branch_that_the_disk_refused(told, tmp_path):
     path = tmp_path / "memory.gs"
     shutil.copytree(told, path)
     with graphstore.open(path) as store:
         side = store.on("deep")
-        for each in {"nothing": (), "the trunk": (store,), "both": (store, side)}[loads]:
-            each._core.read_index()
         store.confirm("sky", reason="the files are open")
         before = heads(path), side.changes(), side.nodes()
         with no_room(), pytest.raises(EngineError):
@@ -270,7 +228,6 @@ def test_nothing_is_left_of_a_write_on_a_branch_that_the_disk_refused(loads, tol
             side.bulk_load(versions=[{"node_id": "sky", "content": {"n": 8}}])
         assert (heads(path), side.changes(), side.nodes()) == before
         assert "fits" not in side.vocabulary.kinds
-        assert side._core.unread is None or loads != "both"
         side.revise("sky", {"n": 9})
         assert store.verify().problems == ()
 
@@ -281,8 +238,6 @@ def test_a_branch_goes_on_with_what_another_process_wrote_on_it(told, tmp_path):
     with graphstore.open(path) as one, graphstore.open(path) as two:
         for number in range(8):
             here, there = (one, two) if number % 2 else (two, one)
-            if number == 5:
-                one._core.read_index()
             node = here.on("deep").amend("sky", {"m": number})
             assert node == there.on("deep").node("sky")
             there.on("deep").define_kind(f"kind_{number}")
@@ -294,8 +249,6 @@ def test_a_branch_goes_on_with_what_another_process_wrote_on_it(told, tmp_path):
             deep = each.on("deep")
             assert {"n": 3, "m": 7} == deep.node("sky").content
             assert 9 == len(deep.links_from("sky"))
-            assert deep._core.unread is not None
-        assert two._core.unread is not None
         assert one.verify().problems == ()
 
 
@@ -312,7 +265,6 @@ def test_a_verb_on_a_branch_that_another_process_deleted_is_refused(is_purged, t
         with pytest.raises(InvalidError, match="branch 'deep' was deleted"):
             deep.revise("sky", {"n": 9})
         one.on("side").revise("sky", {"n": 9})
-        assert one._core.unread is not None
         assert one.verify().problems == ()
 
 
@@ -323,7 +275,7 @@ def test_kinds_of_a_group_that_is_not_kept_are_forgotten(branch, told, tmp_path)
     with graphstore.open(path) as store:
         line = store if branch is None else store.on(branch)
         store.confirm("sky", reason="the files are open")
-        with no_room(), pytest.raises(EngineError), line._together(is_narrow=True):
+        with no_room(), pytest.raises(EngineError), line._together():
             line.define_kind("fits")
             line.link("sky", "fits", "sea")
         assert {"suits"} <= line.vocabulary.kinds.keys()
@@ -331,49 +283,11 @@ def test_kinds_of_a_group_that_is_not_kept_are_forgotten(branch, told, tmp_path)
         line.define_kind("fits", symmetric=True)
         line.link("sky", "fits", "sea")
         assert line.vocabulary.kinds["fits"].symmetric
-        assert line._core.unread is not None
         assert store.verify().problems == ()
 
 
-@pytest.mark.parametrize("how", ["a read", "another thread", "another thread in a group"])
-def test_a_block_goes_on_where_the_index_of_the_branch_is_loaded_meanwhile(how, told, tmp_path):
-    found = []
-    for loads in (False, True):
-        path = tmp_path / f"{loads}.gs"
-        shutil.copytree(told, path)
-        random_bits._drawn[:] = drawn(how)
-        with graphstore.open(path, clock=Clock(START + timedelta(days=9))) as store:
-            side = store.on("deep")
-            with contextlib.ExitStack() as block:
-                if how.endswith("group"):
-                    block.enter_context(side._together(is_narrow=True))
-                    side.add_node("fact", {"n": 8}, id="early", derived_from="sky")
-                block.enter_context(side.transaction())
-                held = [side.revise("sky", {"n": 7}), side.add_node("fact", {"n": 8}, supersedes="sea")]
-                held += (
-                    side.supersede("sky", by="sea") if how == "a read" else [side.link("sea", "suits", "sky")]
-                )
-                held.append(side.fold(["sea"], into={"n": 1}))
-                if loads and how == "a read":
-                    side._core.read_index()
-                elif loads:
-                    thread = threading.Thread(target=side._core.read_index)
-                    thread.start()
-                    thread.join()
-                with contextlib.suppress(GraphStoreError):
-                    side.add_node("fact", {"n": 8}, id="mine", supersedes=["sky", "nothing"])
-                side.retract("sea", reason="no")
-            answers = plain(held)
-            read = [plain(each) for each in (side.nodes(), side.events(), side.shaky(), side.changes())]
-            assert side.is_loaded == loads
-            assert store.verify().problems == ()
-        found.append((answers, read, heads(path)))
-    random_bits._drawn.clear()
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize("branch", [None, "deep"])
-def test_a_verb_made_of_verbs_is_taken_back_where_the_index_is_loaded_in_it(branch, told, tmp_path):
+def test_a_verb_made_of_verbs_is_taken_back(branch, told, tmp_path):
     path = tmp_path / "memory.gs"
     shutil.copytree(told, path)
     with graphstore.open(path) as store:
@@ -384,7 +298,6 @@ def test_a_verb_made_of_verbs_is_taken_back_where_the_index_is_loaded_in_it(bran
             with contextlib.suppress(Stop), line._verb():
                 line.revise("sky", {"n": 9})
                 line.add_node("fact", {"n": 1}, id="second", supersedes="sea")
-                line._core.read_index()
                 line.revise("sky", {"n": 10})
                 raise Stop
             assert (line.node("sky").content, line.node("sea").content) == before

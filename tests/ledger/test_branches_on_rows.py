@@ -18,9 +18,9 @@ from graphstore.core.write import changes_since
 from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, all_branches
 from graphstore.ledger.database import schema_statements
 from graphstore.values import random_bits
-from tests.conftest import START, Clock
+from tests.conftest import START
 from tests.ledger.test_verbs_on_rows import Player, drawn, forgetting, plain, question, step
-from tests.support.ledger_rows import connected, heads
+from tests.support.ledger_rows import connected
 
 STEPS = 70
 NAMES = ("left", "right", "third")
@@ -55,8 +55,6 @@ def believed_twice(path: Path) -> list[Any]:
 class Brancher(Player):
     """Tells a store a random history on a trunk and branches. It is opened again at times."""
 
-    all_lines = True  # whether the indexes of branches are loaded too where that of the trunk is
-
     def play(self) -> None:
         """Tell all of it."""
         for at in range(STEPS):
@@ -64,30 +62,22 @@ class Brancher(Player):
             if chance.random() < 0.2:
                 self.open_again(chance)
             self.clock.move(seconds=chance.choice((0, 1, 3600)))
-            if self.is_loaded:
-                self.store._core.read_index()
             random_bits._drawn[:] = drawn(f"{self.seed} {at}")
             names = [info.name for info in self.store.branches()]
             if not at:
                 self.note(lambda: self.store.set_trust({"user": 2, "agent": 1}))
             lines: list[Any] = [self.store, *map(self.store.on, names)]
-            for line in lines if self.is_loaded and self.all_lines else ():
-                line._core.read_index()
             line = chance.choice(lines)
             if at and chance.random() < 0.35:
                 self.note_merge(partial(self.change(chance, names), line))
-                self.stayed += 1
             else:
                 self.note(partial(self.told(chance), line))
             self.look()
-            loaded = [line for line in self.store._lines if line._core.unread is None]
-            assert self.is_loaded or not loaded, at
             self.answers += [repr([info.model_dump() for info in self.store.branches()])]
         lines = [self.store, *(self.store.on(info.name) for info in self.store.branches())]
         for one, line in enumerate(lines):
             for two, other in enumerate(lines):
                 self.compare(line, other, random.Random(f"{self.seed} {one} {two}"))
-        assert self.is_loaded or all(line._core.unread is not None for line in lines)
         for line in lines:
             self.read(line)
         assert [] == believed_twice(self.path)
@@ -166,42 +156,14 @@ class Brancher(Player):
             self.answers += [repr(plain(one.compare(two))), repr(list(one.changes_to(two)))]
 
 
-def played(path: Path, seed: int, is_loaded: bool, forgets: bool) -> tuple[list[str], list[Any], int]:
-    player = Brancher(path, seed, is_loaded, forgets=forgets)
-    player.play()
-    return player.answers, heads(path), player.stayed
-
-
 @pytest.mark.parametrize("forgets", [False, True])
 @pytest.mark.parametrize(
     "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 60))]
 )
-def test_branches_are_the_same_on_rows(seed: int, forgets: bool, tmp_path: Path) -> None:
-    by_index, chain, _ = played(tmp_path / "index.gs", seed, True, forgets)
-    by_rows, other, stayed = played(tmp_path / "rows.gs", seed, False, forgets)
-
-    for one, two in zip(by_index, by_rows, strict=True):
-        assert one == two
-    assert chain == other
-    assert stayed > 5
-
-
-def test_a_pull_goes_on_where_what_decides_loads_the_index(tmp_path: Path) -> None:
-    with graphstore.open(tmp_path / "memory.gs", clock=Clock()) as store:
-        for name in ("one", "two"):
-            store.add_node("fact", {"n": 0}, id=name)
-        branch = store.branch("side")
-        for number, line in enumerate((store, branch), 1):
-            for name in ("one", "two"):
-                line.revise(name, {"n": number})
-
-        def decided(found: MergeConflict) -> str:
-            branch._core.read_index()
-            return "trunk" if found.id == "one" else "branch"
-
-        assert branch.pull(decide=decided).merged
-        assert [1, 2] == [branch.node(name).content["n"] for name in ("one", "two")]
-        assert store.verify().ok
+def test_the_rows_that_branches_leave_are_those_of_the_chain(
+    seed: int, forgets: bool, tmp_path: Path
+) -> None:
+    Brancher(tmp_path / "memory.gs", seed, forgets=forgets).play()  # which verifies
 
 
 def test_what_is_asked_of_a_branch_that_merges_is_found_by_key() -> None:

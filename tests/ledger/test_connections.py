@@ -125,7 +125,6 @@ def test_a_store_synced_in_intervals_closes_beside_a_long_reader_with_all_it_kno
     with graphstore.open(path, durability="interval") as store:
         store.add_node("fact", {}, id="before")
         store.query_tables("MATCH (n:Node) RETURN count(*)")
-        store._core.read_index()
         reader = python(READS_ON, path / "ledger.db")
         assert reader.stdout is not None and "reading\n" == reader.stdout.readline()
         store.add_node("fact", {}, id="after")

@@ -27,7 +27,6 @@ def path(tmp_path: Path) -> Path:
     with graphstore.open(path) as store:
         for number in range(FACTS):
             store.add_node("fact", {"n": number}, id=f"fact-{number:02}")
-        store._core.read_index()
     return path
 
 

@@ -79,7 +79,7 @@ def test_an_occurrence_that_names_another_scope_is_left_out() -> None:
             said = {"scope": "team/a", "day": day}
             store.record_event("error", "it broke", fingerprint="f", metadata=said, occurred_at=f"2026-01-0{day}")  # fmt: skip
         [event] = store.events()
-        journal = store._core.opened_journal
+        journal = store._core.journal
         assert isinstance(journal, Ledger)
         with journal.database.transaction() as connection:  # as an older release merged events of two scopes
             for number, data in connection.execute("SELECT number, data FROM body").fetchall():

@@ -16,6 +16,7 @@ from graphstore.ledger.database import Database
 from graphstore.values.period import OPEN, instant
 from tests.ledger.test_branch_rows import Branching
 from tests.ledger.test_questions import DAYS
+from tests.support.index_of_chain import index_of
 from tests.support.ledger_rows import connected
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
@@ -110,7 +111,7 @@ def test_a_working_set_has_what_the_index_has(seed: int, tmp_path: Path) -> None
         for _ in range(4):
             history.go_on(12)
             for name in (None, *(branch.name for branch in store.branches())):
-                index = (store if name is None else store.on(name))._core.index
+                index = index_of(store if name is None else store.on(name))
                 with connected(store.path) as connection:
                     line = line_named(connection, name)
                 rows: Any = database if name is None else BranchDatabase(database, name, line)

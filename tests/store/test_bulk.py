@@ -11,11 +11,9 @@ import pytest
 
 import graphstore
 from graphstore import ConflictError, InvalidError
-from graphstore.ledger.row_writing import TABLES
 from graphstore.store import bulk
 from graphstore.values import random_bits
 from tests.conftest import Clock, day
-from tests.support.ledger_rows import rows
 
 
 @pytest.fixture
@@ -415,66 +413,3 @@ def test_a_load_in_many_transactions_knows_what_the_one_before_said(one):
 
     assert [] == one.as_of(tx="2025-02-15").shaky()
     assert ["b"] == [found.node.id for found in one.shaky()]
-
-
-@pytest.mark.in_process("compares the rows of files, and whether the index is loaded")
-@pytest.mark.parametrize("seed", range(6))
-def test_a_load_decides_on_the_rows_what_it_decides_on_the_index(tmp_path, seed):
-    """The first store loads no index. The second has it from the beginning, the third loads it in the middle of a load."""
-    written = []
-    for how in ("rows", "index", "index in the middle"):
-        chance, clock = random.Random(seed), Clock()
-        with graphstore.open(tmp_path / how, clock=clock, durability="interval") as store:
-            if how == "index":
-                store._core.read_index()
-            outcomes = [load_at_random(store, chance, clock, how == "index in the middle") for _ in range(4)]
-            assert how != "rows" or store._core.unread is not None
-            assert store.verify().ok
-        tables = [
-            rows(tmp_path / how, f"SELECT * FROM {table}")
-            for table in TABLES
-            if table not in ("fresh", "posting")
-        ]
-        written.append((outcomes, tables))
-    assert written[0] == written[1]
-    assert written[0] == written[2]
-
-
-def load_at_random(store, chance, clock, loads_index):
-    """Load versions that go on, overlap and repeat, and links, in some transactions or one; a row may be wrong. Returns the counts, or the error."""
-    clock.now += timedelta(days=2)
-    instants = [clock.now - timedelta(hours=hour) for hour in (30, 20, 10)]
-    dated = chance.random() < 0.7
-    versions, links = [], []
-    for number in range(chance.choice([20, 1_100])):
-        start = day("2026-01-01") + timedelta(days=chance.choice([number // 8, chance.randrange(60)]))
-        stop = start + timedelta(days=chance.randrange(1, 9)) if chance.random() < 0.6 else None
-        content = {"n": chance.randrange(3)} if number or chance.random() < 0.8 else "[]"
-        versions.append(
-            {"node_id": f"n{chance.randrange(12)}", "content": content, "valid_from": start, "valid_to": stop}
-        )
-    for _ in range(chance.randrange(15)):
-        source, target = chance.sample(range(12), 2)
-        kind = chance.choice(["derived_from", "supports", "uses", "supersedes"])
-        links.append(
-            {
-                "id": f"l{chance.randrange(10**9)}",
-                "source": f"n{source}",
-                "kind": kind,
-                "target": f"n{target}",
-            }
-        )
-    if dated:
-        for row in (*versions, *links):
-            row["tx_from"] = chance.choice(instants)
-            row["tx_to"] = clock.now if chance.random() < 0.05 else None
-    known = [{"node_id": f"n{number}", "content": {}, "valid_from": "2025-01-01"} for number in range(12)]
-    if dated:
-        known = [{**row, "tx_from": instants[0] - timedelta(hours=1)} for row in known]
-    try:
-        return store.bulk_load(
-            versions=known + versions, links=links,
-            progress=(lambda *_: store._core.read_index()) if loads_index else None,
-        )  # fmt: skip
-    except graphstore.GraphStoreError as error:
-        return str(error)

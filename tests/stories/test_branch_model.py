@@ -16,12 +16,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from graphstore import GraphStoreError
-from graphstore.core.folder.folder import differing
-from graphstore.core.index.index import Index
-from graphstore.core.index.rollback import cut_to, twin
-from graphstore.core.journal.line import GENESIS
-from graphstore.core.journal.positions import Position
-from graphstore.values.period import instant
 from tests.change.oracle import START, Oracle
 from tests.change.oracle import SYMMETRIC as SYMMETRIC_KINDS
 from tests.stories.test_model import DAYS, FEWER, NODES, THINGS, Histories, asked, everything, number
@@ -114,24 +108,6 @@ class Forking(Histories):
         self.oracle.handed = max(self.oracle.handed, self.oracle.now)
         self.trunk.delete_branch("past")
         self.oracle.last = self.oracle.next_tx()
-
-    @precondition(lambda self: self.block is None)
-    @rule(t=number)
-    def an_index_cut_back_is_the_one_read_up_to_there(self, t: int) -> None:
-        _, txs = self.lines[0].oracle.instants()
-        upto = instant(txs[t % len(txs)]) if txs else 0
-        with contextlib.closing(self.trunk._place.fresh_journal()) as journal:
-            fresh, _ = self.trunk._place.replay(journal)
-            read = Index()
-            journal.start_at(Position(0, 0), GENESIS)
-            for line in (line for lines in journal.read() for line in lines):
-                if "branch" not in line.head and instant(line.head["tx"]) <= upto:
-                    read.apply(*line)
-        cut = twin(fresh)
-        cut_to(cut, upto)
-        cut.branch_records, cut.last_tx = read.branch_records, read.last_tx
-        assert [] == differing(cut, read)
-        assert said(read.taken) == said(cut.taken)
 
     @precondition(lambda self: self.block is None and len(self.lines) > 1)
     @rule()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import graphstore
 from graphstore import GraphStore
-from graphstore.core.index.index import Index
 from graphstore.memory import Memory
 from graphstore.values.layers import Layer
 from tests.conftest import Clock
@@ -18,23 +15,12 @@ from tests.conftest import Clock
 pytestmark = pytest.mark.in_process("writes settings underneath the public verbs")
 
 
-def scanned(index: Index) -> dict[str, object]:
-    """The last value of each name, looked for through all of them."""
-    return {name: value for setting in index.settings for name, value in setting.items()}
-
-
-def found(index: Index) -> dict[str, object]:
-    names = {"never set", *(name for setting in index.settings for name in setting)}
-    return {name: value for name in names if (value := index.setting(name)) is not None}
-
-
 def test_the_last_value_of_a_name_counts(store: GraphStore) -> None:
     store.set_trust({"user": 1})
     store.snapshot("one")
     store.set_trust({"user": 2})
 
-    assert {"user": 2} == store._core.index.setting("trust")
-    assert scanned(store._core.index) == found(store._core.index)
+    assert {"user": 2} == store._core.setting("trust")
 
 
 def test_a_verb_and_a_block_that_fail_leave_the_value_before(store: GraphStore) -> None:
@@ -42,20 +28,17 @@ def test_a_verb_and_a_block_that_fail_leave_the_value_before(store: GraphStore) 
     with pytest.raises(ZeroDivisionError), store.transaction():
         store.set_trust({"user": 2})
         store.snapshot("two")
-        assert {"user": 2} == store._core.index.setting("trust")
+        assert {"user": 2} == store._core.setting("trust")
         _ = 1 / 0
-    assert {"user": 1} == store._core.index.setting("trust")
+    assert {"user": 1} == store._core.setting("trust")
 
     with store.transaction():
         store.set_trust({"user": 3})
         with pytest.raises(ZeroDivisionError), store._verb():
             store._keep("set_trust", "trust", {"user": 4})
             _ = 1 / 0
-        assert {"user": 3} == store._core.index.setting("trust")
-    assert ({"user": 3}, scanned(store._core.index)) == (
-        store._core.index.setting("trust"),
-        found(store._core.index),
-    )
+        assert {"user": 3} == store._core.setting("trust")
+    assert {"user": 3} == store._core.setting("trust")
 
 
 def test_a_branch_keeps_what_was_kept_where_it_began(store: GraphStore, clock: Clock) -> None:
@@ -69,18 +52,6 @@ def test_a_branch_keeps_what_was_kept_where_it_began(store: GraphStore, clock: C
 
     Memory(branch, layers=[Layer("notes", "notes:")])
     assert ("notes" in Memory(branch).layers, "notes" in Memory(store).layers) == (True, False)
-    assert scanned(branch._core.index) == found(branch._core.index)
-    assert scanned(store._core.index) == found(store._core.index)
-
-
-def test_an_index_that_is_read_anew_keeps_the_same(disk_store: GraphStore, clock: Clock) -> None:
-    Memory(disk_store, cap=10)
-    disk_store.set_trust({"user": 1})
-    Memory(disk_store, cap=30)
-    grown = copy.copy(disk_store._core.index.set_at)
-    disk_store.close()
-    with graphstore.open(disk_store.path, clock=clock) as laid:
-        assert (30, grown) == (Memory(laid).cap, laid._core.index.set_at)
 
 
 def test_a_thread_that_looks_while_blocks_fail_finds_one_value_or_the_other(store: GraphStore) -> None:

@@ -14,7 +14,7 @@ class AnswersByRows(Core):
     @property
     def answering(self) -> LedgerRows | None:
         """The ledger, unless this thread has written something that is not committed."""
-        journal = self.opened_journal
+        journal = self.journal
         if not isinstance(journal, Ledger) or journal.database._turn == threading.get_ident():
             return None
         return self.rows

@@ -8,6 +8,7 @@ from graphstore import GraphStore
 from graphstore.core.index.foundations import Resting
 from graphstore.ledger.branch_rows import line_named
 from graphstore.values.period import OPEN, instant
+from tests.support.index_of_chain import index_of
 from tests.support.ledger_rows import connected
 
 MOST = 20_000
@@ -31,8 +32,8 @@ WHERE e.tx_from <= :t
 
 def compare(store: GraphStore, branch: str | None = None) -> tuple[int, list[tuple[Any, ...]]]:
     """Return how many standings were compared, and those that differ: (id, valid, tx, expected, found). `branch`: None compares the trunk."""
-    core = (store if branch is None else store.on(branch))._core
-    index = core.index
+    line = store if branch is None else store.on(branch)
+    core, index = line._core, index_of(line)
     edges = {
         edge
         for column in (index.r_from, index.r_to, index.k_from, index.k_to)

@@ -7,7 +7,6 @@ from contextlib import closing
 from typing import NamedTuple
 
 from graphstore.core.folder.folder import opening
-from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.folder.locating import locate
 from graphstore.ledger.database import Database
 
@@ -31,7 +30,6 @@ def compact(path: str | os.PathLike[str]) -> Compacted:
     """
     with opening(path):
         place = locate(path, read_only=True, create=False)
-        assert isinstance(place, LedgerFolder)  # what else there is was refused
         with closing(Database(place.file, timeout=place.timeout)) as database:
             before = place.file.stat().st_size
             whole = database.remove_freed_bytes()

@@ -95,7 +95,7 @@ class LedgerFolder(Folder):
                 with contextlib.suppress(OSError):
                     file.unlink()
 
-    def open_journal(self, durability: str) -> Seam:
+    def open_journal(self, durability: str) -> Ledger:
         """Open the ledger, and take the graph tables once it is known to be one."""
         database = Database(self.file, read_only=self.read_only, durability=durability, timeout=self.timeout)
         try:

@@ -29,12 +29,23 @@ _JOURNAL = "journal"
 _TRIES = 100
 
 
-def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: bool = False) -> Folder:
-    """The folder of a store. `old`: one of release 0.1 is read as it is.
+def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> LedgerFolder:
+    """Find the folder of a store.
 
     Raises InvalidError for a path that is something else and for a system that no ledger can be used on, NotFoundError when there is none and it is not to
     be made, EngineError for a store of release 0.1 that is only to be read. Nothing is made or changed then.
     """
+    place = _find(path, read_only=read_only, create=create)
+    assert isinstance(place, LedgerFolder)
+    return place
+
+
+def locate_old(path: str | os.PathLike[str]) -> Folder:
+    """Find the folder of a store that is only read, also that of release 0.1. Raises as `locate` does."""
+    return _find(path, read_only=True, create=False, old=True)
+
+
+def _find(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: bool = False) -> Folder:
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     if os.fspath(path) == MEMORY:
@@ -87,7 +98,7 @@ def _new(place: Path, *, read_only: bool, create: bool) -> Folder:
     """The folder of a store that is to be made. Raises as `locate` does."""
     if _holds_other_things(place):
         if (place / LEDGER).exists():  # another process has made it since it was looked for
-            return locate(place, read_only=read_only, create=create)
+            return _find(place, read_only=read_only, create=create)
         raise InvalidError(
             f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
         )
@@ -125,7 +136,7 @@ def _holds_other_things(place: Path) -> bool:
 def verify(path: str | os.PathLike[str]) -> Verification:
     """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
     with opening(path):
-        return _verified(locate(path, read_only=True, create=False, old=True))
+        return _verified(locate_old(path))
 
 
 def _verified(place: Folder) -> Verification:

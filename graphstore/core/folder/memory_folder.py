@@ -42,7 +42,7 @@ class MemoryFolder(LedgerFolder):
         with open(self.file, "xb") as file:
             file.write(empty_ledger())
 
-    def open_journal(self, durability: str) -> Seam:
+    def open_journal(self, durability: str) -> Ledger:
         """Open the ledger. No commit waits for the disk."""
         database = Database(self.file, durability="none", timeout=self.timeout)
         self._opened.append(database)

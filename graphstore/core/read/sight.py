@@ -19,7 +19,6 @@ from graphstore.core.index.occurrences import tombstone
 from graphstore.core.index.shaky_spans import NOT_KEPT, look
 from graphstore.core.index.working_set import KnownKinds, WorkingSet
 from graphstore.core.journal.line import FORGETTING
-from graphstore.core.journal.seam import Seam
 from graphstore.core.read import snapshots
 from graphstore.core.read.rows import Periods, Rows, Side
 from graphstore.core.search.asserted import Asserted
@@ -105,13 +104,13 @@ class Shown(Protocol):
 
 @dataclass
 class Core(Source):
-    """What the readers and the writer of one store share. `lock` guards each change of the index, and reads that keep what they found for others."""
+    """Hold what the readers and the writer of one store share. `lock` guards each change of it, and reads that keep what they found for others."""
 
+    index: Index = field(init=False)  # the working set of a verb, which alone has it
     vocabulary: Vocabulary
     graphs: Graphs
-    _load: Callable[[], Index] = field(default=Index, kw_only=True)  # makes the index when it is first needed
-    _opened: Seam | None = field(default=None, kw_only=True)
-    rows: LedgerRows | None = field(default=None, kw_only=True)  # that answer while the index is not loaded
+    rows: LedgerRows = field(kw_only=True)  # that answer reads
+    refusal: str = field(default="this is not answered by the rows of the ledger.", kw_only=True)
     lock: threading.RLock = field(default_factory=threading.RLock)
     epoch: Epoch = field(default_factory=Epoch)
     closed: str | None = None  # why reads are refused
@@ -125,42 +124,14 @@ class Core(Source):
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
     kinds: KnownKinds = field(default_factory=KnownKinds)
-    working: WorkingSet | None = None  # of a transaction that is open while the index is not loaded
+    working: WorkingSet | None = None  # of the transaction that is open
     worker: int = 0  # the thread of that transaction
     in_verb: bool = False  # whether one of its verbs is under way
     shown: Shown | None = None  # what it shows to its own reads
-    leave_rows: Callable[[Index], None] | None = None  # lets that transaction go on with the whole index
-
-    @classmethod
-    def with_late_index(cls, load: Callable[[], Index], journal: Seam, *more: Any, **named: Any) -> Core:
-        """Return a core that calls `load` for its index when something first reads `index` or `journal`."""
-        if isinstance(journal, Ledger):
-            named.setdefault("rows", journal)
-        core = cls(Index(), journal, *more, _load=load, _opened=journal, **named)
-        del core.index, core.journal
-        return core
-
-    @property
-    def opened_journal(self) -> Seam:
-        """The journal as it was opened, perhaps not read yet. `journal` loads the index first, so that both reach equally far."""
-        return self.journal if self._opened is None else self._opened
-
-    @property
-    def unread(self) -> LedgerRows | None:
-        """The ledger while nothing has needed the index; None once that is loaded."""
-        return None if "index" in self.__dict__ else self.rows
-
-    @property
-    def unread_trunk(self) -> Ledger | None:
-        """The ledger while nothing has needed the index of the trunk, which this is."""
-        found = self.unread
-        return found if isinstance(found, Ledger) else None
 
     @property
     def answering(self) -> LedgerRows | None:
-        """The ledger whose rows answer a read; None where the index, or the working set of a verb, does. A transaction shows its own first."""
-        if "index" in self.__dict__:
-            return None
+        """The ledger whose rows answer a read; None where the working set of a verb does. A transaction shows its own first."""
         if self.working is not None and self.is_worker and (self.in_verb or not self.show_rows()):
             return None
         return self.rows
@@ -172,7 +143,7 @@ class Core(Source):
             if self.in_verb:
                 return None
             self.hide_rows()
-        return self.unread
+        return self.rows
 
     @property
     def is_worker(self) -> bool:
@@ -180,13 +151,12 @@ class Core(Source):
         return self.working is not None and self.worker == threading.get_ident()
 
     def __getattr__(self, name: str) -> Any:
-        """Load the index when something needs it, or the journal in step with it, first."""
-        if name not in ("index", "journal"):
+        """Return the working set of the verb under way as `index`. Raises InvalidError outside a verb: only rows answer there."""
+        if name != "index":
             raise AttributeError(name)
-        if self.is_worker and (self.in_verb or name == "journal"):
-            return self._opened if name == "journal" else self.working
-        self.read_index()
-        return self.__dict__[name]
+        if self.is_worker and self.in_verb:
+            return self.working
+        raise InvalidError(self.refusal)
 
     @contextmanager
     def on_working_set(self) -> Iterator[None]:
@@ -200,7 +170,7 @@ class Core(Source):
                 self.in_verb = was_in_verb
 
     def show_rows(self) -> bool:
-        """Write as rows what the transaction of this thread has done. Returns False where another thread has loaded the index meanwhile."""
+        """Write as rows what the transaction of this thread has done. Returns False where it shows none."""
         with self.lock:
             if self.working is None or self.shown is None:
                 return False
@@ -219,21 +189,6 @@ class Core(Source):
             return self.index.setting(name)
         return settings.setting(Point(ledger.database, OPEN, OPEN, self.vocabulary), name)
 
-    def read_index(self) -> None:
-        """Load the index unless that was done: only who needs to load it waits for the lock."""
-        if "index" in self.__dict__:
-            return
-        with self.lock:
-            if "index" not in self.__dict__:
-                self.hide_rows()
-                index = self._load()
-                assert self._opened is not None
-                if self.working is not None and self.leave_rows is not None:
-                    self.leave_rows(index)
-                self.journal = self._opened
-                self.index = index
-                self.row_search = RowSearch()  # it keeps nothing that is not asked any more
-
     def forget_found(self) -> None:
         """Drop what reads keep of rows, which were taken back, or replaced by others of the same numbers."""
         self.row_search, self.fingerprints, self.asserted = RowSearch(), Fingerprints(), Asserted()
@@ -245,7 +200,7 @@ class Core(Source):
         ledger = self.answering
         if ledger is not None:
             return settings.snapshots(Point(ledger.database, OPEN, tx))
-        if self.is_worker and self.in_verb and self.rows is not None:
+        if self.is_worker and self.in_verb:
             last = min(tx, self.index.last_tx)  # the rows may show those of the transaction too
             before = settings.snapshots(Point(self.rows.database, OPEN, last))
             return before + snapshots.known(self.index, tx)

@@ -18,7 +18,7 @@ from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.search.model_vectors import Pair, Vectors, hash_of
 from graphstore.core.search.texts_to_embed import Said, TextsOfRows
-from graphstore.errors import DamageError, GraphStoreError, InvalidError
+from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.read.points import Point
 from graphstore.values.period import OPEN
@@ -113,14 +113,8 @@ class Meanings:
         """Follow what was committed, and give each version the vector of its text where there is one. Takes the lock for some thousand versions at a time,
         and embeds nothing."""
         while not self._core.closed:
-            try:
-                with self._held() as texts:
-                    done = self._settled(texts)
-            except DamageError:
-                if self._core.answering is None:
-                    raise
-                self._core.read_index()  # it tells the line
-                continue
+            with self._held() as texts:
+                done = self._settled(texts)
             if done:
                 self.kept.write()
                 return

@@ -153,7 +153,7 @@ class Reading:
             snapshot = ledger.snapshot()
             point = Point(snapshot.__enter__(), valid, tx, core.vocabulary)
             self._snapshot = snapshot
-            return row_sight(core, core.opened_journal, point)
+            return row_sight(core, core.journal, point)
         except BaseException:
             self.__exit__()
             raise
@@ -224,7 +224,7 @@ class Reader(Painted):
                 valid, tx = self._coordinate()
                 with ledger.snapshot() as database, no_collecting():
                     point = Point(database, valid, tx, core.vocabulary)
-                    return look(row_sight(core, core.opened_journal, point))
+                    return look(row_sight(core, core.journal, point))
         return self._looked(look)
 
     def _count_access(self, ids: Iterable[str]) -> None:
@@ -247,13 +247,7 @@ class Reader(Painted):
     def _is_brief(self, id: object, *, now: bool = False) -> bool:
         """Whether a point read of an id looks at little and waits for nothing: few rows, links and bytes, and nothing that rests on what may have
         fallen, unless it is asked as is known `now` and how it stands is kept."""
-        ledger = self._core.unread
-        if ledger is not None:
-            return ids.is_brief(Point(ledger.database, OPEN, OPEN), id)
-        try:
-            return not self._core.epoch.under_way and self._looks_at_little(id, now)
-        except LookupError:  # of a transaction that is being cut back
-            return False
+        return ids.is_brief(Point(self._core.rows.database, OPEN, OPEN), id)
 
     def _looks_at_little(self, id: object, now: bool) -> bool:
         index = self._core.index
@@ -547,7 +541,7 @@ class Reader(Painted):
 
     def _both(self, other: Reader) -> tuple[View, View]:
         """This and another view of the same store. Raises InvalidError for something else."""
-        if not isinstance(other, Reader) or other._core.opened_journal is not self._core.opened_journal:
+        if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
             raise InvalidError("compare wants another view of the same store.")
         two_stores = not (isinstance(self, View) or isinstance(other, View))
         with self._core.lock if two_stores else nullcontext():  # both at one now

@@ -224,7 +224,6 @@ class Graphs:
                 break
             with suppress(NotInRows):  # something was forgotten meanwhile
                 return self._query(_Asked(core, where, span, ledger), cypher, params, limits)
-        core.read_index()  # before a graph is looked for: who loads the index holds the lock that is taken first
         return self._query(_Asked(core, where, span, None), cypher, params, limits)
 
     def _query(self, asked: _Asked, cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Result:

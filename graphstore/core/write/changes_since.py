@@ -67,13 +67,11 @@ class LineCore(Source):
 
 
 def line_of(core: Core) -> Core:
-    """Return what reads a line of belief as it is committed: by its rows, where its index is not loaded. The caller has the turn to write."""
-    rows = core.unread
-    if rows is None:
-        return core
-    index = WorkingSet(rows.database, core.kinds, lambda: None)
+    """Return what reads a line of belief as it is committed. The caller has the turn to write."""
+    database = core.rows.database
+    index = WorkingSet(database, core.kinds, lambda: None)
     index.note_written()
-    return cast(Core, LineCore(index, core.opened_journal, core.vocabulary, rows.database))
+    return cast(Core, LineCore(index, core.journal, core.vocabulary, database))
 
 
 class Operation(NamedTuple):

@@ -1,7 +1,6 @@
 """Begins and ends transactions: the store's now, the one instant of each, and when it is durable.
 
-A transaction: take the writer's lock → one instant → changes in a working set, or in the index, invisible to other threads → one line (or
-several) → release the lock → one sync for all that wait → visible to every reader.
+A transaction: take the writer's lock → one instant → changes in a working set, invisible to other threads → one line (or several) → release the lock → one sync for all that wait → visible to every reader.
 """
 
 from __future__ import annotations
@@ -19,17 +18,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
-from graphstore.core.folder import folder
 from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.index import Index
 from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.asked import DoneElsewhere
-from graphstore.core.journal.line import COUNTS, GENESIS, TOUCH
-from graphstore.core.journal.positions import Position
+from graphstore.core.journal.line import COUNTS, TOUCH
 from graphstore.core.journal.seam import Seam, Ticket
 from graphstore.core.read import snapshots
-from graphstore.core.read.sight import Core, LedgerRows
+from graphstore.core.read.sight import Core
 from graphstore.core.read.view import Reader, View
 from graphstore.core.search.model_vectors import Vectors
 from graphstore.core.tables.graphs import Graphs
@@ -39,7 +35,7 @@ from graphstore.core.write.durability import Waiting
 from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.shown_rows import ShownRows
 from graphstore.core.write.transaction import Born, Transaction
-from graphstore.errors import DamageError, EngineError, GraphStoreError, InvalidError, WriteConflictError
+from graphstore.errors import EngineError, GraphStoreError, InvalidError, WriteConflictError
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted
 from graphstore.read.points import Point
@@ -57,9 +53,7 @@ _BEHIND, _AHEAD = (
     7 * 86_400_000_000,
 )  # microseconds between clock and last transaction that are told
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
-_FOLLOWER = 0.005  # seconds between looks of a reader that waits for another thread which follows
 _DOORS = 500  # transactions whose door is remembered
-_LOOKS = 2  # so often a reader reads the whole journal that seems broken
 
 
 class _Request:
@@ -103,23 +97,11 @@ class NotFollowed(InvalidError):
 class _Now(View):
     """A store's view of now for one read, which no write waits for."""
 
-    __slots__ = ("_known", "_store", "_work")
+    __slots__ = ()
 
     def __init__(self, store: Writer) -> None:
-        self._core, self._store = store._core, store
-        # of a store whose index is not loaded the last transaction is known: none can follow that is not later
-        self._known = OPEN if store._core.unread is not None else len(store._core.index.t_tx)
-        self._work = store._open
+        self._core = store._core
         self._valid, self._tx = store._coordinate()
-
-    def _is_undisturbed(self) -> bool:
-        """Whether no transaction has begun since that is not later than this view: a clock may stand still."""
-        if self._core.unread is not None:
-            return True
-        instants, work = self._core.index.t_tx, self._store._open
-        if len(instants) > self._known:
-            return instants[self._known] > self._tx
-        return work is None or work is self._work or work.tx > self._tx
 
 
 class _Handed:
@@ -147,17 +129,14 @@ class _Handed:
 
 
 class Writer(Reader):
-    """An open store without its verbs: its index and journal, its clock, and how a transaction begins and ends."""
+    """An open store without its verbs: its ledger, its clock, and how a transaction begins and ends."""
 
-    _wants_turn = (
-        False  # whether a thread waits until other processes let it write; of the trunk, for all lines
-    )
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _given: Sequence[Instant] = ()  # instants of what is done once more
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
 
     def __init__(
-        self, place: folder.Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
+        self, place: LedgerFolder, *, clock: Clock | None, driver: str, durability: str, author: str | None
     ) -> None:
         self._place = place
         self._clock = clock
@@ -169,7 +148,6 @@ class Writer(Reader):
         self._waiting = Waiting()  # branches share it
         self._writer = threading.RLock()
         self._named = "the trunk"
-        self._anew = False  # the journal is to be read again from its beginning
         self._lines: list[Writer] = [self]  # the trunk, then the branches in use
         # the branches in use, by name and when each was made
         self._in_use: dict[tuple[str, Instant], Any] = {}
@@ -178,25 +156,20 @@ class Writer(Reader):
         self.notices: list[str] = []
         journal = place.open_journal(durability)
         try:
-            may_wait = place.prepare(journal, self.notices.append)
+            place.prepare(journal, self.notices.append)
             vocabulary = Vocabulary()
             graphs = Graphs(
                 place.tables, lambda: self._core.index, journal, vocabulary, driver=driver, notify=self.notices.append,
-                ledger=journal if isinstance(journal, Ledger) else None,
+                ledger=journal,
             )  # fmt: skip
             vectors = Vectors(
                 place.shown,
-                journal if isinstance(journal, Ledger) and place.shown is not None else None,
+                journal if place.shown is not None else None,
                 None if place.read_only else self._tell_once,
             )
-            self._core = Core.with_late_index(self._load_index, journal, vocabulary, graphs, vectors=vectors)
-            self._core.leave_rows = self._leave_rows
-            if may_wait:
-                self._last_committed_tx()
-            else:
-                self._core.read_index()
+            self._core = Core(journal, vocabulary, graphs, rows=journal, vectors=vectors)
+            self._last_committed_tx()
             self._core.accesses.again(place.kept_accesses(journal))
-            journal.watch(self._catch_up)
             self._compare_clock()
         except BaseException:
             with contextlib.suppress(EngineError):  # why it failed is told by the first error
@@ -225,7 +198,7 @@ class Writer(Reader):
             self._refuse_open("close()")
             for line in self._lines if not core.stuck else ():
                 line._write_accesses()
-            whole = not (core.stuck or core.opened_journal.broken)
+            whole = not (core.stuck or core.journal.broken)
             core.closed, core.stuck = "the store is closed. Open it again with graphstore.open(…).", False
             try:
                 core.vectors.close()
@@ -234,38 +207,27 @@ class Writer(Reader):
                 for line in reversed(self._lines):
                     line._let_go(core.closed)
                 if whole:
-                    self._place.finish(core.opened_journal)
+                    self._place.finish(core.journal)
             finally:
                 try:
-                    core.opened_journal.close()
+                    core.journal.close()
                 finally:
                     self._place.release()
 
-    def _load_index(self) -> Index:
-        journal = self._core.opened_journal
-        if isinstance(journal, Ledger):
-            journal.hide()  # what a transaction on a branch shows
-            if journal.end.offset:  # what was written without an index
-                journal.start_at(Position(0, 0), GENESIS)
-        try:
-            with journal.reading_group() if isinstance(journal, Ledger) else contextlib.nullcontext():
-                index = self._place.load(journal, self.notices.append)
-        except EngineError as error:
-            error.outcome = "not kept"  # what was asked for; the erasure that this was to finish is
-            raise
-        self._core.vocabulary.reset(index.kinds)
-        return index
-
     def _last_committed_tx(self) -> Instant:
-        """Learn what other processes have committed, of a store whose index was not loaded. Returns the last tx."""
+        """Learn what other processes have committed. Returns the last tx."""
         core = self._core
-        ledger = core.unread
-        if ledger is None:
-            return core.index.last_tx
-        last, kinds = ledger.last_tx_and_new_kinds()
+        last, kinds = core.rows.last_tx_and_new_kinds()
         if kinds is not None:
             core.vocabulary.extend(kinds)
         return last
+
+    @property
+    def _ledger(self) -> Ledger:
+        """The ledger of the store, also where this is a branch."""
+        journal = self._core.journal
+        assert isinstance(journal, Ledger)
+        return journal
 
     def _tell_once(self, notice: str) -> None:
         if notice not in self.notices[-8:]:
@@ -286,16 +248,10 @@ class Writer(Reader):
         core = self._core
         state = "closed" if core.closed else "read only" if self.read_only else "open"
         opened = f"GraphStore {str(self._place.named)!r} {state}"
-        ledger = core.unread
-        if ledger is None:
-            index = core.index
-            things, links, transactions = len(index.names), len(index.l_name), index.transactions
-        elif core.closed:
+        if core.closed:
             return f"<{opened}>"
-        else:
-            found = counted.counts(Point(ledger.database, OPEN, OPEN))
-            things, links, transactions = found.things, found.links, found.transactions
-        return f"<{opened}: {things} things, {links} links, {transactions} transactions>"
+        found = counted.counts(Point(core.rows.database, OPEN, OPEN))
+        return f"<{opened}: {found.things} things, {found.links} links, {found.transactions} transactions>"
 
     # ------------------------------------------------------------------ coordinates
 
@@ -316,10 +272,7 @@ class Writer(Reader):
                 f"the clock is {_span(-ahead)} behind the last transaction, of {exactly(last)}: it is wrong now, or was then. Now is that "
                 "transaction here, and what is written follows it by microseconds. undo(since=TX) takes back what a wrong clock wrote."
             )
-        elif (
-            not self.read_only
-            and min(ahead, self._told_time() - self._core.opened_journal.changed()) > _AHEAD
-        ):
+        elif not self.read_only and min(ahead, self._told_time() - self._core.journal.changed()) > _AHEAD:
             self.notices.append(
                 f"the clock is {_span(ahead)} ahead of the last transaction, of {exactly(last)}. If nothing was written for so long, it is right; "
                 "else set it right before you write: no later transaction can have an earlier instant."
@@ -328,10 +281,7 @@ class Writer(Reader):
     @property
     def _first_tx(self) -> Instant | None:
         """The instant of the first transaction that is still known; None where there is none."""
-        ledger = self._core.unread_trunk
-        if ledger is None:
-            return next(iter(self._core.index.o_tx), None)
-        found = ledger.database.rows("SELECT tx FROM operation ORDER BY number LIMIT 1")
+        found = self._core.rows.database.rows("SELECT tx FROM operation ORDER BY number LIMIT 1")
         return found[0][0] if found else None
 
     @property
@@ -339,50 +289,15 @@ class Writer(Reader):
         """The instant of the last transaction, on the trunk or on any branch."""
         return self._last_committed_tx()
 
-    def _current(self) -> None:
-        """Refuse a call on a closed store, and follow what other processes have committed."""
-        self._usable()
-        self._catch_up()
-
-    def _catch_up(self) -> None:
-        """Read what other processes have committed since, without waiting for a writer of this process: it reads all of that before it writes."""
-        core, trunk = self._core, self._lines[0]
-        if core.unread is not None:
-            return
-        holds = core.lock._is_owned()  # type: ignore[attr-defined]  # then a follower may be waiting for this thread
-        while core.journal.has_more() and not trunk._wants_turn:
-            if not self._writer.acquire(timeout=0 if holds else _FOLLOWER):
-                if holds:
-                    return
-                continue
-            try:
-                with core.lock:
-                    if not (core.journal.in_turn or any(line._open is not None for line in self._begun)):
-                        trunk._follow_others()
-                return
-            finally:
-                self._writer.release()
-
-    def _follow_others(self) -> None:
-        """Follow what other processes wrote. Raises EngineError when the ledger cannot be read; the store then answers nothing but that."""
-        try:
-            self._follow()
-        except (OSError, EngineError) as error:
-            self._stop(f"{self.path} cannot be read any more, so it answers nothing: {error}")
-            raise
-
     def _coordinate(self) -> tuple[Instant, Instant]:
         self._usable()
         work, waiting, place = self._open, self._waiting, self._place
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        if place.shared and self._lines[0]._core.unread is not None:
-            known = self._last_tx
-            return max(self._told_time(), known), known
-        self._catch_up()
-        now = known = self._now()
         if place.shared:  # another process, with another clock, may write anything later than that
             known = self._last_tx
+            return max(self._told_time(), known), known
+        now = known = self._now()
         work = (
             self._open
         )  # after the clock and before what waits: so a transaction is seen on its way from one to the other
@@ -391,9 +306,7 @@ class Writer(Reader):
         if waiting.any:
             if waiting.mine:
                 return now, now
-            known = min(known, waiting.since(self._core.opened_journal.durable) - 1)  # and once it is durable
-        if place.read_only:
-            known = self._last_tx  # what the writer does now is not known here before refresh()
+            known = min(known, waiting.since(self._core.journal.durable) - 1)  # and once it is durable
         return now, known
 
     def _pinned_now(self) -> View:
@@ -448,7 +361,7 @@ class Writer(Reader):
         work = self._open  # before what waits, as for `_coordinate`
         if work is not None and work.tx <= at:
             return True
-        return self._waiting.any and self._waiting.since(self._core.opened_journal.durable) <= at
+        return self._waiting.any and self._waiting.since(self._core.journal.durable) <= at
 
     def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
         if self.read_only:
@@ -488,7 +401,7 @@ class Writer(Reader):
         Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
         """
         wanted = None if at is None else self._time(at, "at", "tx")
-        with self._transact(wanted, author, reason, is_narrow=True):
+        with self._transact(wanted, author, reason):
             yield self
 
     def in_transaction(
@@ -525,15 +438,8 @@ class Writer(Reader):
         reason: str | None,
         *,
         early: bool = False,
-        is_narrow: bool = False,
     ) -> Iterator[Transaction]:
-        """Open a transaction; see `transaction`.
-
-        Args:
-            early: as of `_verb`.
-            is_narrow: its verbs look at no more than the caller names, so they read that from the rows of a ledger. Its reads find its own rows there
-                too (`ShownRows`). The index is loaded as soon as one needs more.
-        """
+        """Open a transaction; see `transaction`. `early`: as of `_verb`."""
         with self._writer:
             if self._open is not None:
                 raise InvalidError(
@@ -546,24 +452,21 @@ class Writer(Reader):
             core = self._core
             work: Transaction | None = None
             asked = _request.get()
-            self._take_turn(core.unread if is_narrow else None)
+            self._take_turn()
             try:
                 if asked is not None:
-                    asked.refuse_done(core.opened_journal)
+                    asked.refuse_done(core.journal)
                 with core.lock:
                     work = self._new_work(at, author, reason, early)
                 yield work
-                if not (work.on_rows and self._commit_rows(work)):
-                    work.complete()
-                    with no_collecting() if work.is_large else contextlib.nullcontext():
-                        self._commit(work)
+                self._commit(work)
             except BaseException as error:
                 self._give_up(work, error)
                 raise
             finally:
                 self._open = core.working = core.shown = None
-                core.opened_journal.leave_turn()
-            journal = core.opened_journal
+                core.journal.leave_turn()
+            journal = core.journal
             ticket, grouping = journal.ticket(), self._waiting.grouping
             last = self._last_tx if work.empty else work.tx  # also where its commit has failed
         if asked is not None:
@@ -582,90 +485,51 @@ class Writer(Reader):
         """Begin a transaction, in the turn to write and with the lock held."""
         core = self._core
         self._owner = threading.get_ident()
+        assert core.working is not None
         given = self._trying or self._again()
         tx = given or self._chosen_tx(at, early)
         self._begun[:] = [self]
-        self._open = work = Transaction(core.working or core.index, core.pending, tx, author, reason)
+        self._open = work = Transaction(core.working, core.pending, tx, author, reason)
         while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
             work.tx = self._chosen_tx(at, early)
-        if core.working is not None and isinstance(core.opened_journal, Ledger):
-            core.shown = ShownRows(core.opened_journal, work, core.working.line)
-            work.on_working_set = core.on_working_set
+        core.shown = ShownRows(self._ledger, work, core.working.line)
+        work.on_working_set = core.on_working_set
         return work
 
     def _give_up(self, work: Transaction | None, error: BaseException) -> None:
-        """Take back what a transaction has changed in the index."""
+        """Make the answers that are still held of a transaction that is not written."""
         core = self._core
-        if work and work.on_rows:
+        if work is not None:
             if isinstance(error, Exception):
                 with contextlib.suppress(EngineError), core.on_working_set():
                     work.complete()
             core.vocabulary.reset(core.kinds.kinds)
-            return
-        if work:
-            work.complete()
-        if isinstance(error, Exception) and not (work and work.spoiled):
-            with core.lock:
-                if work and self._open is not None:
-                    with core.epoch.cut():
-                        work.abandon()
-                    core.vocabulary.reset(core.index.kinds)
-        else:
-            self._rebuild_index()  # interrupted anywhere, perhaps between two columns: only the journal can be trusted
 
-    def _take_turn(self, ledger: LedgerRows | None = None) -> None:
-        """Become the process that may write, until the journal's `leave_turn`.
-
-        Args:
-            ledger: whose rows the transaction reads; None where it needs the whole index, with all that others wrote before.
-        """
-        core, trunk = self._core, self._lines[0]
-        if ledger is None:
-            core.read_index()
-        journal = core.opened_journal
-        trunk._wants_turn = True
-        try:
-            behind = journal.take_turn()
-        finally:
-            trunk._wants_turn = False
+    def _take_turn(self) -> None:
+        """Become the process that may write, until the journal's `leave_turn`."""
+        core, ledger = self._core, self._ledger
+        behind = ledger.take_turn()
         try:
             with core.lock:
-                if behind and trunk._core.unread_trunk is not None:
-                    trunk._core.unread_trunk.skip()
-                elif behind:
-                    trunk._follow()
-                if ledger is not None and core.unread is not None:
-                    core.worker = threading.get_ident()
-                    core.working = WorkingSet(ledger.database, core.kinds, core.show_rows)
+                if behind:
+                    ledger.skip()
+                core.worker = threading.get_ident()
+                core.working = WorkingSet(core.rows.database, core.kinds, core.show_rows)
         except BaseException as error:
-            journal.leave_turn()
+            ledger.leave_turn()
             if isinstance(error, EngineError):
                 error.outcome = "not kept"
             raise
 
-    def _leave_rows(self, index: Index) -> None:
-        """Let a transaction that reads from the rows go on with the whole index. The caller holds the lock, so no verb is under way."""
-        working, self._core.working, self._core.shown = self._core.working, None, None
-        if working is not None and self._open is not None:
-            changed = list(self._open.taken_before)
-            self._open.go_on(index)
-            working.transfer(index, changed)
-            self._core.vocabulary.reset(index.kinds)
-
-    def _commit_rows(self, work: Transaction) -> bool:
-        """Write a transaction that reads from the rows, then make the answers of its verbs, whose standings the rows have by now.
-
-        Returns False, and does nothing, where another thread has loaded the index since the last verb: then the index has the transaction.
-        """
-        core = self._core
+    def _commit(self, work: Transaction) -> None:
+        """Write a transaction, then make the answers of its verbs, whose standings the rows have by now."""
+        core, ledger = self._core, self._ledger
         if work.spoiled:
             raise _interrupted()
         counts: dict[str, int] = {}
         with core.lock:
-            ledger, working = core.opened_journal, core.working
-            if working is None:
-                return False
-            assert isinstance(ledger, Ledger)
+            working = core.working
+            assert working is not None
             core.in_verb = True
             try:
                 ledger.hide()
@@ -676,7 +540,6 @@ class Writer(Reader):
                     if (request := _request.get()) is not None:
                         lines[0].head["request"] = request.id
                     ledger.append([(line.head, line.bodies) for line in lines])
-                if not work.empty:
                     working.note_written()
                 try:
                     work.complete()
@@ -690,8 +553,7 @@ class Writer(Reader):
             finally:
                 core.in_verb = False
             if work.empty:
-                return True
-            self._after_commit(work.tx)
+                return
             self._waiting.add(ledger.ticket(), work.tx)
             self._open = None
         ledger.start_sync()
@@ -699,53 +561,12 @@ class Writer(Reader):
             with core.lock:
                 core.accesses.back(counts)
         self._note_door(work)
-        return True
 
     def _note_door(self, work: Transaction) -> None:
         doors = self._lines[0]._core.doors
         doors[work.tx] = DOOR.get()
         if len(doors) > _DOORS:
             del doors[next(iter(doors))]
-
-    def _commit(self, work: Transaction) -> None:
-        core = self._core
-        if work.spoiled:
-            raise _interrupted()
-        if work.empty:
-            with core.lock:
-                work.abandon()
-            return
-        with core.lock:
-            counts = _touch(core, work) if core.accesses.due(work.tx) else {}
-        lines, dropped = work.lines()
-        if (request := _request.get()) is not None:
-            lines[0].head["request"] = request.id
-        before = core.journal.state
-        try:
-            placed = core.journal.append([(line.head, line.bodies) for line in lines])
-        except EngineError:
-            with core.lock:
-                core.accesses.back(counts)
-            raise
-        with core.lock:
-            try:
-                if dropped:
-                    with core.epoch.cut():
-                        work.rebuild_index(lines, placed)
-                else:
-                    work.settle(lines, placed)
-                self._after_commit(work.tx)
-            except Exception:
-                work.spoiled = True
-                core.journal.rewind(before)
-                raise
-            self._waiting.add(core.journal.ticket(), work.tx)
-            self._open = None
-        core.journal.start_sync()
-        if counts and core.journal.failed:
-            with core.lock:
-                core.accesses.back(counts)
-        self._note_door(work)
 
     def _write_accesses(self) -> None:
         """Keep the counted accesses before the store is closed, for its next commit. When the disk refuses, only they are lost."""
@@ -756,10 +577,7 @@ class Writer(Reader):
                 self.notices.append(f"how often things were looked up was not written: {error}")
 
     def _keep_accesses(self) -> None:
-        core, waiting = self._core, self._core.accesses.waiting
-        if not isinstance(core.opened_journal, Ledger):
-            waiting = {name: count for name, count in waiting.items() if name in core.index.ids}
-        self._place.keep_accesses(waiting, core.opened_journal)
+        self._place.keep_accesses(self._core.accesses.waiting, self._ledger)
 
     def flush_accesses(self) -> int:
         """Write how often things were looked up since the last such write, as one operation. Returns the number of those things.
@@ -772,16 +590,13 @@ class Writer(Reader):
                 return 0
             counts: dict[str, int] = {}
             try:
-                with self._transact(None, None, None, is_narrow=True) as work, core.on_working_set():
+                with self._transact(None, None, None) as work, core.on_working_set():
                     counts = _touch(core, work)
             except EngineError:
                 with core.lock:
                     core.accesses.back(counts)
                 raise
             return len(counts)
-
-    def _after_commit(self, tx: Instant) -> None:
-        """Called after a transaction was written. A branch records in the trunk's index, where that is loaded, where its line is."""
 
     def _chosen_tx(self, at: Instant | None, early: bool) -> Instant:
         return self._soonest_tx() if early else self._next_tx(at)
@@ -808,9 +623,7 @@ class Writer(Reader):
 
     def _any_written(self) -> bool:
         """Whether there is any transaction, on the trunk or on any branch."""
-        trunk = self._lines[0]._core
-        ledger = trunk.unread_trunk
-        return trunk.index.transactions > 0 if ledger is None else ledger.last()[0] > 0
+        return self._ledger.last()[0] > 0
 
     def _again(self) -> Instant | None:
         """The next instant of what is done once more."""
@@ -856,10 +669,10 @@ class Writer(Reader):
             if self._waiting.grouping or self._open is not None:
                 yield
                 return
-            self._take_turn(self._core.unread)
+            self._take_turn()
             self._core.working = None  # each transaction of the block has its own
             self._waiting.begin()
-            self._core.opened_journal.begin_group()
+            self._core.journal.begin_group()
             try:
                 with no_collecting():  # what a large group writes stays
                     yield
@@ -883,7 +696,7 @@ class Writer(Reader):
 
     def _done_elsewhere(self) -> int:
         """How many requests of others were followed so far, for `_asked_by`."""
-        return self._core.opened_journal.followed()
+        return self._core.journal.followed()
 
     @contextlib.contextmanager
     def _tried(
@@ -896,7 +709,7 @@ class Writer(Reader):
         with self._writer:
             self._trying = tx
             try:
-                with self._transact(None, author, reason, is_narrow=not self.read_only) as work:
+                with self._transact(None, author, reason) as work:
                     yield partial(work.born, self._core.raw)
                     raise _TakenBack
             except _TakenBack:
@@ -920,8 +733,8 @@ class Writer(Reader):
 
     def _close_group(self) -> tuple[Ticket, Instant]:
         """The ticket of the group, and the instant of its last transaction: when that is kept, all are."""
-        journal = self._core.opened_journal
-        with self._core.lock:  # no thread loads the index meanwhile, of which a part is in this turn
+        journal = self._core.journal
+        with self._core.lock:
             self._core.working = None
             journal.end_group()
             journal.leave_turn()
@@ -936,7 +749,7 @@ class Writer(Reader):
 
     def _make_durable(self, ticket: Ticket, tx: Instant) -> None:
         """Raises EngineError for what was not kept, or may have been. What an earlier sync made durable is kept, whatever failed since."""
-        journal = self._core.opened_journal
+        journal = self._core.journal
         try:
             synced = journal.sync(ticket)
         except (KeyboardInterrupt, SystemExit):
@@ -953,57 +766,14 @@ class Writer(Reader):
         with self._writer:
             if journal.failed and journal.cut_back():
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
-                    if self._lines[0]._core.unread is None:
-                        self._rebuild_index()
                     for each in [line._core for line in self._lines if "_core" in vars(line)]:
-                        if each.unread is not None:
-                            each.kinds.read_again(each.unread.database)
-                            each.vocabulary.reset(each.kinds.kinds)
-                            each.forget_found()
-                            each.graphs.follow()
+                        each.kinds.read_again(each.rows.database)
+                        each.vocabulary.reset(each.kinds.kinds)
+                        each.forget_found()
+                        each.graphs.follow()
         if journal.durable >= ticket:  # what may be there still is never shown here
             self._waiting.served(ticket)
         journal.check(ticket, moment(tx))
-
-    def _rebuild_index(self) -> None:
-        """Rebuild the index from the journal. Raises EngineError when it cannot be read; the store is then stuck."""
-        core = self._core
-        with core.lock, core.epoch.replaced():
-            try:
-                self._read_anew()
-            except BaseException as error:
-                core.closed, core.stuck = (
-                    f"{self.path}: its journal could not be read again ({error}). Close the store and open it again.",
-                    True,
-                )
-                if isinstance(error, OSError):
-                    raise EngineError(core.closed) from error
-                raise
-
-    def _read_anew(self) -> None:
-        core = self._core
-        self._open = None
-        core.pending.clear()
-        core.working, journal = None, core.opened_journal
-        with journal.quiet():
-            journal.reopen()  # other files may have been put in their place
-            index, _ = self._place.replay(journal)
-            core.journal, core.index = journal, index
-        if not self._place.follows:
-            journal.make_ready()
-        core.graphs.follow()
-        if core.index.unfinished:
-            try:
-                self._place.forget(core.index, core.journal)
-            except EngineError as error:
-                self.notices.append(str(error))
-        core.vocabulary.reset(core.index.kinds)
-        for line in self._lines[1:]:
-            line._follow_trunk(anew=True)
-
-    def _follow_trunk(self, *, anew: bool) -> None:
-        """Bring a branch up to date; rebuild it (`anew`) when the trunk was rebuilt or something was forgotten there."""
-        raise NotImplementedError
 
     @contextlib.contextmanager
     def _alone(self, what: str) -> Iterator[None]:
@@ -1014,20 +784,16 @@ class Writer(Reader):
             yield
 
     @contextlib.contextmanager
-    def _by_itself(self, what: str, *, may_be_on_rows: bool = False) -> Iterator[None]:
-        """Hold the writer's lock and the turn to write, with no transaction open.
-
-        Args:
-            may_be_on_rows: the block reads from the rows of a ledger where the index is not loaded.
-        """
+    def _by_itself(self, what: str) -> Iterator[None]:
+        """Hold the writer's lock and the turn to write, with no transaction open."""
         core = self._core
         with self._alone(what):
-            self._take_turn(core.unread if may_be_on_rows else None)
+            self._take_turn()
             core.working = None  # each transaction of the block has its own
             try:
                 yield
             finally:
-                core.opened_journal.leave_turn()
+                core.journal.leave_turn()
 
     def _call_outside(self, call: Callable[..., object], *values: object) -> None:
         """Call a function of the caller inside `on_working_set`: what it reads is no part of the verb."""
@@ -1049,30 +815,15 @@ class Writer(Reader):
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
         with core.lock, core.epoch.replaced(), self._left_alone():
-            with self._transact(None, author, reason, is_narrow=True) as work, core.on_working_set():
+            with self._transact(None, author, reason) as work, core.on_working_set():
                 retention.forget(work, verb, names, core.raw)
-            self._make_durable(core.opened_journal.ticket(), self._last_tx)
+            self._make_durable(core.journal.ticket(), self._last_tx)
             self._waiting.clear()
-            if core.unread_trunk is not None:
-                core.graphs.forget()
-                self._remove_forgotten(core.unread_trunk)
-                return
-            try:
-                core.graphs.forget()
-                self._place.forget(core.index, core.journal)
-            except EngineError as error:
-                error.outcome = error.outcome or "kept"
-                raise
-            except BaseException:
-                self._rebuild_index()
-                raise
-            finally:
-                for line in self._lines[1:]:
-                    line._follow_trunk(anew=True)
+            core.graphs.forget()
+            self._remove_forgotten(self._ledger)
 
     def _remove_forgotten(self, ledger: Ledger) -> None:
         """Remove from the files what was forgotten, by the rows of the ledger."""
-        assert isinstance(self._place, LedgerFolder)
         try:
             self._place.remove_forgotten(ledger)
         except EngineError as error:
@@ -1086,13 +837,6 @@ class Writer(Reader):
         """Return what may be evicted of the trunk."""
         return evictable_rows.OfRows(self._ledger.database)
 
-    @property
-    def _ledger(self) -> Ledger:
-        """The ledger of the store."""
-        ledger = self._core.opened_journal
-        assert isinstance(ledger, Ledger)
-        return ledger
-
     @contextlib.contextmanager
     def _left_alone(self) -> Iterator[None]:
         """Skip the check of the journal's size: an eviction is running."""
@@ -1103,7 +847,7 @@ class Writer(Reader):
             self._too_big = before
 
     def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
-        """Rewrite the journal without these things, and rebuild the index from it. `sums` are kept of them, in one record a day."""
+        """Rewrite the chain without these things. `sums` are kept of them, in one record a day."""
         core = self._core
         with core.lock, core.epoch.replaced():
             tx, ledger = self._next_tx(None), self._ledger
@@ -1138,11 +882,8 @@ class Writer(Reader):
     def _begin_again(self) -> None:
         """Go on from a chain that was rewritten, or might have been."""
         core = self._core
-        if core.unread_trunk is None:
-            self._rebuild_index()
-            return
-        core.unread_trunk.reopen()
-        core.unread_trunk.skip()
+        self._ledger.reopen()
+        self._ledger.skip()
         core.forget_found()
         core.graphs.follow()
 
@@ -1153,7 +894,7 @@ class Writer(Reader):
         if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
             return
         with core.lock:
-            size = core.opened_journal.size()
+            size = core.journal.size()
         if size <= max(kept["bytes"], self._too_big):
             return
         with self._writer:
@@ -1161,8 +902,8 @@ class Writer(Reader):
                 return
             why = f"the journal passed {kept['bytes']} bytes"
             try:
-                with _asked_by(None), self._by_itself("eviction", may_be_on_rows=True):
-                    of, size = self._evictable(), core.opened_journal.size()
+                with _asked_by(None), self._by_itself("eviction"):
+                    of, size = self._evictable(), core.journal.size()
                     ents, summed = retention.outgrown(of, size, kept["bytes"], self._now())
                     names = [of.name(ent) for ent in ents]
                     if ents and summed:
@@ -1172,7 +913,7 @@ class Writer(Reader):
             except EngineError as error:  # committed transactions stay
                 self.notices.append(str(error))
             finally:  # where what cannot be evicted exceeds the size, only growth makes another attempt worthwhile
-                size = core.opened_journal.size()
+                size = core.journal.size()
                 self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
 
     def _usable(self) -> None:
@@ -1188,30 +929,11 @@ class Writer(Reader):
 
         Raises EngineError when that cannot be done. The reader and its views then answer nothing but this error, until a refresh succeeds.
         """
-        core, shared = self._core, self._place.shared
-        with self._writer, core.lock:
-            if not (core.stuck and (self.read_only or shared)):
-                self._usable()
-            if not (self.read_only or shared) or any(line._open is not None for line in self._begun):
-                return 0
-            if core.unread is not None:
+        with self._writer, self._core.lock:
+            self._usable()
+            if (self.read_only or self._place.shared) and all(line._open is None for line in self._begun):
                 self._last_committed_tx()
-                return 0
-            before = core.index.transactions
-            try:
-                self._follow()
-            except (OSError, EngineError) as error:
-                if shared and not self._anew and not core.stuck:
-                    raise
-                self._stop(f"this reader cannot follow {self.path} any more, so it answers nothing: {error}")
-                if isinstance(error, OSError):
-                    raise EngineError(
-                        f"cannot read {error.filename or self.path}: {error.strerror}."
-                    ) from error
-                raise
-            if core.stuck:
-                self._stop(None)
-            return max(core.index.transactions - before, 0)
+            return 0
 
     def _lags(self, tx: Instant) -> bool:
         """Whether a tx may be known here later, and is not yet."""
@@ -1221,54 +943,6 @@ class Writer(Reader):
     def _stuck(self) -> bool:
         """Whether the journal cannot be read any more, so that every call is an error."""
         return self._core.stuck
-
-    def _follow(self) -> None:
-        """Read on. What looks broken is looked at again: the writer may be replacing files, or taking a failed write back."""
-        core = self._core
-        for left in reversed(range(_LOOKS)):
-            try:
-                if (
-                    self._anew
-                    or core.journal.renewed()
-                    or not core.journal.unchanged()
-                    or not self._read_on()
-                ):
-                    self._anew = True
-                    with core.epoch.replaced():
-                        self._read_anew()
-                    self._anew = False
-                    return
-                break
-            except (FileNotFoundError, DamageError):
-                if not left:
-                    raise
-            time.sleep(0.02)
-        forgotten = core.index.unfinished
-        with core.epoch.replaced() if forgotten else contextlib.nullcontext():
-            if forgotten:
-                core.graphs.forget()
-                self._place.forget(core.index, core.journal)
-            core.vocabulary.reset(core.index.kinds)
-            for line in self._lines[1:]:
-                line._follow_trunk(anew=forgotten)
-
-    def _stop(self, why: str | None) -> None:
-        """Answer nothing but this error, on every branch; None: answer again."""
-        for line in self._lines:
-            if "_core" in vars(line):
-                line._core.closed, line._core.stuck = why, why is not None
-
-    def _read_on(self) -> bool:
-        """Follow appended lines. False: the journal is to be read from its beginning, since files were replaced, taken back or damaged."""
-        core = self._core
-        try:
-            with no_collecting():
-                for lines in core.journal.read():
-                    for line in lines:
-                        core.index.apply(*line)
-        except (FileNotFoundError, DamageError):
-            return False
-        return True
 
 
 def _interrupted() -> EngineError:
@@ -1316,7 +990,7 @@ class _Verb:
         self._alone: contextlib.AbstractContextManager[Transaction] | None = None
         self._was_in_verb = core.in_verb
         if work is None or store._owner != threading.get_ident():
-            self._alone = store._transact(None, None, None, early=self._early, is_narrow=True)
+            self._alone = store._transact(None, None, None, early=self._early)
             work = self._alone.__enter__()
             core.lock.acquire()
             work.depth = 2
@@ -1326,7 +1000,7 @@ class _Verb:
             core.lock.acquire()
             work.depth += 1
             self._point = work.point()
-        core.in_verb = work.on_rows and self._is_narrow
+        core.in_verb = self._is_narrow
         self._was_deciding, work.is_deciding = work.is_deciding, work.is_deciding or self._is_narrow
         self._work, self._around = work, work.call
         work.call = None

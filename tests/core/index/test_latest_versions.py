@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 from collections.abc import Callable
 
 import pytest
 
-import graphstore
-from graphstore import ConflictError, GraphStore, NotFoundError
-from graphstore.core.index.columns import Columns
+from graphstore import GraphStore
 from graphstore.core.index.latest_versions import LatestVersions, Said
-from graphstore.values.period import iso
 from tests.conftest import Clock, after
 
 pytestmark = pytest.mark.in_process("looks into the index")
@@ -30,13 +26,6 @@ def _joined(pieces: list[Said]) -> list[Said]:
         else:
             found.append((start, stop, ver))
     return found
-
-
-def _same_as_anew(index: Columns) -> bool:
-    """Whether some of what is kept can be lifted; all of it is as if it were made anew."""
-    for ent, kept in index._said.items():
-        assert _joined(index._latest_of(ent).pieces) == _joined(kept.pieces), index.names[ent]
-    return any(kept.replaced is not None for kept in index._said.values())
 
 
 def _span(rng: random.Random) -> dict[str, str]:
@@ -72,28 +61,6 @@ def _turn(store: GraphStore, clock: Clock, rng: random.Random, number: int, inst
             _act(store, rng, -number)
     else:
         _act(store, rng, number)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_what_is_kept_is_what_laying_all_anew_gives(seed: int) -> None:
-    rng, lifts = random.Random(seed), 0
-    with graphstore.open(":memory:", clock=(clock := Clock())) as store:
-        clock.move(days=2)
-        store.add_node("fact", {"n": 0}, id="one", valid_from=after(0))
-        store.add_node("fact", {"n": 0}, id="two", valid_from=after(0))
-        for n in range(80):
-            clock.move(seconds=1)
-            store.amend("one", {"n": n}, valid_from=after(n % 50), valid_to=after(n % 50 + 1))
-        index = store._core.index
-        instants: list[str] = []
-        for number in range(1, 250):
-            index.said(index.ids["one"])
-            with contextlib.suppress(ConflictError, NotFoundError, _Failed):
-                _turn(store, clock, rng, number, instants)
-            if not instants or iso(index.last_tx) != instants[-1]:
-                instants.append(iso(index.last_tx))
-            lifts += _same_as_anew(index)
-    assert lifts > 100
 
 
 def test_what_is_lifted_shows_what_lay_beneath() -> None:

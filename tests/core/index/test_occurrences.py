@@ -12,6 +12,7 @@ from graphstore import GraphStore, InvalidError, NotFoundError
 from graphstore.core.index.occurrences import Happened
 from graphstore.values.period import instant, moment
 from tests.conftest import day
+from tests.support.index_of_chain import index_of
 from tests.support.ledger_rows import heads
 
 pytestmark = pytest.mark.in_process("looks into the index")
@@ -32,7 +33,7 @@ def seen(event: graphstore.Event) -> tuple[datetime, datetime, int]:
 
 def happened(store: GraphStore, valid: datetime | None = None) -> tuple[Happened, int]:
     """What the store knows at `valid` (default: now) of the one event it has, or of the first."""
-    index = store._core.index
+    index = index_of(store)
     return Happened(index, store._core.raw, instant(valid or day("2026-02-01")), index.last_tx), 0
 
 
@@ -42,7 +43,7 @@ def episodes(store: GraphStore, valid: datetime | None = None) -> list[tuple[dat
 
 
 def occurrences(store: GraphStore, id: str) -> list[datetime]:
-    index = store._core.index
+    index = index_of(store)
     known = Happened(index, store._core.raw, instant(day("2026-02-01")), index.last_tx)
     return [moment(one) for one in known.instants(index.ids[id])]
 
@@ -265,7 +266,7 @@ def test_an_event_that_dies_in_its_transaction_leaves_no_occurrence(disk_store):
         disk_store.retract(id, reason="not so")
 
     assert ["stays"] == [event.description for event in disk_store.events()]
-    assert 0 == len(disk_store._core.index.s_ent)
+    assert 0 == len(index_of(disk_store).s_ent)
     assert disk_store.verify().ok
 
 
@@ -309,7 +310,6 @@ def test_after_opening_again_a_repeat_is_still_one(disk_store, clock):
     id = disk_store.record_event(*ERROR, occurred_at=at(5)).event.id
     disk_store.record_event(*ERROR, occurred_at=at(3))
     disk_store.record_event("alert", "x", fingerprint="given")
-    disk_store._core.read_index()
     disk_store.close()
     with graphstore.open(disk_store.path, clock=clock) as opened:
         again = opened.record_event(*SAME, occurred_at=at(7))

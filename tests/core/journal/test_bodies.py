@@ -117,12 +117,3 @@ def test_a_byte_that_went_bad_beside_a_body_keeps_nobody_from_it(path):
         assert "Marzipan" == store.node("one").content["says"]
         with pytest.raises(DamageError):
             store.changes()
-
-
-def test_what_was_read_once_is_not_read_again(path):
-    with graphstore.open(path) as store:
-        store._core.read_index()  # rows keep no contents
-        names = [node.id for node in store.nodes() if node.id not in ("big", "long")]
-        read = {name: store.node(name).content for name in names}
-        edit(path, "UPDATE body SET data = CAST('{}' AS BLOB)")
-        assert read == {name: store.node(name).content for name in names}

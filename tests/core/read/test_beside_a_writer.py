@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore import GraphStore, GraphStoreError, InvalidError, View, consolidation, recall, timeline
+from graphstore import GraphStore, GraphStoreError, View, consolidation, recall, timeline
 from graphstore.context import observer, working
 from graphstore.context.feeders import soul
 from graphstore.events.report import history_report, patterns
@@ -48,55 +48,6 @@ def test_reads_wait_neither_for_the_writer_nor_for_whoever_holds_the_index(fille
     assert {"says": "pending"} == filled.node("a").content
 
 
-def test_a_write_does_not_wait_for_a_long_read(filled: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    view = filled.as_of()
-    raw = filled._core.journal.raw
-
-    def slow(pos: int, length: int) -> bytes:
-        if threading.current_thread() is not threading.main_thread():
-            begun.set()
-            assert go_on.wait(WAIT)
-        return raw(pos, length)
-
-    expected = view.nodes()
-    monkeypatch.setattr(filled._core.journal, "raw", slow)
-    found: list[Any] = []
-    reader = threading.Thread(target=lambda: found.append(view.nodes()))
-    reader.start()
-    assert begun.wait(WAIT)
-    filled.revise("a", {"says": "written meanwhile"})
-    filled.add_node("fact", {"says": "new"}, id="new")
-    go_on.set()
-    reader.join(WAIT)
-    assert [expected] == found
-
-
-def test_a_read_over_a_failed_verb_or_a_new_index_is_read_again(filled: GraphStore) -> None:
-    view = filled.as_of()
-    core, tries = filled._core, 0
-
-    class Counted(View):
-        def _pinned_now(self) -> View:
-            nonlocal tries
-            tries += 1
-            if tries == 1:
-                elsewhere(fails)
-            if tries == 2:
-                elsewhere(filled._rebuild_index)
-            return self
-
-    def fails() -> None:
-        with pytest.raises(InvalidError):
-            filled.link("a", "supersedes", "a")
-        with suppress(ZeroDivisionError), filled.transaction():
-            filled.add_node("fact", {"says": "taken back"})
-            raise ZeroDivisionError
-
-    assert view.node("a") == Counted(core, view._valid, view._tx).node("a")
-    assert tries == 2  # the last read holds the lock
-
-
 def test_the_present_of_a_clock_that_stands_still_is_read_whole(clock: Clock) -> None:
     with graphstore.open(":memory:", clock=clock) as store:
         store.add_node("fact", {"says": "first"}, id="a")
@@ -121,7 +72,6 @@ def busy() -> Iterator[GraphStore]:
         work = Work(store)
         for _ in range(120):
             work.one()
-        store._core.read_index()  # which reads from the rows do not have
         yield store
 
 
@@ -207,11 +157,6 @@ def test_answers_beside_a_writer_are_those_given_afterwards(hurried: None) -> No
             assert _answer(LONG[name], view) == answer, (name, view)
         whole = store.changes()
         assert all([each for each in whole if each.tx <= view.at.tx] == seen for view, seen in changes)
-        at = store.as_of(tx=whole[-1].tx)
-        before = {name: _answer(read, at) for name, read in LONG.items()}
-        store._rebuild_index()
-        for name, read in LONG.items():
-            assert before[name] == _answer(read, at), name
 
 
 # ---------------------------------------------------------------------------------------------- under way
@@ -224,7 +169,6 @@ def filled() -> Iterator[GraphStore]:
             store.add_node("fact", {"says": "first"}, id=id)
         store.link("a", "derived_from", "b")
         store.supersede("c", by="a")
-        store._core.read_index()  # which reads from the rows do not have
         yield store
 
 

@@ -70,10 +70,6 @@ def answer(query: Callable[..., Result], text: str, **given: Any) -> Any:
     return found.columns, found.to_arrow().schema, found.rows()
 
 
-def is_unread(store: GraphStore) -> bool:
-    return store._core.unread is not None
-
-
 def compare(history: History, times: int) -> int:
     """Assert that the graphs at some coordinates are the same by the rows and by the index. Returns how many things they have."""
     things = 0
@@ -90,7 +86,6 @@ def compare(history: History, times: int) -> int:
             assert table_by_index.equals(view.to_arrow())
             by_rows = graph(view)
             assert periods_by_index == graph_of_periods(view, since, until), at
-            assert is_unread(reader)
             # where some coordinate has no node with a field, the table of its history says its type, which loads the index
             assert over_by_index == answers_over(reader, since, until), at
         assert by_index == by_rows, at
@@ -124,7 +119,6 @@ def test_one_graph_serves_all_coordinates_at_which_nothing_differs(path):
         assert [] == ids(reader.as_of(tx="2025-01-01"))
         assert ["sky", "plan"] == ids(reader)
         assert 3 == len(kept)
-        assert is_unread(reader)
 
 
 def test_one_graph_serves_many_instants(path):
@@ -133,7 +127,6 @@ def test_one_graph_serves_many_instants(path):
         found = over.query("MATCH (n:Node) RETURN n.id AS id, n.says AS says ORDER BY id").rows()
         assert [("plan", None), ("sky", "blue")] * 3 == [(row["id"], row["says"]) for row in found]
         assert 1 == len(reader._core.graphs._views)
-        assert is_unread(reader)
 
 
 def test_what_another_process_writes_is_in_the_next_graph_and_a_view_keeps_its_own(path):
@@ -143,7 +136,6 @@ def test_what_another_process_writes_is_in_the_next_graph_and_a_view_keeps_its_o
         writer.add_node("fact", {"says": "grey"}, id="cloud")
         assert ["sky", "plan", "cloud"] == ids(reader)
         assert ["sky", "plan"] == ids(view)
-        assert is_unread(reader)
 
 
 @pytest.mark.parametrize("forget", ["evict", "erase"])
@@ -159,18 +151,7 @@ def test_what_another_process_forgets_is_in_no_graph_of_the_past(path, forget):
         assert ["plan"] == ids(view)
         assert ["sky", "outage"] == ids(view, "Absent")
         assert [] == ids(view, "Event")
-        assert is_unread(reader)
         assert 1 == len(reader._core.graphs._views)
-
-
-def test_a_graph_of_rows_is_let_go_of_when_the_index_is_loaded(path):
-    with graphstore.open(path) as store:
-        view = store.as_of()
-        before = graph(view)
-        store.add_node("fact", {"says": "grey"}, id="cloud")
-        store._core.read_index()
-        assert before == graph(view)
-        assert [None] == [key.forgetting for key in store._core.graphs._views]
 
 
 def test_of_a_damaged_content_a_query_tells_what_the_index_tells(path):
@@ -180,7 +161,6 @@ def test_of_a_damaged_content_a_query_tells_what_the_index_tells(path):
     with graphstore.open(path, read_only=True) as reader:
         with pytest.raises(DamageError) as told:
             ids(reader)
-        assert not is_unread(reader)
         with pytest.raises(DamageError, match=re.escape(str(told.value))):
             ids(reader)
 
@@ -190,7 +170,6 @@ def test_processes_answer_by_the_rows(path):
         view = store.as_of()
         assert ["sky", "plan"] == ids(view)
         assert [{"n": 1}] == view.query("MATCH (:Node)-[r:DERIVED_FROM]->(:Node) RETURN count(r) AS n").rows()
-        assert is_unread(store)
         store.erase("sky", reason="not ours")
         assert ["plan"] == ids(view)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,7 @@ import pytest
 import graphstore
 from graphstore import GraphStore
 from graphstore.core.index.columns import Mark
-from graphstore.core.tables.history_from_index import IndexHistory
-from graphstore.core.tables.history_from_rows import RowHistory
-from graphstore.core.tables.history_source import HistorySource, Reached
-from graphstore.core.tables.readback import Readback
-from graphstore.ledger.branch_ledger import BranchLedger
-from graphstore.ledger.ledger import Ledger
-from tests.ledger.test_branch_rows import Branching
-from tests.ledger.test_questions import FORGETTING, THINGS, BranchingHistory
+from graphstore.core.tables.history_source import HistorySource
 
 pytestmark = pytest.mark.in_process("looks into the graph tables")
 
@@ -66,75 +58,6 @@ def sizes(mark: Mark) -> Mark:
     return mark._replace(versions=0, closings=0, links=0, claims=0, link_closings=0)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_rows_have_the_history_that_the_index_has(seed: int, tmp_path: Path) -> None:
-    history = BranchingHistory(tmp_path / "memory.gs", seed)
-    with closing(history.store) as store:
-        core = store._core
-        states: list[tuple[Reached, Reached]] = []
-        assert isinstance(core.journal, Ledger)
-        for round in range(10):
-            history.go_on(6)
-            history.try_some(("merge", "write_on_branch"))
-            if round > 6:
-                history.try_some(FORGETTING)
-            by_index, by_rows = IndexHistory(core.index, core.journal), RowHistory(core.journal)
-            if round == 8:
-                store.evict(ids=[history.known(THINGS)], keep_audit=False)
-                states, by_index = [], IndexHistory(core.index, core.journal)
-            now = by_index.reached(), by_rows.reached()
-            assert sizes(now[0].mark) == sizes(now[1].mark)
-            assert now[0][1:-1] == (tuple(now[1].end), *now[1][2:-1])
-            assert whole(by_index, now[0].mark) == whole(by_rows, now[1].mark)
-            for of_index, of_rows in states:
-                assert by_rows.goes_on(of_rows, now[1]) == (of_rows.forgetting == now[1].forgetting)
-                assert changed(by_index, of_index.mark, now[0].mark) == changed(
-                    by_rows, of_rows.mark, now[1].mark
-                )
-            states.append(now)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_rows_of_a_branch_have_the_history_that_its_index_has(seed: int, tmp_path: Path) -> None:
-    history = Branching(tmp_path / "memory.gs", seed)
-    states: dict[str, list[tuple[Reached, Reached]]] = {}
-    compared = 0
-    with closing(history.trunk) as store:
-        for _ in range(5):
-            history.go_on(12)
-            for name in [info.name for info in store.branches()]:
-                branch = store.on(name)
-                branch._core.read_index()
-                rows = branch._core.rows
-                assert isinstance(rows, BranchLedger)
-                by_index, by_rows = IndexHistory(branch._core.index, branch._core.journal), RowHistory(rows)
-                now = by_index.reached(), by_rows.reached()
-                assert sizes(now[0].mark) == sizes(now[1].mark)
-                assert whole(by_index, now[0].mark) == whole(by_rows, now[1].mark)
-                for of_index, of_rows in states.get(name, ()):
-                    if by_rows.goes_on(of_rows, now[1]):
-                        expected = changed(by_index, of_index.mark, now[0].mark)
-                        assert expected == changed(by_rows, of_rows.mark, now[1].mark)
-                        compared += sum(map(len, expected))
-                states.setdefault(name, []).append(now)
-        assert compared
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_tables_that_follow_the_rows_hold_what_the_index_has(seed: int, tmp_path: Path) -> None:
-    history = BranchingHistory(tmp_path / "memory.gs", seed)
-    with closing(history.store) as store:
-        for round in range(6):
-            history.go_on(6)
-            if round > 3:
-                history.try_some(FORGETTING)
-            store.query_tables("RETURN 1")
-            core, tables = store._core, store._core.graphs.projection
-            held = Readback(IndexHistory(core.index, core.journal), core.graphs.tables(), tables.by_table)
-            assert [] == [*held.all(core.index.mark(), sorted(tables._tables))]
-        assert 0 == core.graphs.thrown_away
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "memory.gs"
@@ -164,7 +87,6 @@ def test_tables_are_made_followed_and_closed_without_the_index(path: Path) -> No
             assert expected + 2 == things(store)
             store.add_node("fact", {"n": 4}, id=f"last-{expected}")
             store.retract(f"last-{expected}", reason="not counted")
-            assert store._core.unread is not None
             assert [] == store.notices
         with graphstore.open(path) as store:
             assert store._core.graphs.verify() == []

@@ -20,6 +20,7 @@ from graphstore import GraphStore
 from graphstore.core.tables import projection
 from graphstore.errors import GraphStoreError
 from tests.conftest import Clock
+from tests.support.index_of_chain import index_of
 
 pytestmark = [pytest.mark.in_process("looks into the graph tables"), pytest.mark.driver]
 
@@ -131,7 +132,7 @@ def step(store: GraphStore, clock: Clock, chance: random.Random) -> None:
 
 def known(store: GraphStore) -> list[tuple[str, bool]]:
     """Every id of the store and whether it is an event."""
-    index = store._core.index
+    index = index_of(store)
     return list(zip(index.names, map(bool, index.is_event), strict=True))
 
 

@@ -22,6 +22,7 @@ from graphstore.values.models import Event, Node
 from graphstore.values.vocabulary import KINDS
 from tests.conftest import Clock, day
 from tests.core.tables.test_projection import known, open_store, wander
+from tests.support.index_of_chain import index_of
 
 pytestmark = [pytest.mark.served, pytest.mark.driver]
 
@@ -111,7 +112,7 @@ def same(store: GraphStore, view: View) -> None:
     born = [
         id
         for id, _ in known(store)
-        if store._core.index.born[store._core.index.ids[id]] <= store._core.index.last_tx
+        if index_of(store).born[index_of(store).ids[id]] <= index_of(store).last_tx
     ]
     links, absent = {}, {}
     for id in born:

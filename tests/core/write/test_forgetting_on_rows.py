@@ -15,7 +15,7 @@ from graphstore import GraphStoreError, NotFoundError
 from graphstore.values import random_bits
 from tests.conftest import Clock
 from tests.ledger.test_verbs_on_rows import drawn, forgetting, step
-from tests.support.ledger_rows import copy_ledger, heads, rows
+from tests.support.ledger_rows import copy_ledger, rows
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
@@ -69,14 +69,12 @@ class History:
                 self.ids.append(named.id)
 
 
-def forgotten(path: Path, seed: int, ids: list[str], clock: Clock, is_loaded: bool) -> list[str]:
+def forgotten(path: Path, seed: int, ids: list[str], clock: Clock) -> list[str]:
     """Forget some things, and return what was answered."""
     chance, answers = random.Random(seed), list[str]()
     random_bits._drawn[:] = drawn(f"{seed}")  # each opening may forget something
     with graphstore.open(path, clock=clock) as store:
         for number in range(4):
-            if is_loaded:
-                store._core.read_index()
             random_bits._drawn[:] = drawn(f"{seed} {number}")
             try:
                 found = forgetting(chance, ids)(store)
@@ -85,28 +83,11 @@ def forgotten(path: Path, seed: int, ids: list[str], clock: Clock, is_loaded: bo
                 answers.append(repr(error).partition(" Nearest")[0])
             except GraphStoreError as error:
                 answers.append(repr(error))
-            assert is_loaded == (store._core.unread is None)
         random_bits._drawn.clear()
-        assert not store._core._opened.hides_contents()
+        assert not store._core.journal.hides_contents()
         answers += store.notices
     assert graphstore.verify(path).problems == ()
     return answers
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_rows_decide_and_remove_what_the_index_does(seed, tmp_path):
-    history = History(tmp_path / "memory.gs", seed)
-    history.write(50)
-    answers = []
-    for name in ("rows", "index"):
-        copy_ledger(history.path, tmp_path / name)
-        clock = Clock(history.clock().isoformat())
-        clock.move(days=1)
-        answers.append(forgotten(tmp_path / name, seed, history.ids, clock, name == "index"))
-
-    assert answers[0] == answers[1]
-    assert heads(tmp_path / "rows") == heads(tmp_path / "index")
-    assert rows(tmp_path / "rows", BODIES) == rows(tmp_path / "index", BODIES)
 
 
 def shown(path: Path, ids: list[str]) -> list[Any]:
@@ -122,7 +103,6 @@ def shown(path: Path, ids: list[str]) -> list[Any]:
         found += [store.changes(), [*store.events()], [*store.scan(content=True)], store.snapshots()]
         found.append(store.query("MATCH (n) RETURN n.id AS id, n.content AS content ORDER BY id").rows())
         store.export(path.parent / f"{path.name}.dump")
-        assert store._core.unread is not None
     return [*found, (path.parent / f"{path.name}.dump").read_bytes()]
 
 
@@ -132,7 +112,7 @@ def test_a_reader_is_not_shown_what_a_killed_process_has_left(seed, tmp_path):
     history.write(50)
     before = rows(history.path, BODIES)
     history.clock.move(days=1)
-    forgotten(history.path, seed, history.ids, history.clock, is_loaded=False)
+    forgotten(history.path, seed, history.ids, history.clock)
     copy_ledger(history.path, tmp_path / "killed")
     with closing(sqlite3.connect(tmp_path / "killed" / "ledger.db", isolation_level=None)) as connection:
         for number, data, checksum in before:

@@ -17,6 +17,7 @@ from graphstore.errors import ConflictError
 from graphstore.store.store import Branch
 from tests.conftest import Clock, day, home
 from tests.support.chain import heads
+from tests.support.index_of_chain import index_of
 
 pytestmark = pytest.mark.in_process("looks at the heads of the chain")
 
@@ -33,7 +34,7 @@ def last(store: GraphStore) -> Args:
 
 def held(store: GraphStore, op: int = -1) -> Any:
     """What the body of an operation has of its arguments."""
-    index = store._core.index
+    index = index_of(store)
     return store._core.body(index.o_pos[op], index.o_len[op]).get("args")
 
 
