@@ -19,7 +19,6 @@ from graphstore.context.observer import Observer
 from graphstore.core.index import working_set
 from graphstore.events import grouped, timeline
 from graphstore.memory.memory import Memory
-from graphstore.memory.recall import recall
 from graphstore.topics import topics
 from graphstore.values import random_bits
 from tests.conftest import START, Clock
@@ -201,7 +200,6 @@ def question(chance: random.Random, ids: list[str], links: list[str]) -> Callabl
             lambda s: s.as_of(valid=START - timedelta(days=days)).inspect(one),
             lambda s: [s.as_of(tx=change.tx).nodes() for change in s.changes()[-5:-4]],
             lambda s: s.as_of().compare(s.as_of(valid=START - timedelta(days=days))),
-            lambda s: recall(s, "said n 1", k=3),
         )
     )
 

@@ -218,7 +218,9 @@ class Reader(Painted):
     def _searched(self, look: Callable[[Sight], T]) -> T:
         """As `_looked`, of a function that searches and looks at few things: rows answer it, within a verb its working set."""
         core = self._core
-        ledger = core.answering or (None if core.is_worker and core.in_verb else core.rows)
+        ledger = core.answering
+        if ledger is None and not core.is_worker and not core.index.pending:
+            ledger = core.rows
         if ledger is not None:
             with suppress(NotInRows):
                 valid, tx = self._coordinate()
