@@ -101,10 +101,10 @@ class ScopedStore(GraphStore):
         """No scope holds a branch."""
         return []
 
-    def _evictable(self) -> evictable_rows.OfRows:
+    def _evictable(self) -> retention.Evictable:
         return evictable_rows.OfRows(self._database)
 
-    def _evictable_elsewhere(self) -> list[evictable_rows.OfRows]:
+    def _evictable_elsewhere(self) -> list[retention.Evictable]:
         return []
 
     def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[retention.Content]]]:

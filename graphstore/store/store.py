@@ -935,7 +935,7 @@ class GraphStore(Store):
         """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
         return evictable_rows.words(self._ledger.database, names)
 
-    def _evictable_elsewhere(self) -> list[evictable_rows.OfRows]:
+    def _evictable_elsewhere(self) -> list[retention.Evictable]:
         """Return what may be evicted of each branch, deleted ones too."""
         return [*evictable_rows.branches(self._ledger.database)]
 

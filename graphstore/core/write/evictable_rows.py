@@ -67,7 +67,7 @@ EVICTIONS_SINCE = Statement("evictions_since", Told)
 
 
 class OfRows:
-    """Finds by rows what may be evicted of one line of belief, by numbers."""
+    """Finds by rows what may be evicted of one line; see `retention.Evictable`."""
 
     def __init__(self, database: Readable) -> None:
         self._point = Point(database, OPEN, OPEN)
@@ -81,14 +81,13 @@ class OfRows:
         *,
         tombstones: bool = False,
     ) -> list[int]:
-        """Return what may be evicted, the oldest first: events, and nodes of `kinds` that have ended by `before` (default `now`); with
-        `tombstones` what was evicted earlier as well."""
+        """See `Evictable.oldest`."""
         words = ["", "evicted"] if tombstones else [""]
         return [each.number for each in self._read(kinds, before, now, words)]
 
     @cached_property
     def evicted(self) -> list[int]:
-        """Return the events that were evicted before."""
+        """See `Evictable.evicted`."""
         found = self._read(None, None, OPEN, ["evicted"])
         return [each.number for each in sorted(found, key=lambda each: each.forgotten_by or 0)]
 
@@ -117,23 +116,23 @@ class OfRows:
             yield settings.setting(line._point, setting), found
 
     def name(self, ent: int) -> str:
-        """Return the id of one of these."""
+        """See `Evictable.name`."""
         return self._found[ent].id
 
     def kind(self, ent: int) -> str:
-        """Return the kind of a node, or the type of an event."""
+        """See `Evictable.kind`."""
         return self._found[ent].kind
 
     def last(self, ent: int) -> Instant:
-        """Return when an event happened last."""
+        """See `Evictable.last`."""
         return self._found[ent].last
 
     def size(self, ent: int) -> int:
-        """Return what the contents of one take, in bytes."""
+        """See `Evictable.size`."""
         return self._point.rows(CONTENT_BYTES, number=ent)[0].bytes
 
     def number(self, id: str) -> int | None:
-        """Return the number of an id; None where it is not known on this line."""
+        """See `Evictable.number`."""
         return next((each.number for each in self._point.rows(ENTITY_NUMBER, id=id)), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
@@ -17,7 +17,6 @@ from graphstore.values.period import BEGINNING, OPEN, Instant, moment
 from graphstore.values.random_bits import random_64
 
 if TYPE_CHECKING:
-    from graphstore.core.write.evictable_rows import OfRows
     from graphstore.core.write.transaction import Transaction
 
 RETENTION = "retention"
@@ -34,6 +33,47 @@ SUMS = "evicted"  # in the body of the operation that summed them up: day -> typ
 Sums = dict[str, dict[str, int]]
 
 
+class Evictable(Protocol):
+    """What may be evicted of one line of belief, by numbers."""
+
+    def oldest(
+        self,
+        kinds: frozenset[str] | None,
+        before: Instant | None,
+        now: Instant,
+        *,
+        tombstones: bool = False,
+    ) -> list[int]:
+        """Return what may be evicted, the oldest first: events, and nodes of `kinds` that have ended by `before` (default `now`); with
+        `tombstones` what was evicted earlier as well."""
+        ...
+
+    @property
+    def evicted(self) -> list[int]:
+        """The events that were evicted before."""
+        ...
+
+    def number(self, id: str) -> int | None:
+        """Return the number of an id; None where it is not known on this line."""
+        ...
+
+    def name(self, ent: int) -> str:
+        """Return the id of one of these."""
+        ...
+
+    def kind(self, ent: int) -> str:
+        """Return the kind of a node, or the type of an event."""
+        ...
+
+    def last(self, ent: int) -> Instant:
+        """Return when an event happened last."""
+        ...
+
+    def size(self, ent: int) -> int:
+        """Return what the contents of one take, in bytes."""
+        ...
+
+
 class Content(NamedTuple):
     """A node that is not forgotten: when it was first recorded, its id and its scope."""
 
@@ -42,7 +82,7 @@ class Content(NamedTuple):
     scope: str
 
 
-def enough(of: OfRows, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
+def enough(of: Evictable, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
     """The first of `ents` whose removal frees more than so many bytes."""
     taken = []
     bytes_over += _LINE if bytes_over >= 0 else 0
@@ -54,7 +94,7 @@ def enough(of: OfRows, ents: list[int], bytes_over: int, keep_audit: bool) -> li
     return taken
 
 
-def outgrown(of: OfRows, size: int, allowed: int, now: Instant) -> tuple[list[int], bool]:
+def outgrown(of: Evictable, size: int, allowed: int, now: Instant) -> tuple[list[int], bool]:
     """What is to go from a journal of more than the allowed bytes, the oldest events; and whether nothing is to remain of them, nor of the
     events that were evicted before. Never all that stand: where that would not do, the older half."""
     over = size - int(allowed * AFTER_EVICTION)
@@ -71,7 +111,7 @@ def _not_all(there: list[int], ents: list[int]) -> list[int]:
     return ents if len(ents) < len(there) else ents[: len(ents) // 2]
 
 
-def sums_of(of: OfRows, ents: Iterable[int]) -> Sums:
+def sums_of(of: Evictable, ents: Iterable[int]) -> Sums:
     """How many events of which type happened last on which day, of UTC."""
     sums: Sums = {}
     for ent in ents:
@@ -87,7 +127,7 @@ def together(one: Sums, other: Sums) -> Sums:
     }
 
 
-def freed(of: OfRows, ents: list[int], keep_audit: bool) -> int:
+def freed(of: Evictable, ents: list[int], keep_audit: bool) -> int:
     """How many bytes the removal of their contents frees, approximately."""
     contents = [of.size(ent) for ent in ents]
     if keep_audit:

@@ -833,7 +833,7 @@ class Writer(Reader):
             self._place.remove_forgotten(ledger)
             raise
 
-    def _evictable(self) -> evictable_rows.OfRows:
+    def _evictable(self) -> retention.Evictable:
         """Return what may be evicted of the trunk."""
         return evictable_rows.OfRows(self._ledger.database)
 
