@@ -118,12 +118,6 @@ def unlocked(read: Read) -> Read:
     return cast(Read, reading)
 
 
-def _nodes_as_table(point: Point) -> pyarrow.Table:
-    from graphstore.core.tables.graph_from_rows import nodes_as_table
-
-    return nodes_as_table(point)
-
-
 def _again(value: Any) -> Any:
     """An argument that can be read twice."""
     return tuple(value) if hasattr(value, "__next__") else value
@@ -801,12 +795,15 @@ class Reader(Painted):
         valid, tx = self._coordinate()
         return valid if axis == "valid" else tx
 
-    @rows_first(_nodes_as_table)
-    @unlocked
     def to_arrow(self) -> pyarrow.Table:
         """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""
-        core = self._core
-        return core.graphs.node_tables(core.epoch.world, core.raw).at(*self._coordinate())
+        from graphstore.core.tables.graph_from_rows import nodes_as_table
+
+        ledger = self._core.answering or self._core.rows
+        assert ledger is not None
+        valid, tx = self._coordinate()
+        with ledger.snapshot() as database:
+            return nodes_as_table(Point(database, valid, tx))
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """What stands here as a networkx MultiDiGraph: node attributes are the fields of Node or Event, edge keys are link ids."""

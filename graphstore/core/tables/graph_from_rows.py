@@ -1,4 +1,4 @@
-"""The graph of a view read from the rows of the ledger, by statements: the index is not loaded for it."""
+"""The graph of a view read from the rows of the ledger, by statements."""
 
 from __future__ import annotations
 

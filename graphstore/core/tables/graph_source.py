@@ -1,9 +1,9 @@
-"""What the graph of a view takes from a store, and the tables that are made of it: the same whatever the store is read by."""
+"""What the graph of a view takes from a store, and the tables that are made of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -120,40 +120,6 @@ class LinkShown(NamedTuple):
     valid_to: Instant
     tx_from: Instant
     body: Json
-
-
-class GraphSource(Protocol):
-    """The things and links of a span, which may be that of one coordinate. Numbers of things and periods are the source's own."""
-
-    size: tuple[int, int, int]
-    """How many things are known, how many links hold, and the bytes of the contents that hold."""
-
-    def nodes(self) -> dict[str, pa.Array]:
-        """Return the columns of the nodes that stand, in each of their periods, but for how they do. It is called once."""
-
-    def periods(self) -> list[NodePeriod]:
-        """Return these periods, in the same order."""
-
-    def link_periods(self) -> list[LinkPeriod]:
-        """Return the periods of links. Either this is called, once, or `groups`."""
-
-    def standings(self) -> list[str]:
-        """Return how these nodes stand."""
-
-    def events(self) -> list[tuple[Thing, Occurred]]:
-        """Return what has happened and is believed."""
-
-    def absent(self) -> list[Thing]:
-        """Return what is known and does not hold, with its last content."""
-
-    def groups(self) -> dict[Group, list[int]]:
-        """Return the numbers of the periods of links."""
-
-    def links(self, periods: Sequence[int]) -> Iterable[LinkShown]:
-        """Return links by the numbers of their periods, one of which may be there several times."""
-
-    def kinds(self) -> Iterable[str]:
-        """Return the kinds of all links."""
 
 
 def events_as_table(events: list[tuple[Thing, Occurred]]) -> pa.Table:

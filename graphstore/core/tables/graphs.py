@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from array import array
-from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -13,36 +11,32 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphstore.core.index import libraries, shaky_spans
+from graphstore.core.index import libraries
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.index import Index
 from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.freed_memory import give_back_memory
-from graphstore.errors import EngineError, GraphStoreError, QueryError
+from graphstore.errors import EngineError, QueryError
 from graphstore.read.points import NotInRows, Point
 from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from graphstore.core.index.occurrences import Raw
-    from graphstore.core.tables.arrow_tables import NodeTables
+    from graphstore.core.index.index import Index
     from graphstore.core.tables.graph_from_rows import Forgetting
-    from graphstore.core.tables.graph_source import GraphSource, Span
+    from graphstore.core.tables.graph_source import Span
     from graphstore.core.tables.guard import Limits
-    from graphstore.core.tables.history_source import HistorySource
     from graphstore.core.tables.projection import Projection
     from graphstore.core.tables.result import Result
     from graphstore.core.tables.view_graph import ViewGraph
     from graphstore.core.tables.workers import AnyEngine, Worker, Workers
     from graphstore.ledger.branch_ledger import BranchLedger
     from graphstore.ledger.ledger import Ledger
+    from graphstore.ledger.scoped_ledger import ScopedLedger
     from graphstore.values.coordinates import Axis
     from graphstore.values.models import Problem
 
 KEPT_VIEWS = 4
-_TRIES = 2
 _COPY_AFTER = 0.25  # seconds that a graph is busy, after which a second process gets a copy of it
-_BRIEFLY = 0.002  # seconds to wait for a lock without which a graph takes longer
 _TURN = 2.0  # seconds that closing waits for a query over the tables
 
 Coordinate = tuple[Instant, Instant]
@@ -51,33 +45,23 @@ Coordinate = tuple[Instant, Instant]
 
 class _Key(NamedTuple):
     """What a graph is of: a stretch of valid time and the last transaction, or a span. Several may be the same, in processes. `forgetting`: what
-    the ledger by whose rows it was built had forgotten; None of one that was built by the index."""
+    the ledger had forgotten when it was built."""
 
     since: Instant
     until: Instant
     last: Instant
     span: Span | None
-    forgetting: Forgetting | None
+    forgetting: Forgetting
     number: int
 
 
 class _Asked(NamedTuple):
-    """Whose graph is asked, where, and by the rows of which ledger; None: by the index."""
+    """Whose graph is asked, where, and by the rows of which ledger."""
 
     core: Any
     where: Callable[[], Coordinate]
     span: Span | None
-    ledger: Ledger | None
-
-    @contextmanager
-    def point(self) -> Iterator[tuple[Instant, Instant, Point | None]]:
-        """A block that reads one state of the ledger: the coordinate, and its point."""
-        valid, tx = self.where()  # before the snapshot: this follows other writers
-        if self.ledger is None:
-            yield valid, tx, None
-            return
-        with self.ledger.snapshot() as database:
-            yield valid, tx, Point(database, valid, tx, self.core.vocabulary)
+    ledger: Ledger | BranchLedger | ScopedLedger
 
 
 class Graphs:
@@ -94,26 +78,18 @@ class Graphs:
         notify: Callable[[str], None],
         ledger: Ledger | BranchLedger | None = None,
     ) -> None:
-        self._ledger = ledger  # whose rows are the whole history; None: the index has it
-        self._folder, self._index_of_store = folder, index
+        self._ledger = ledger  # whose rows are the whole history; None: within scopes
+        self._folder = folder
         self._journal, self._vocabulary = journal, vocabulary
         self.driver, self._notify = driver, notify
         self._projection: Projection | None = None
         self._views: OrderedDict[_Key, ViewGraph] = OrderedDict()
-        self._nodes: dict[int, NodeTables] = {}
         self._turn = threading.RLock()
-        self._building = (
-            threading.RLock()
-        )  # one graph is looked for, or built, at a time; taken after the lock of the index
+        self._building = threading.RLock()  # one graph is looked for, or built, at a time
         self._workers: Workers | None = None
 
-    @property
-    def _index(self) -> Index:
-        return self._index_of_store()
-
     def follow(self) -> None:
-        """Drop everything built on the old index, which was rebuilt."""
-        self._nodes = {}
+        """Drop everything that was built on rows which were replaced."""
         with self._building:
             self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
         if self._projection is not None:
@@ -127,27 +103,20 @@ class Graphs:
     @property
     def projection(self) -> Projection:
         """The tables of the whole history."""
+        from graphstore.core.tables.history_from_rows import RowHistory
         from graphstore.core.tables.projection import Projection
 
         if self._projection is None:
+            assert self._ledger is not None
             self._projection = Projection(
                 self._folder,
-                self._history(),
+                RowHistory(self._ledger),
                 self._journal,
                 driver=self.driver,
                 notify=self._notify,
                 workers=self._workers,
             )
         return self._projection
-
-    def _history(self) -> HistorySource:
-        if self._ledger is not None:
-            from graphstore.core.tables.history_from_rows import RowHistory
-
-            return RowHistory(self._ledger)
-        from graphstore.core.tables.history_from_index import IndexHistory
-
-        return IndexHistory(self._index, self._journal)
 
     def serve(self, workers: Workers | None) -> None:
         """From now on queries run in these processes, or with None in this one."""
@@ -218,18 +187,15 @@ class Graphs:
     ) -> Result:
         """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
         graph is built."""
-        for _ in range(_TRIES):
-            ledger = core.answering
-            if ledger is None:
-                break
+        while True:
             with suppress(NotInRows):  # something was forgotten meanwhile
-                return self._query(_Asked(core, where, span, ledger), cypher, params, limits)
-        return self._query(_Asked(core, where, span, None), cypher, params, limits)
+                asked = _Asked(core, where, span, core.answering or core.rows)
+                return self._query(asked, cypher, params, limits)
 
     def _query(self, asked: _Asked, cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Result:
         workers = self._workers
         if workers is None:
-            graph = self._beside(asked, lambda: self._view(asked, cypher, limits))
+            graph = self._view(asked, cypher, limits)
             return graph.query(cypher, params, limits=limits)
         from graphstore.core.tables.workers import Gone
 
@@ -249,9 +215,8 @@ class Graphs:
         """The graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
         began = monotonic()
         while True:
-            with self._building:
-                with asked.point() as (valid, tx, point):
-                    kept = self._kept(valid, tx, asked.span, point)
+            with self._reading(asked) as point:
+                kept = self._kept(asked.span, point)
                 for graph in kept:
                     claim = workers.claim(graph.engine)
                     if claim is not None:
@@ -267,31 +232,17 @@ class Graphs:
                 continue
             try:
                 worker.await_start()
-                return self._beside(asked, partial(self._built, asked, worker)), worker
+                return self._built(asked, worker), worker
             except BaseException:
                 workers.give_back(worker)
                 raise
 
-    def _beside(self, asked: _Asked, graph: Callable[[], ViewGraph]) -> ViewGraph:
-        """A graph that is looked for or built beside the writer. Where the index was replaced meanwhile, or cut back under it: again, in the end with
-        its lock held."""
-        epoch = asked.core.epoch
-        for _ in range(_TRIES):
-            world = epoch.world
-            with self._building:
-                if epoch.under_way:
-                    break
-                try:
-                    found = graph()
-                except Exception as error:
-                    if isinstance(error, GraphStoreError) and not epoch.under_way and epoch.world == world:
-                        raise
-                else:
-                    if not epoch.under_way and epoch.world == world:
-                        return found
-                    self._views.clear()
-        with asked.core.lock, self._building:
-            return graph()
+    @contextmanager
+    def _reading(self, asked: _Asked) -> Iterator[Point]:
+        """A block in which one graph at a time is looked for, or built, by one state of the ledger, at the point that it gives."""
+        valid, tx = asked.where()  # before the snapshot: this follows other writers
+        with self._building, asked.ledger.snapshot() as database:
+            yield Point(database, valid, tx, asked.core.vocabulary)
 
     def at_each(
         self, core: Any, at: Sequence[Coordinate], axis: Axis, cypher: str, params: Mapping[str, Any]
@@ -304,7 +255,7 @@ class Graphs:
         found = period_graph.at_each(cypher, params)
         if found is None:
             return None
-        if core.is_worker or (core.answering is None and self._index.open_since is not None):
+        if core.is_worker:  # what its transaction shows may change
             return None
         spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
         instants = tuple(each[axis == "tx"] for each in at)
@@ -344,32 +295,31 @@ class Graphs:
     def _view(self, asked: _Asked, cypher: str, limits: Limits | None) -> ViewGraph:
         """The graph that is asked, in the memory of this process, ready for a text. Kept for every coordinate at which nothing differs from this one."""
         libraries.load(*libraries.ARROW, self.driver)
-        with asked.point() as (valid, tx, point):
-            kept = self._kept(valid, tx, asked.span, point)
-            graph = kept[0] if kept else self._build(asked, valid, tx, point, None)
+        with self._reading(asked) as point:
+            kept = self._kept(asked.span, point)
+            graph = kept[0] if kept else self._build(asked, point, None)
             return graph.make_ready(cypher, limits)
 
-    def _kept(self, valid: Instant, tx: Instant, span: Span | None, point: Point | None) -> list[ViewGraph]:
+    def _kept(self, span: Span | None, point: Point) -> list[ViewGraph]:
         """The graphs of a coordinate, or of a span, that are there."""
-        last, forgetting = self._last_transaction(tx, point)
+        last, forgetting = _state(point)
         found = []
         for key, graph in list(self._views.items()):
             if graph.engine.gone or graph.broken or key.forgetting != forgetting:
                 del self._views[key]
-            elif key.last == last and key.span == span and key.since <= valid < key.until:
+            elif key.last == last and key.span == span and key.since <= point.valid < key.until:
                 self._views.move_to_end(key)
                 found.append(graph)
         return found
 
     def _built(self, asked: _Asked, worker: Worker) -> ViewGraph:
-        with asked.point() as (valid, tx, point):
-            return self._build(asked, valid, tx, point, worker).make_ready(None)
+        with self._reading(asked) as point:
+            return self._build(asked, point, worker).make_ready(None)
 
-    def _build(
-        self, asked: _Asked, valid: Instant, tx: Instant, point: Point | None, worker: Worker | None
-    ) -> ViewGraph:
+    def _build(self, asked: _Asked, point: Point, worker: Worker | None) -> ViewGraph:
         from graphstore.core.tables import period_graph, view_graph
         from graphstore.core.tables.engine import NODE_GROUP, Engine
+        from graphstore.core.tables.graph_from_rows import RowSource, stretch_of
         from graphstore.core.tables.graph_source import Span
         from graphstore.core.tables.workers import ProcessEngine
 
@@ -379,23 +329,15 @@ class Graphs:
                 return Engine(None, driver=self.driver, buffer_pool=memory, threads=threads)
             return ProcessEngine(None, worker, self._workers.allowance, buffer_pool=memory, threads=threads)
 
-        core, span = asked.core, asked.span
-        last, forgetting = self._last_transaction(tx, point)
-        if point is None and span is None and core.lock.acquire(timeout=_BRIEFLY):
-            try:
-                shaky_spans.follow(self._index, core.raw)
-            finally:
-                core.lock.release()
+        span, (last, forgetting) = asked.span, _state(point)
         with no_collecting():
-            source = self._source(core, Span.of(valid, tx) if span is None else span, point)
+            source = RowSource(point, Span.of(point.valid, point.tx) if span is None else span)
             if span is None:
                 graph = view_graph.build(source, self._vocabulary, engine=engine)
             else:
                 graph = period_graph.build(source, span, self._vocabulary, engine=engine)
-        since = self._index.open_since if point is None else None
-        # a transaction still open may change its own view
-        if not core.is_worker and (since is None or tx < since):
-            stretch = self._stretch(valid, point) if span is None else (-OPEN, OPEN + 1)
+        if not asked.core.is_worker:  # a transaction still open may change its own view
+            stretch = stretch_of(point) if span is None else (-OPEN, OPEN + 1)
             self._views[_Key(*stretch, last, span, forgetting, id(graph))] = graph
         dropped = len(self._views) > KEPT_VIEWS
         while len(self._views) > KEPT_VIEWS:
@@ -405,50 +347,6 @@ class Graphs:
         if dropped:
             give_back_memory()
         return graph
-
-    def _source(self, core: Any, span: Span, point: Point | None) -> GraphSource:
-        """What the graph of a span is made of: the rows at a point; without one, the index."""
-        if point is not None:
-            from graphstore.core.tables.graph_from_rows import RowSource
-
-            return RowSource(point, span)
-        from graphstore.core.tables.graph_from_index import IndexSource
-
-        return IndexSource(self._index, core.raw, self.node_tables(core.epoch.world, core.raw), span)
-
-    def _last_transaction(self, tx: Instant, point: Point | None) -> tuple[Instant, Forgetting | None]:
-        """The last transaction by `tx`, and what a ledger that is read by its rows has forgotten."""
-        if point is not None:
-            from graphstore.core.tables.graph_from_rows import state_of
-
-            state = state_of(point)
-            return -OPEN if state.last is None else state.last, state.forgetting
-        instants = self._index.o_tx
-        at = bisect_right(instants, tx)
-        last = instants[at - 1] if at else -OPEN
-        return last, None
-
-    def _stretch(self, valid: Instant, point: Point | None = None) -> tuple[Instant, Instant]:
-        """The longest stretch of valid time around `valid` in which nothing begins or ends and no event comes again."""
-        if point is not None:
-            from graphstore.core.tables.graph_from_rows import stretch_of
-
-            return stretch_of(point)
-        index = self._index
-        spans = [
-            _around(column, valid)
-            for column in (index.r_from, index.r_to, index.s_at, index.k_from, index.k_to)
-        ]
-        return max(before for before, _ in spans), min(after for _, after in spans)
-
-    def node_tables(self, world: int, raw: Raw) -> NodeTables:
-        """The tables of nodes, with what was read since the `world` of the store's epoch began."""
-        from graphstore.core.tables.arrow_tables import NodeTables
-
-        found = self._nodes.get(world)
-        if found is None:
-            self._nodes = {world: (found := NodeTables(self._index, raw))}
-        return found
 
     def close(self) -> None:
         """Let go of every engine; the tables are closed cleanly."""
@@ -480,15 +378,9 @@ def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> No
         check_stoppable(statement, params)
 
 
-def _around(column: array[int], valid: Instant) -> tuple[Instant, Instant]:
-    """The last instant of a column that is not after `valid`, and the first that is."""
-    from pyarrow import compute
+def _state(point: Point) -> tuple[Instant, Forgetting]:
+    """Return the last transaction by the tx of a point, and what its ledger has forgotten."""
+    from graphstore.core.tables.graph_from_rows import state_of
 
-    from graphstore.core.tables.arrow_tables import numbers, single
-
-    if not column:
-        return -OPEN, OPEN
-    instants, here = numbers(column[:]), single(valid)  # a copy: an array that is looked into cannot grow
-    before = compute.max(instants.filter(compute.less_equal(instants, here))).as_py()
-    after = compute.min(instants.filter(compute.greater(instants, here))).as_py()
-    return -OPEN if before is None else before, OPEN if after is None else after
+    state = state_of(point)
+    return -OPEN if state.last is None else state.last, state.forgetting

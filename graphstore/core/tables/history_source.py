@@ -1,10 +1,12 @@
-"""Define the rows from which the graph tables of the whole history are made, and the interface that reads them from an index or from a ledger."""
+"""Define the rows from which the graph tables of the whole history are made.
+
+`data` of a row is JSON; where it was evicted, erased or never given, it is empty or None. Only what reads the rows uses `body` and `checksum`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from graphstore.core.index.columns import Mark
 from graphstore.values.period import Instant
@@ -159,55 +161,3 @@ class ClosedLink(NamedTuple):
     to_event: bool | int
     tx_to: Instant
     closed_by: int | None
-
-
-class HistorySource(Protocol):
-    """Reads what a store has committed, by the numbers of its rows, [first, stop).
-
-    `data` of a row is JSON; where it was evicted, erased or never given, it is empty or None. Only the source reads `body` and `checksum`.
-    """
-
-    def reading(self) -> AbstractContextManager[object]:
-        """Return a block that reads one state of the store."""
-
-    def reached(self) -> Reached:
-        """Return how far the history goes."""
-
-    def goes_on(self, done: Reached, now: Reached) -> bool:
-        """Return True if the history only grew between the two."""
-
-    def transactions(self, upto: Reached) -> int:
-        """Return how many transactions there are up to there."""
-
-    def promoted(self) -> Sequence[str]:
-        """Return the kinds of link that were given tables of their own."""
-
-    def things(self, first: int, stop: int) -> list[Thing]:
-        """Return nodes and events."""
-
-    def nodes(self, numbers: Sequence[int]) -> list[Node]:
-        """Return the rows of these nodes."""
-
-    def events(self, numbers: Sequence[int]) -> list[Event]:
-        """Return the rows of these events."""
-
-    def versions(self, first: int, stop: int) -> list[Version]:
-        """Return those of the periods that are of nodes."""
-
-    def occurrences(self, first: int, stop: int) -> list[Occurrence]:
-        """Return occurrences."""
-
-    def operations(self, first: int, stop: int) -> list[Operation]:
-        """Return operations."""
-
-    def links(self, first: int, stop: int) -> list[Link]:
-        """Return periods of links."""
-
-    def closed_versions(self, since: Mark, upto: Mark) -> list[ClosedVersion]:
-        """Return what was closed between two marks."""
-
-    def changed_events(self, since: Mark, upto: Mark) -> list[ChangedEvent]:
-        """Return the events of which a period was opened or closed between two marks."""
-
-    def closed_links(self, since: Mark, upto: Mark) -> list[ClosedLink]:
-        """Return what was closed of links between two marks."""

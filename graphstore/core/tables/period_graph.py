@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from graphstore.core.tables import macros
 from graphstore.core.tables.arrow_tables import instants, numbers, texts
+from graphstore.core.tables.graph_from_rows import RowSource
 from graphstore.core.tables.graph_source import (
     Bounds,
-    GraphSource,
     LinkPeriod,
     NodePeriod,
     Span,
@@ -65,7 +65,7 @@ class DiffersError(QueryError):
 
 
 def build(
-    source: GraphSource, span: Span, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
+    source: RowSource, span: Span, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
 ) -> ViewGraph:
     """Build the graph of a span. Raises DiffersError when `span` names properties that are not of one type."""
     nodes, periods = source.nodes(), source.periods()
@@ -119,7 +119,7 @@ def _ends(periods: Sequence[NodePeriod | LinkPeriod], span: Span) -> pa.Array:
 
 
 def _links(
-    source: GraphSource,
+    source: RowSource,
     span: Span,
     of_node: Mapping[int, list[NodePeriod]],
     links: Mapping[int, LinkPeriod],

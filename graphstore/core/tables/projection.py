@@ -35,11 +35,11 @@ from graphstore.values.vocabulary import KINDS
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from graphstore.core.tables.history_from_rows import RowHistory
     from graphstore.core.tables.history_source import (
         ChangedEvent,
         ClosedLink,
         ClosedVersion,
-        HistorySource,
         Link,
         Reached,
     )
@@ -118,7 +118,7 @@ class Projection:
     def __init__(
         self,
         folder: Path | None,
-        history: HistorySource,
+        history: RowHistory,
         journal: Seam,
         *,
         driver: str = "kuzu",

@@ -24,7 +24,8 @@ from graphstore.core.tables.history_arrow import (
     operations_as_table,
     versions_as_table,
 )
-from graphstore.core.tables.history_source import ClosedLink, ClosedVersion, HistorySource, Link, Thing
+from graphstore.core.tables.history_from_rows import RowHistory
+from graphstore.core.tables.history_source import ClosedLink, ClosedVersion, Link, Thing
 from graphstore.core.tables.texts import text
 from graphstore.core.tables.workers import AnyEngine
 from graphstore.values.period import OPEN, Instant, moment
@@ -44,7 +45,7 @@ ByTable = Callable[[Any], dict[tuple[str, str, str], list[Any]]]
 class Readback:
     """What an engine holds, compared with what it should hold. Each answer is a list of sentences, one for each difference; empty is well."""
 
-    def __init__(self, history: HistorySource, engine: AnyEngine, by_table: ByTable) -> None:
+    def __init__(self, history: RowHistory, engine: AnyEngine, by_table: ByTable) -> None:
         self._history, self._engine, self._by_table = history, engine, by_table
         self._expected: Counter[str] = Counter()  # how many rows of each table
 

@@ -1,6 +1,6 @@
 """The graph of one view, built in an engine in memory: a query over it needs no temporal predicate.
 
-What is at (valid, tx) comes from a `GraphSource` and is handed over through Arrow. Nothing that was learned after tx goes in.
+What is at (valid, tx) comes from a `RowSource` and is handed over through Arrow. Nothing that was learned after tx goes in.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from graphstore.core.journal.line import dumps
 from graphstore.core.tables import macros, unknown_names
 from graphstore.core.tables.arrow_tables import fractions, numbers, texts, truths
+from graphstore.core.tables.graph_from_rows import RowSource
 from graphstore.core.tables.graph_source import (
     LABELS,
-    GraphSource,
     absent_as_table,
     events_as_table,
     links_as_table,
@@ -55,9 +55,7 @@ _FITS: dict[str, tuple[str, ...]] = {"truth": ("truth",), "whole": ("whole",), "
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
-def build(
-    source: GraphSource, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
-) -> ViewGraph:
+def build(source: RowSource, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]) -> ViewGraph:
     """Build the graph of what is at a coordinate, in what `engine` makes for so many bytes of memory and so many things."""
     nodes = source.nodes()
     fields = fields_of(orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]"))

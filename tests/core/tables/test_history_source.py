@@ -1,61 +1,15 @@
-"""The rows of a ledger and the index have the same history, whole and between two states; the tables that follow the rows hold what the index has."""
+"""The tables of the whole history follow the rows of the ledger, whichever process writes and forgets."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import graphstore
 from graphstore import GraphStore
-from graphstore.core.index.columns import Mark
-from graphstore.core.tables.history_source import HistorySource
 
 pytestmark = pytest.mark.in_process("looks into the graph tables")
-
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 12))]
-
-
-def whole(history: HistorySource, mark: Mark) -> dict[str, list[Any]]:
-    """Everything up to a mark."""
-    things = history.things(0, mark.entities)
-    found: dict[str, list[Any]] = {
-        "things": [(thing.number, thing.id, bool(thing.is_event)) for thing in things],
-        "nodes": [*history.nodes([thing.number for thing in things if not thing.is_event])],
-        "events": [*history.events([thing.number for thing in things if thing.is_event])],
-        "versions": [*history.versions(0, mark.rows)],
-        "occurrences": [*history.occurrences(0, mark.seen)],
-        "operations": [*history.operations(0, mark.ops)],
-        "links": [*history.links(0, mark.link_rows)],
-        "promoted": [*history.promoted()],
-    }
-    return {name: [plain(row) for row in rows] for name, rows in found.items()}
-
-
-def changed(history: HistorySource, since: Mark, upto: Mark) -> list[list[Any]]:
-    """What changed between two marks of what was there before."""
-    return [
-        sorted(map(plain, rows))
-        for rows in (
-            history.closed_versions(since, upto),
-            history.changed_events(since, upto),
-            history.closed_links(since, upto),
-        )
-    ]
-
-
-def plain(row: Any) -> Any:
-    """A row without what only its source knows."""
-    if not hasattr(row, "_asdict"):
-        return row
-    own = ("body", "checksum", "place_body", "place_checksum")
-    return [None if value == b"" else value for name, value in row._asdict().items() if name not in own]
-
-
-def sizes(mark: Mark) -> Mark:
-    """What both sources count."""
-    return mark._replace(versions=0, closings=0, links=0, claims=0, link_closings=0)
 
 
 @pytest.fixture
