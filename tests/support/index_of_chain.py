@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphstore.core.folder import branch_index
-from graphstore.core.folder.forgetting import hide
 from graphstore.core.index.index import Index
+from tests.support import branch_index
+from tests.support.hidden_contents import hide
 
 
 def index_of(store: Any) -> Index:

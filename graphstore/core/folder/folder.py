@@ -12,25 +12,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
 
-from graphstore.core.folder import branch_index, forgetting, rewrite
 from graphstore.core.folder.server_file import LOCK, holder, own_bytes
-from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.index import Index
 from graphstore.core.journal.file_lock import try_lock
 from graphstore.core.journal.files import (
-    is_alone,
-    open_new,
     open_plain,
     own_folder,
     patiently,
@@ -39,19 +32,15 @@ from graphstore.core.journal.files import (
     read_at,
     remove_cut,
     remove_tree,
-    replace_whole,
     sync_folder,
     way_out,
-    write_all,
 )
 from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.line import GENESIS
-from graphstore.core.journal.positions import Position
 from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.write_lock import command
 from graphstore.values.models import Problem
-from graphstore.values.period import Instant, iso, moment
+from graphstore.values.period import Instant, instant, iso
 
 _JOURNAL, _NOTE = "journal", "graph.json"
 _SAVED = ("index.bin", "words.bin")  # copies of the index that earlier versions left
@@ -129,10 +118,6 @@ class Folder:
         """The journal once more, only to be read, from its beginning."""
         return Journal(self.journal, writer=False)
 
-    def problems(self, journal: Seam) -> list[Problem]:
-        """What is wrong with the journal elsewhere than in the files."""
-        return []
-
     def rebuild_rows(self, journal: Seam) -> None:
         """Make what is derived from the journal anew, where anything is."""
 
@@ -159,130 +144,6 @@ class Folder:
             )
         return False
 
-    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
-        """Read the index from the journal. Sets a torn tail aside."""
-        reach = known_reach(self.path)
-        index, _ = self.replay(journal)
-        if lost := shortage(self.journal, reach, index.transactions, index.last_tx):
-            raise DamageError(lost)
-        if journal.torn is not None and not self.follows:
-            journal.make_ready()
-            if journal.torn.size:
-                notify(str(journal.torn))
-        if not self.follows:
-            journal.settle()
-            if self._old.exists():
-                notify(f"{self._old} could not be removed: it has what was evicted. Remove it.")
-        if index.unfinished:
-            self.forget(index, journal)
-        return index
-
-    def forget(self, index: Index, journal: Seam) -> None:
-        """Remove evicted and erased contents from every file; a reader only hides them. Raises EngineError when the disk refuses."""
-        forgetting.hide(index)
-        if self.follows:
-            index.left = None
-            return
-        try:
-            gone = forgetting.names(index)
-            self._remove_copies()
-            self._remove_torn(list(forgetting.as_written(gone)))
-            journal.settle()
-            forgetting.finish(index, journal, branch_index.remaining(index, journal))
-        except OSError as error:
-            raise EngineError(
-                f"cannot remove contents from {error.filename or self.path}: {error.strerror}. What was forgotten is not shown any more, but "
-                "its content is still in the files. Open the store again: that finishes it.",
-                outcome="kept",
-            ) from error
-
-    def compact(
-        self,
-        deleted: Iterable[tuple[str, Instant]],
-        journal: Seam,
-        gone: set[str],
-        last: rewrite.Transaction,
-        tx: Instant,
-        folded: frozenset[Instant] = frozenset(),
-    ) -> None:
-        """Replace the journal by one without the things of these ids, the `deleted` branches (see `BranchRecords.deleted`) and the `folded` transactions,
-        with one transaction more, at `tx`. Raises EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
-        old = Journal(self.journal, writer=False)
-        try:
-            rewrite.write(
-                rewrite.chained(chain(rewrite.left(old, gone, deleted, folded), [last])),
-                self._fresh,
-                journal.generation + 1,
-            )
-        finally:
-            old.close()
-        try:
-            self._replacing(self._fresh, journal)
-            self._keep_torn(list(forgetting.as_written(gone)))
-            self._remove_copies()
-            remove_tree(self._old)
-            with journal.quiet():
-                journal.reopen()
-                self._swap()
-        except OSError as error:
-            if not os.path.lexists(
-                self.journal
-            ):  # both are kept: which of them counts is decided when it is opened again
-                raise self._half_swapped(journal, error, tx) from error
-            raise EngineError(
-                f"cannot put {self._fresh} in place: {error.strerror}. Nothing was evicted.",
-                outcome="not kept",
-            ) from error
-        finally:
-            if os.path.lexists(self.journal):
-                shutil.rmtree(self._fresh, ignore_errors=True)
-        self._leave_old(journal, tx)
-
-    def _replacing(self, fresh: Path, journal: Seam) -> None:
-        """Called before these segments take the place of the journal. Raises EngineError when they may not."""
-
-    def _swap(self) -> None:
-        try:
-            self.journal.rename(self._old)
-            self._fresh.rename(self.journal)
-        except BaseException:
-            if not self.journal.exists():
-                self._old.rename(self.journal)
-            raise
-
-    def _half_swapped(self, journal: Seam, error: OSError, tx: Instant) -> EngineError:
-        why = f"{self._fresh} could not be put in the place of {self.journal}, nor that be put back ({error.strerror})."
-        journal.break_off(why)
-        return EngineError(
-            f"{why} Whether it was evicted is unknown. Close the store and open it again: that decides it. changes() has the tx "
-            f"{moment(tx).isoformat()} when it was.",
-            outcome="unknown",
-            tx=moment(tx),
-        )
-
-    def _leave_old(self, journal: Seam, tx: Instant) -> None:
-        """The new journal is in place: make that durable, and remove the old one."""
-        try:
-            sync_folder(self.path)
-        except (
-            OSError
-        ) as error:  # a crash may bring the old journal back, without what would be appended to this one
-            why = f"the new journal without what was evicted is in place, but {self.path} cannot be made durable ({error.strerror})."
-            journal.break_off(why)
-            raise EngineError(
-                f"{why} Close the store and open it again. changes() has the tx {moment(tx).isoformat()} when it was evicted for good.",
-                outcome="unknown",
-                tx=moment(tx),
-            ) from error
-        try:
-            remove_tree(self._old)
-        except OSError as error:
-            raise EngineError(
-                f"cannot remove {error.filename or self._old}: {error.strerror}. What was evicted is not in the store any more, but its "
-                "content is still in that folder. Open the store again: that finishes it.",
-                outcome="kept",
-            ) from error
-
     def _mend(self) -> None:
         """Finish a replacement that a process left unfinished."""
         if not self.journal.exists():
@@ -305,56 +166,9 @@ class Folder:
             patiently(partial(name.unlink, missing_ok=True))
         sync_folder(self.path)
 
-    def _remove_torn(self, names: list[bytes]) -> None:
-        for file in self.journal.glob("*.bin"):
-            if not is_alone(file) or _may_name(plain_bytes(file), names):
-                file.unlink()
-
-    def _keep_torn(self, names: list[bytes]) -> None:
-        for file in self.journal.glob("*.bin"):
-            if is_alone(file) and not _may_name(torn := plain_bytes(file), names):
-                with open_new(self._fresh / file.name) as copy:
-                    write_all(copy.fileno(), torn)
-
-    def replay(self, journal: Seam, upto: int | None = None) -> tuple[Index, int]:
-        """The index from the journal alone; from its first `upto` transactions only. A reader looks again at what seems broken while a writer lives."""
-        looks = _LOOKS
-        for left in reversed(range(_TRIES if self.follows else 1)):
-            journal.start_at(Position(0, 0), GENESIS)
-            index = Index()
-            try:
-                count = self._follow(index, journal, upto)
-                break
-            except FileNotFoundError:
-                if not left:
-                    raise
-            except DamageError:
-                looks -= not journal.renewed()
-                if not left or not looks or not self.is_written():
-                    raise
-            time.sleep(0.01)  # the writer is replacing the files
-            journal.reopen()
-        return index, count
-
     def is_written(self) -> bool:
         """Whether a living process holds the store for writing."""
         return holder(self.path) is not None
-
-    @staticmethod
-    def _follow(index: Index, journal: Seam, upto: int | None = None) -> int:
-        count = 0
-        with no_collecting():
-            for lines in journal.read():
-                for line in lines:
-                    index.apply(*line)
-                count += len(lines)
-                if upto is not None and index.transactions >= upto:
-                    break
-        return count
-
-    def keep_accesses(self, counts: dict[str, int], journal: Seam) -> None:
-        """Keep what was counted and is not in the journal until the next opening for writing. Raises OSError, EngineError and LockedError."""
-        replace_whole(self.path / _ACCESSES, orjson.dumps(counts))
 
     def kept_accesses(self, journal: Seam) -> dict[str, int]:
         """What was counted before, once."""
@@ -456,100 +270,16 @@ def _locked(fd: int) -> bool:
     return try_lock(fd)
 
 
-# caches that depend on earlier reads, not only on the journal
-_NOT_COMPARED = frozenset(
-    {
-        "changed",
-        "taken",
-        "rests",
-        "based",
-        "fell",
-        "refuted",
-        "tainted",
-        "prints",
-        "printed",
-        "looked",
-        "left",
-        "retaken",
-    }
-)
-
-
-def _may_name(torn: bytes, names: list[bytes]) -> bool:
-    """Whether a torn commit names one of these ids, or breaks off before it could. Contents come first in a line, ids last."""
-    last = torn.rstrip(b"\0").removesuffix(b"\n").rpartition(b"\n")[2]
-    try:
-        orjson.loads(last)
-    except orjson.JSONDecodeError:
-        return True
-    return any(name in torn for name in names)
-
-
-def verify_index(place: Folder, index: Index, journal: Seam) -> list[Problem]:
-    """The differences of a resident index and the journal, as far as the index has followed it."""
-    fresh, problems = read_anew(place, index.transactions)
-    problems += place.problems(journal)
-    if place.follows and not place.shared:  # the rest is the writer's, and may be half written
-        problems = [problem for problem in problems if fresh is None]
-        if journal.renewed():  # the files of this index were replaced
-            return problems
-    if fresh is None or problems:
-        return problems
-    if fresh.unfinished:
-        left = [*forgetting.hide(fresh), *branch_index.remaining(fresh, journal)]
-        if left and not place.follows:
-            problems.append(
-                Problem(
-                    file=str(place.journal),
-                    line=None,
-                    message=f"{len(left)} forgotten contents are in it still. Reopen the store.",
-                )
-            )
-    return [*problems, *unexplained(fresh), *differing(index, fresh)]
-
-
-def differing(index: Index, fresh: Index) -> list[Problem]:
-    """The differences of an index and a rebuilt one."""
-    return [
-        Problem(
-            file="index",
-            line=None,
-            message=f"the index in memory differs from the journal in {name!r}. Reopen the store.",
-        )
-        for name, value in vars(fresh).items()
-        if not (name.startswith("_") or name in _NOT_COMPARED)
-        and getattr(index, name) != value
-        and _plain(getattr(index, name)) != _plain(value)
-    ]
-
-
-def unexplained(index: Index) -> list[Problem]:
-    """Contents that are missing without an eviction or erasure."""
-    return [
-        not_explained(index.names[index.v_ent[ver]], index.v_num[ver])
-        for ver, length in enumerate(index.v_len)
-        if length == 0 and index.v_ent[ver] not in index.gone
-    ]
-
-
-def not_explained(id: str, number: int) -> Problem:
-    """Return the problem that the content of a version is missing."""
-    message = f"the content of {id!r} version {number} is missing, though it was never evicted or erased."
-    return Problem(file=_JOURNAL, line=None, message=message)
-
-
-def _plain(value: object) -> object:
-    return {key: inner for key, inner in value.items() if inner} if isinstance(value, dict) else value
-
-
-def read_anew(place: Folder, upto: int | None = None) -> tuple[Index | None, list[Problem]]:
-    """The index from the journal alone (its first `upto` transactions), or the problem that stopped it."""
+def read_anew(place: Folder) -> tuple[int, Instant, list[Problem]]:
+    """Read the journal of release 0.1 again. Return how many transactions it has, when the last one was, and what is wrong with it."""
     try:
         journal = place.fresh_journal()
     except EngineError as error:
-        return None, [Problem(file=str(place.journal), line=None, message=str(error))]
+        return 0, 0, [Problem(file=str(place.journal), line=None, message=str(error))]
+    count, last_tx = 0, 0
     try:
-        index, _ = place.replay(journal, upto if place.follows or place.shared else None)
+        for lines in journal.read():
+            count, last_tx = count + 1, instant(lines[-1].head["tx"])
         problems = []
         torn = journal.torn
         if torn is not None and torn.size and not place.is_written():  # else it is being written
@@ -560,13 +290,13 @@ def read_anew(place: Folder, upto: int | None = None) -> tuple[Index | None, lis
                     message=f"{torn.size} bytes of a commit that was never acknowledged",
                 )
             )
-        return index, problems
+        return count, last_tx, problems
     except DamageError as error:
         file, line = _where(str(error))
-        return None, [Problem(file=file, line=line, message=str(error))]
+        return 0, 0, [Problem(file=file, line=line, message=str(error))]
     except (OSError, EngineError) as error:
         file = str(getattr(error, "filename", None) or place.journal)
-        return None, [Problem(file=file, line=None, message=f"it cannot be read: {error}")]
+        return 0, 0, [Problem(file=file, line=None, message=f"it cannot be read: {error}")]
     finally:
         journal.close()
 

@@ -17,11 +17,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from graphstore.core.folder import forgetting, rewrite
+from graphstore.core.folder import rewrite
 from graphstore.core.folder.folder import Folder, known_reach, shortage
-from graphstore.core.folder.shaky_rows import ShakyRows
 from graphstore.core.folder.upgrading import upgrade_folder
-from graphstore.core.index.index import Index
 from graphstore.core.journal.file_lock import try_lock
 from graphstore.core.journal.files import open_plain
 from graphstore.core.journal.seam import Seam
@@ -162,24 +160,6 @@ class LedgerFolder(Folder):
         journal.finish_removal()
         self._tell_of_bytes(journal)
 
-    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
-        """Load the index of a ledger."""
-        assert isinstance(journal, Ledger)
-        index = _read_again(journal, lambda: super(LedgerFolder, self).load(journal, notify))
-        journal.refuse_shorter_than_rows()
-        if not self.read_only:
-            self._accept(journal)
-        index._shaken = ShakyRows(journal)
-        return index
-
-    def replay(self, journal: Seam, upto: int | None = None) -> tuple[Index, int]:
-        """Make the index from the ledger alone; from its first `upto` transactions only."""
-        assert isinstance(journal, Ledger)
-        index, count = _read_again(journal, lambda: super(LedgerFolder, self).replay(journal, upto))
-        if upto is None:
-            index._shaken = ShakyRows(journal)
-        return index, count
-
     def _tell_of_bytes(self, journal: Ledger) -> None:
         """Note that bytes of what was removed are still in the files, and which processes keep them there, where the system tells."""
         if journal.bytes_left:
@@ -189,17 +169,6 @@ class LedgerFolder(Folder):
                 f"bytes of what was erased or evicted are still in {self.file}: an old snapshot of it is being read by {who}. They are removed "
                 "when the store is next opened for writing, or written, after that reading has ended."
             )
-
-    def forget(self, index: Index, journal: Seam) -> None:
-        """Hide evicted and erased contents in an index, and remove them from the files. Raises EngineError when the disk refuses."""
-        assert isinstance(journal, Ledger)
-        forgetting.hide(index)
-        if journal.in_turn:
-            self.remove_forgotten(journal)
-        elif not self.read_only:
-            with contextlib.suppress(LockedError):  # who forgot it is removing it, or the next opening does
-                self.remove_forgotten(journal, timeout=0)
-        index.left = None
 
     def remove_forgotten(self, journal: Ledger, timeout: float | None = None) -> None:
         """Remove what was forgotten from all files, unless that was done. Raises EngineError when the disk refuses.
@@ -312,15 +281,3 @@ class LedgerFolder(Folder):
 
     def _mend(self) -> None:
         """SQLite mends its file when it is opened."""
-
-
-def _read_again(journal: Ledger, read: Callable[[], T]) -> T:
-    """Return what is read of a ledger from its beginning, and read again when another process rewrites the chain meanwhile."""
-    for left in reversed(range(_TRIES)):
-        try:
-            return read()
-        except DamageError:
-            if not left or not journal.renewed():
-                raise
-        journal.reopen()
-    raise AssertionError("unreachable")

@@ -144,8 +144,7 @@ def _verified(place: Folder) -> Verification:
     if isinstance(place, LedgerFolder):
         problems, transactions, last_tx = place.check()
     else:
-        index, problems = read_anew(place)
-        transactions, last_tx = (index.transactions, index.last_tx) if index else (0, 0)
+        transactions, last_tx, problems = read_anew(place)
     if transactions and (lost := shortage(place.journal, reach, transactions, last_tx)):
         problems.append(Problem(file=str(place.journal), line=None, message=lost))
     return Verification(

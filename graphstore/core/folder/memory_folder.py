@@ -12,7 +12,6 @@ from weakref import WeakSet, finalize
 
 from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.folder.server_file import MEMORY
-from graphstore.core.index.index import Index
 from graphstore.core.journal.seam import Seam
 from graphstore.ledger.database import Database, empty_ledger
 from graphstore.ledger.ledger import Ledger
@@ -52,13 +51,6 @@ class MemoryFolder(LedgerFolder):
         """Do nothing: the ledger is new. Returns True, for the index may wait."""
         self._notify = notify
         return True
-
-    def load(self, journal: Seam, notify: Callable[[str], None]) -> Index:
-        """Make the index from the ledger: no copy of it is kept."""
-        index, _ = self.replay(journal)
-        if index.unfinished:
-            self.forget(index, journal)
-        return index
 
     def release(self) -> None:
         """Remove the folder."""

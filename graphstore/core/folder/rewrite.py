@@ -6,16 +6,12 @@ again. The new journal is made in a folder beside the old one, and replaces it a
 
 from __future__ import annotations
 
-import shutil
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
-from graphstore.core.journal.files import remove_tree, sync, sync_folder
-from graphstore.core.journal.journal import SEGMENT_BYTES
 from graphstore.core.journal.line import (
     COUNTS,
     FORGOTTEN,
@@ -26,11 +22,9 @@ from graphstore.core.journal.line import (
     compose,
     dumps,
     encode,
-    header,
 )
 from graphstore.core.journal.positions import Line
 from graphstore.core.journal.seam import Seam
-from graphstore.errors import EngineError
 from graphstore.values.period import Instant, instant
 
 Head = dict[str, Any]
@@ -296,36 +290,3 @@ def chained(transactions: Iterable[Transaction]) -> Iterator[list[bytes]]:
             line, prev, _ = encode(head, bodies)
             lines.append(line)
         yield lines
-
-
-def write(transactions: Iterable[list[bytes]], folder: Path, generation: int) -> None:
-    """Write lines as the segments of a new folder. Raises EngineError when the disk refuses; the folder is then gone again."""
-    try:
-        remove_tree(folder)
-        folder.mkdir()
-        sink: IO[bytes] | None = None
-        segment = 0
-        for lines in transactions:
-            if sink is None or sink.tell() >= SEGMENT_BYTES:
-                _close(sink)
-                segment += 1
-                sink = open(folder / f"{segment:08}.jsonl", "wb")  # noqa: SIM115 - closed when the next one begins
-                sink.write(header(segment, generation))
-            sink.writelines(lines)
-        _close(sink)
-        sync_folder(folder)
-    except (OSError, EngineError) as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, EngineError):
-            error.outcome = "not kept"
-            raise
-        raise EngineError(
-            f"cannot write {folder}: {error.strerror}. Nothing was evicted.", outcome="not kept"
-        ) from error
-
-
-def _close(sink: IO[bytes] | None) -> None:
-    if sink is not None:
-        sink.flush()
-        sync(sink.fileno())
-        sink.close()

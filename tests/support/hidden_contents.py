@@ -7,15 +7,10 @@ and finished when the store is opened.
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
 
 from graphstore.core.index.index import Index
-from graphstore.core.journal.files import Moves
-from graphstore.core.journal.line import FORGETTING, OF_LINKS, OF_THE_STORE, dumps
-from graphstore.core.journal.positions import Place, segment_of
-from graphstore.core.journal.seam import Seam
-from graphstore.errors import EngineError
+from graphstore.core.journal.line import OF_LINKS, OF_THE_STORE
+from graphstore.core.journal.positions import Place
 
 
 def remaining(index: Index) -> list[Place]:
@@ -111,45 +106,6 @@ def hide(index: Index) -> list[Place]:
     return index.left
 
 
-def finish(index: Index, journal: Seam, elsewhere: Iterable[Place]) -> None:
-    """Rewrite every segment with forgotten contents: on the trunk, and `elsewhere`. Raises EngineError when the disk refuses; what is
-    done stays done."""
-    by_segment: dict[int, list[Place]] = defaultdict(list)
-    index.left = list(dict.fromkeys([*hide(index), *elsewhere]))
-    for place in index.left:
-        by_segment[segment_of(place)].append(place)
-    for segment, places in by_segment.items():
-        _move(index, segment, journal.blank(segment, places))
-        index.left = [place for place in index.left or () if segment_of(place) != segment]
-        if journal.broken:
-            raise EngineError(
-                f"{journal.broken} What was forgotten is not shown any more. Close the store and open it again: that finishes it.",
-                outcome="kept",
-            )
-    index.left = None
-
-
-def _move(index: Index, segment: int, moves: Moves) -> None:
-    for column, lengths in _columns(index):
-        for at, pos in enumerate(column):
-            if lengths[at] and segment_of(Place(pos, 0)) == segment:
-                column[at] = moves.to(pos)
-    index.branch_records.move(segment, moves.to)
-
-
 def _columns(index: Index) -> tuple[tuple[array[int], array[int]], ...]:
     """The places of bodies, each column with its lengths."""
     return (index.v_pos, index.v_len), (index.c_pos, index.c_len), (index.o_pos, index.o_len)
-
-
-def names(index: Index) -> list[str]:
-    """The ids of what is forgotten, here or on a branch."""
-    names = (
-        subject for verb, subject in zip(index.o_verb, index.o_subject, strict=True) if verb in FORGETTING
-    )
-    return list(dict.fromkeys(filter(None, names)))
-
-
-def as_written(names: Iterable[str]) -> Iterator[bytes]:
-    """Ids as the bytes in a line."""
-    return (dumps(name) for name in names)

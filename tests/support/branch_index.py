@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
-from graphstore.core.folder.forgetting import hide
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.core.index.rollback import cut_to, twin
@@ -16,7 +15,8 @@ from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.journal.positions import Line, Place
 from graphstore.core.journal.seam import Seam
-from graphstore.values.period import BEGINNING, OPEN, Instant, instant
+from graphstore.values.period import Instant, instant
+from tests.support.hidden_contents import hide
 
 Uncommitted = Callable[[Index], None]  # undoes what an open transaction on the trunk has taken
 
@@ -86,35 +86,3 @@ def _forget(index: Index, trunk: Index, source_op: int) -> None:
 
 
 # ------------------------------------------------------------------------------------- forgetting
-
-
-def names_on(journal: Seam, record: BranchRecord) -> set[str]:
-    """The ids of all things and links that the lines of a branch name."""
-    found: set[str] = set()
-    for line in lines(journal, record):
-        for entries in ("entities", "versions", "rows", "seen", "links", "claims", "link_rows"):
-            found.update(entry[0] for entry in line.head.get(entries, ()))
-        for _, source, _, target in line.head.get("links", ()):
-            found |= {source, target}
-        found.update(op[1] for op in line.head.get("ops", ()))
-    return found
-
-
-def added_on(journal: Seam, record: BranchRecord) -> set[str]:
-    """The ids of the things first recorded on a branch."""
-    return {entry[0] for line in lines(journal, record) for entry in line.head.get("entities", ())}
-
-
-def remaining(trunk: Index, journal: Seam) -> list[Place]:
-    """The contents of forgotten things in the lines of branches, deleted ones too."""
-    gone = {trunk.o_subject[op] for op in _forgettings(trunk, BEGINNING - OPEN)}
-    if not gone:
-        return []
-    for ent in trunk.gone:
-        for side in (trunk.out, trunk.into):
-            gone.update(trunk.l_name[link] for link in side.get(ent, ()))
-    found: list[Place] = []
-    for record in trunk.branch_records:
-        if record.pieces and not gone.isdisjoint(names_on(journal, record)):
-            found += build(trunk, journal, record).left or ()
-    return found
