@@ -20,7 +20,7 @@ from graphstore.core.index.index import BESIDE, Index
 from graphstore.core.index.occurrences import print_of
 from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import DESCRIBING, UNDO
-from graphstore.ledger.branch_rows import SPAN, TRUNK
+from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.database import Readable
 from graphstore.values.period import OPEN, Instant, Period, instant, recorded
 from graphstore.values.vocabulary import UPHOLDING
@@ -135,11 +135,6 @@ def is_text(id: Any) -> bool:
         return isinstance(id, str) and id.encode() is not None
     except UnicodeEncodeError:
         return False
-
-
-def _place(op: int) -> int:
-    """Return the place of an operation on its line; -1 for none."""
-    return op if op < 0 else op % SPAN
 
 
 class Column(dict[int, Any]):
@@ -1207,63 +1202,3 @@ class WorkingSet(Index):
         ):
             for ent in things:
                 there[ent] = [number for number in there[ent] if number < first]
-
-    def transfer(self, index: Index, changed: Iterable[int]) -> None:
-        """Do in the whole index, in which the same transaction has just begun, what was done here. Its numbers are places on the line.
-
-        Args:
-            changed: the supersessions whose list of what they have taken was changed.
-        """
-        things, versions, rows, _, links, claims, link_rows, _, ops, seen = (
-            self.line.number * SPAN + count for count in index.mark()
-        )
-        for ent in range(things, len(self.names)):
-            index.add_entity(
-                self.names[ent], bool(self.is_event[ent]), self.kind[ent], self.key[ent], self.scope[ent], self.born[ent]
-            )  # fmt: skip
-        for op in range(ops, len(self.o_tx)):
-            index.add_op(
-                self.o_tx[op], self.o_verb[op], self.o_subject[op], self.o_author[op], self.o_pos[op], self.o_len[op]
-            )  # fmt: skip
-        for ver in range(versions, len(self.v_ent)):
-            ent = self.v_ent[ver] % SPAN
-            index.add_version(ent, self.v_num[ver], self.v_pos[ver], self.v_len[ver], _place(self.v_op[ver]))
-            index._said.pop(ent, None)
-        for row in range(rows, len(self.r_ent)):
-            index.open_row(
-                self.r_ver[row] % SPAN,
-                (self.r_from[row], self.r_to[row]),
-                self.r_tx[row],
-                self.r_op[row] % SPAN,
-            )
-        for row in self.closings:
-            index.close_row(row % SPAN, self.r_end[row], self.r_close[row] % SPAN)
-        for link in range(links, len(self.l_name)):
-            index.add_link(
-                self.l_name[link], self.l_src[link] % SPAN, self.l_kind[link], self.l_tgt[link] % SPAN
-            )
-        for claim in range(claims, len(self.c_link)):
-            index.add_claim(
-                self.c_link[claim] % SPAN, self.c_num[claim], self.c_strength[claim], self.c_inferred[claim], self.c_by[claim],
-                self.c_pos[claim], self.c_len[claim], _place(self.c_op[claim]),
-            )  # fmt: skip
-        for row in range(link_rows, len(self.k_link)):
-            index.open_link_row(
-                self.k_claim[row] % SPAN,
-                (self.k_from[row], self.k_to[row]),
-                self.k_tx[row],
-                self.k_op[row] % SPAN,
-            )
-        for row in self.link_closings:
-            index.close_link_row(row % SPAN, self.k_end[row], self.k_close[row] % SPAN)
-        for row in range(seen, len(self.s_ent)):
-            index.add_seen(self.s_ent[row] % SPAN, self.s_at[row], self.s_tx[row], self.s_op[row] % SPAN)
-        for ent, (*during, op) in self.turns_since(ops):
-            index.add_turn(ent % SPAN, (during[0], during[1], during[2], op % SPAN))
-        for link in changed:
-            if link in self.taken:
-                pieces = self.taken[link]
-                index.taken[link % SPAN] = [(ver % SPAN, start, stop) for ver, start, stop in pieces]
-        index.kinds.extend(self.kinds[len(index.kinds) :])
-        index.promoted.extend(self.promoted[len(index.promoted) :])
-        index.add_settings(self.settings)

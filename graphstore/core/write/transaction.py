@@ -19,7 +19,6 @@ from orjson import loads
 from graphstore.core.index.columns import Mark, Taken
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import FIRST, OWN
-from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.line import DESCRIBING, REQUIRES, dumps
 from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
@@ -50,14 +49,11 @@ By = tuple[Sequence[Any], Sequence[int]]  # a column, and the column that has a 
 
 @dataclass(slots=True)
 class Line:
-    """A line to be written: its head, its bodies, and the columns that get the places of the bodies."""
+    """A line to be written: its head and its bodies."""
 
     head: dict[str, Any]
     first_op: int = 0
     bodies: list[bytes] = field(default_factory=list)
-    bodied: list[tuple[array[int], Numbers, Numbers]] = field(
-        default_factory=list
-    )  # a column, rows of it, the number of the body of each
     order: dict[int, int] = field(default_factory=dict)  # pending place -> body number
 
 
@@ -92,7 +88,6 @@ class Progress(NamedTuple):
     settings: int
     removals: int
     aliases: int
-    on_rows: bool
 
 
 class Transaction:
@@ -108,10 +103,7 @@ class Transaction:
             tuple[int, int]
         ] = []  # (number on a branch, version) of each version merged from it
         self.author = author
-        # the rows and versions of the lines, where these omit others and nothing else
-        self.stored: tuple[Numbers, Numbers] | None = None
         self.spoiled = False  # a verb was interrupted between two steps
-        self.depth = 0  # verbs under way, each inside the one before
         self.on_working_set: Callable[[], AbstractContextManager[None]] = (
             nullcontext  # lets a block read from `index`
         )
@@ -139,25 +131,6 @@ class Transaction:
         self._promoted = len(index.promoted)
         self._settings = len(index.settings)
         self.why = self.body({"reason": reason}) if reason is not None else (0, 0)
-
-    @property
-    def on_rows(self) -> bool:
-        """Return True if the transaction reads from the rows of a ledger what it needs, since the index is not loaded."""
-        return isinstance(self.index, WorkingSet)
-
-    def go_on(self, index: Index) -> None:
-        """Go on with the whole index, whose numbers are places on the line. The caller adds to it what was done so far (`WorkingSet.transfer`)."""
-        self.index, self.mark = index, index.begin()
-        self.removals = [(ent % SPAN, part, op % SPAN) for ent, part, op in self.removals]
-        self.args = {op % SPAN: entry for op, entry in self.args.items()}
-        self._log = [(link % SPAN, before and _placed(before)) for link, before in self._log]
-        self.taken_before = {link % SPAN: _placed(before) for link, before in self.taken_before.items()}
-        self.starts = self.starts and {op % SPAN: start for op, start in self.starts.items()}
-        self._kinds, self._promoted, self._settings = (
-            len(index.kinds),
-            len(index.promoted),
-            len(index.settings),
-        )
 
     # ------------------------------------------------------------------ bodies and operations
 
@@ -213,11 +186,8 @@ class Transaction:
             self.leave(op, {"args": said})
 
     def answer(self, kind: type[V], make: Callable[[], V], id: str | None = None) -> V:
-        """What a verb returns. In a block of many it is made when somebody looks at more of it than its `id`, or at the next step if it is still held
-        then; in a transaction on the rows, when those are written."""
-        if self.depth != 1 and not self.on_rows:
-            return make()
-        answer = kind.later(self._reading(make) if self.on_rows else make, id)
+        """Return what a verb answers. It is made when somebody looks at more of it than its `id`, or when the rows are written."""
+        answer = kind.later(self._reading(make), id)
         self._answers.append(ref(answer))
         return answer
 
@@ -249,13 +219,10 @@ class Transaction:
             len(index.settings),
             len(self.removals),
             len(self.aliases),
-            self.on_rows,
         )
 
     def back(self, point: Progress) -> None:
         """Roll back to `point`; the transaction goes on."""
-        if point.on_rows and not self.on_rows:
-            point = self._point_in_index(point)
         self._untake(point.undo)
         del self.bodies[point.bodies :]
         del self.removals[point.removals :]
@@ -266,29 +233,6 @@ class Transaction:
         del self.index.promoted[point.promoted :]
         self.index.cut_settings(point.settings)
         self.index.undo(point.mark, open_still=True)
-
-    def _point_in_index(self, point: Progress) -> Progress:
-        """Return a point that was taken before the transaction left the rows, in which closings and settings are those of the transaction alone."""
-        mark, before = Mark(*(number % SPAN for number in point.mark)), self.mark
-        mark = mark._replace(
-            closings=before.closings + mark.closings,
-            link_closings=before.link_closings + mark.link_closings,
-        )
-        return point._replace(mark=mark, settings=self._settings + point.settings)
-
-    def abandon(self) -> None:
-        """Roll back the whole transaction."""
-        self._untake(0)
-        del self.index.kinds[self._kinds :]
-        del self.index.promoted[self._promoted :]
-        self.index.cut_settings(self._settings)
-        self.index.undo(self.mark)
-        self.bodies.clear()
-
-    def give_up(self, index: Index) -> None:
-        """Undo in a copy of the index this transaction's changes to the periods taken by supersessions."""
-        for link, before in self.taken_before.items():
-            index.taken[link] = before
 
     def _untake(self, upto: int) -> None:
         while len(self._log) > upto:
@@ -533,26 +477,9 @@ class Transaction:
 
     # ------------------------------------------------------------------ the line
 
-    def lines(self) -> tuple[list[Line], bool]:
-        """The transaction's lines, and whether a row was both opened and closed here (then the index must be rebuilt from them)."""
+    def lines(self) -> list[Line]:
+        """Return the transaction's lines."""
         return Composer(self).compose()
-
-    def settle(self, lines: list[Line], placed: list[list[tuple[int, int]]]) -> None:
-        """Set the real places of the bodies, once the lines are written as they are in the index."""
-        self._set_places(lines, placed)
-        self.bodies.clear()
-        self._settle_branches()
-        self.index.keep(self.tx)
-
-    def _set_places(self, lines: list[Line], placed: list[list[tuple[int, int]]]) -> None:
-        for line, places in zip(lines, placed, strict=True):
-            for column, rows, bodies in line.bodied:
-                found = [places[body][0] for body in bodies]
-                if isinstance(rows, range):
-                    column[rows.start : rows.stop] = array("q", found)
-                    continue
-                for row, pos in zip(rows, found, strict=True):
-                    column[row] = pos
 
     def of_the_store(self) -> dict[str, Any]:
         """The changes of the store itself: kinds of link, settings."""
@@ -570,16 +497,6 @@ class Transaction:
         changed = {"kinds": kinds, "settings": index.settings[self._settings :]}
         return {name: entries for name, entries in changed.items() if entries}
 
-    def _settle_branches(self) -> None:
-        index = self.index
-        for link, before in self.taken_before.items():
-            if link in index.taken:
-                index.retake(link, before, self.tx)
-        if self.branches and index.branch is None:
-            index.note_branches(self.branches, self.tx)
-        for branch, number, name, ver in self.named_aliases():
-            index.aliases[branch, number, name] = ver
-
     def named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
         """Of each version merged from a branch: the branch, the number there, the thing's id, and the version here."""
         index = self.index
@@ -590,29 +507,6 @@ class Transaction:
                 index.names[index.v_ent[ver]],
                 ver,
             )
-
-    def rebuild_index(self, lines: list[Line], placed: list[list[tuple[int, int]]]) -> None:
-        """Make the index what the lines say, which omit the rows closed in this transaction."""
-        self._untake(0)
-        if self.stored is not None:
-            self._set_places(lines, placed)
-            self.index.leave_out(self.mark, *self.stored)
-            self.index.note_unstored(lines[-1].head, placed[-1], self.tx, lines[-1].first_op)
-            self.bodies.clear()
-            self.index.keep(self.tx)
-            return
-        self.index.undo(self.mark)
-        del self.index.kinds[self._kinds :]
-        del self.index.promoted[self._promoted :]
-        self.index.cut_settings(self._settings)
-        self.bodies.clear()
-        for line, places in zip(lines, placed, strict=True):
-            self.index.apply(line.head, places)
-
-
-def _placed(pieces: Iterable[Taken]) -> list[Taken]:
-    """Return what a supersession took, each version by its place on the line."""
-    return [(ver % SPAN, start, stop) for ver, start, stop in pieces]
 
 
 def refuse_forgotten(index: Index, ent: int) -> None:
@@ -669,8 +563,8 @@ class Composer:
         self.order = self.line.order
         self.first_op = self.mark.ops
 
-    def compose(self) -> tuple[list[Line], bool]:
-        """The lines, and whether they omit a row opened and closed in this transaction."""
+    def compose(self) -> list[Line]:
+        """Return the lines. They omit rows that were opened and closed in this transaction."""
         index, mark = self.index, self.mark
         lists: dict[str, Numbers] = self._born()
         died = self.work.carried
@@ -684,12 +578,6 @@ class Composer:
                 died = died or len(lists[kept]) < len(rows)
         if died:
             left = self._left()
-            if not (self.work.carried or self.work.branches or self.work.aliases) and all(
-                len(left[name]) == len(lists.get(name, ()))
-                for name in left
-                if name not in ("rows", "versions")
-            ):
-                self.work.stored = left["rows"], left["versions"]
             lists.update(left)
             self._record_starts(left["rows"])
         wanted = [(name, lists[name]) for name in _LISTS if lists.get(name)]
@@ -712,7 +600,7 @@ class Composer:
         lines[0].head.update(self.work.of_the_store())
         if self.work.branches or self.work.aliases:
             self._branches(last, set(lists.get("versions", ())))
-        return lines, died
+        return lines
 
     # ------------------------------------------------------------------ what is written
 
@@ -931,7 +819,6 @@ class Composer:
             bodies += [written[-pos - 1] for pos in places]
         else:
             numbers = [self._place(pos) for pos in places]
-        self.line.bodied.append((column, rows, numbers))
         return numbers
 
     def _ops(self, ops: Numbers) -> list[Any]:

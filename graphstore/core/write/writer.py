@@ -536,7 +536,7 @@ class Writer(Reader):
                 before = ledger.state
                 if not work.empty:
                     counts = _touch(core, work) if core.accesses.due(work.tx) else {}
-                    lines, _ = work.lines()
+                    lines = work.lines()
                     if (request := _request.get()) is not None:
                         lines[0].head["request"] = request.id
                     ledger.append([(line.head, line.bodies) for line in lines])
@@ -993,12 +993,10 @@ class _Verb:
             self._alone = store._transact(None, None, None, early=self._early)
             work = self._alone.__enter__()
             core.lock.acquire()
-            work.depth = 2
         else:
             with core.on_working_set():
                 work.complete()
             core.lock.acquire()
-            work.depth += 1
             self._point = work.point()
         core.in_verb = self._is_narrow
         self._was_deciding, work.is_deciding = work.is_deciding, work.is_deciding or self._is_narrow
@@ -1021,7 +1019,6 @@ class _Verb:
             core.lock.release()
             self._alone.__exit__(kind, error, trace)
             return
-        work.depth -= 1
         try:
             if error is not None and not isinstance(error, Exception):
                 work.spoiled = (
