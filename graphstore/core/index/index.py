@@ -15,7 +15,7 @@ from graphstore.core.index.columns import Mark, Taken
 from graphstore.core.index.hulls import Blocks, Hull, Parts, Runs
 from graphstore.core.index.latest_versions import LatestVersions, Said
 from graphstore.core.index.replay import Followed
-from graphstore.core.index.rollback import cut_back, leave_out
+from graphstore.core.index.rollback import cut_back
 from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
@@ -82,12 +82,6 @@ class Index(Followed):
             cut_back(self, mark)
         if not open_still:
             self._committed = None
-
-    def leave_out(self, mark: Mark, rows: Sequence[int], versions: Sequence[int]) -> None:
-        """Keep of the rows and versions since a mark only these, in order."""
-        with self._members.lock:
-            self._members.cut_rows(self, mark.rows)
-            leave_out(self, mark, rows, versions)
 
     @property
     def unfinished(self) -> bool:

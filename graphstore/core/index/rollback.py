@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from itertools import compress, count, islice
+from collections.abc import Callable
+from itertools import islice
 from typing import Any, TypeVar
 
 from graphstore.core.index.columns import Columns, Mark
@@ -146,47 +146,6 @@ def cut_back(index: Columns, mark: Mark) -> None:
     if before != mark:
         for kept in (index._grounds, index._held):
             kept.clear()
-
-
-def leave_out(index: Columns, mark: Mark, rows: Sequence[int], versions: Sequence[int]) -> None:
-    """Keep of the rows and versions since `mark` only these, in order, and no closing of a row since. What they are of stays."""
-    said = [ent for ent in set(index.v_ent[mark.versions :]) if ent in index._said]
-    for ent in said:
-        index.remove_versions(ent, mark.versions)
-    numbered, named = dict(zip(rows, count(mark.rows))), dict(zip(versions, count(mark.versions)))
-    for ent in set(index.r_ent[mark.rows :]):
-        _cut(index.rows_of[ent], mark.rows)
-        index.now_of[ent][:] = [numbered.get(row, row) for row in index.now_of[ent]]
-        index._blocks.pop(ent, None)
-        if index._shaken is not None:
-            index._shaken.touched.add(ent)
-    for ent in set(index.v_ent[mark.versions :]):
-        _cut(index.versions_of[ent], mark.versions)
-    for first, kept, columns in (
-        (mark.rows, rows, (index.r_ent, index.r_ver, index.r_from, index.r_to,
-                           index.r_tx, index.r_end, index.r_op, index.r_close)),
-        (mark.versions, versions, (index.v_ent, index.v_num, index.v_pos, index.v_len, index.v_op)),
-    ):  # fmt: skip
-        left = bytearray(len(columns[0]) - first)
-        for at in kept:
-            left[at - first] = 1
-        for column in columns:
-            values = array(column.typecode, list(compress(column[first:], left)))
-            del column[first:]
-            column.extend(values)
-    vers = [named.get(ver, ver) for ver in index.r_ver[mark.rows :]]
-    index.r_ver[mark.rows :] = array(index.r_ver.typecode, vers)
-    for row, ent in enumerate(index.r_ent[mark.rows :], mark.rows):
-        index.rows_of[ent].append(row)
-    for ver, ent in enumerate(index.v_ent[mark.versions :], mark.versions):
-        index.versions_of[ent].append(ver)
-    closings = [row for row in index.closings[mark.closings :] if row < mark.rows]
-    del index.closings[mark.closings :]
-    index.closings.extend(closings)
-    for kept_of in (index._held, index._grounds):
-        kept_of.clear()
-    if said:
-        index.write_latest(range(mark.rows, len(index.r_ent)), mark.versions)
 
 
 def _cut(numbers: list[int], first: int) -> None:

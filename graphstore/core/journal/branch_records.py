@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphstore.core.journal.positions import SHIFT
 from graphstore.values.period import Instant, instant
 
 
@@ -127,11 +126,3 @@ class BranchRecords:
             record.pieces.append((pos, length))
         record.transactions += whole
         record.last = tx
-
-    def move(self, segment: int, to: Any) -> None:
-        """Adjust to a rewritten segment: `to` maps old positions to new ones."""
-        for record in self._all:
-            for number, (pos, length) in enumerate(record.pieces):
-                if pos >> SHIFT == segment:
-                    start = to(pos)
-                    record.pieces[number] = (start, to(pos + length) - start)

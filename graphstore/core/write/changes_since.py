@@ -17,7 +17,6 @@ from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read.sight import Core
 from graphstore.core.search.source import Source
-from graphstore.core.write.given_arguments import recorded_since
 from graphstore.ledger.branch_rows import SPAN, TRUNK
 from graphstore.ledger.database import Readable
 from graphstore.values.models import Json
@@ -118,53 +117,6 @@ class Since(Protocol):
         """The number of the first operation, above all others where there is none."""
 
 
-class _OfIndex:
-    """Finds it in the whole index."""
-
-    def __init__(self, core: Core, tx: Instant) -> None:
-        self._core, self._index, self._tx = core, core.index, tx
-
-    @cached_property
-    def operations(self) -> list[Operation]:
-        index = self._index
-        return [
-            Operation(op, index.o_tx[op], index.o_verb[op], index.o_subject[op])
-            for op in range(index.first_op_after(self._tx), len(index.o_tx))
-        ]
-
-    @cached_property
-    def entries(self) -> dict[int, Json]:
-        return recorded_since(self._core, self._tx)
-
-    @cached_property
-    def things(self) -> set[int]:
-        return self._index.touched_after(self._tx)
-
-    @cached_property
-    def links(self) -> set[int]:
-        return self._index.links_touched_after(self._tx)
-
-    @cached_property
-    def taking(self) -> set[int]:
-        index, tx = self._index, self._tx
-        found = {link for at, link, _ in index.retaken if at > tx}
-        fresh = (link for link in self.links if link in index.taken)
-        return found.union(link for link in fresh if index.k_tx[index.rows_of_link[link][0]] > tx)
-
-    def is_changed(self, ent: int) -> bool:
-        return ent in self.things
-
-    def is_link_changed(self, link: int) -> bool:
-        return link in self.links
-
-    def turns(self, ent: int) -> Iterable[Gap]:
-        return self._index.turns.get(ent, ())
-
-    @property
-    def first_op(self) -> int:
-        return self._index.first_op_after(self._tx)
-
-
 class _OfRows:
     """Finds it by the rows of a ledger, and by the heads of the chain that those name."""
 
@@ -256,7 +208,8 @@ class _OfRows:
 
 def changes_since(core: Source, tx: Instant) -> Since:
     """Return what a line of belief recorded after an instant."""
-    return _OfRows(core, tx) if isinstance(core, LineCore) else _OfIndex(cast(Core, core), tx)
+    assert isinstance(core, LineCore)
+    return _OfRows(core, tx)
 
 
 class SharedVersions:
