@@ -9,6 +9,7 @@ import orjson
 from graphstore.core.journal.line import FORGETTING
 from graphstore.ledger.database import Readable
 from graphstore.ledger.statements import Statement
+from graphstore.values.period import Instant, instant
 
 
 class Head(NamedTuple):
@@ -25,17 +26,28 @@ class Closings(NamedTuple):
     forgets: bool
 
 
+_FORGOTTEN_THERE = """
+SELECT p.number FROM json_each(?) t
+CROSS JOIN operation o ON o.tx = t.value AND o.verb IN (SELECT v.value FROM json_each(?) v)
+CROSS JOIN entity e ON e.id = o.subject
+CROSS JOIN period p ON p.entity = e.number AND p.closed_by = o.number
+"""  # what the trunk forgets is closed on each branch too, which its head does not name
 HEADS_AFTER = Statement("heads_after", Head)
 
 
 def closings(database: Readable, line: int, last: int) -> Closings:
     """Return what the transactions from one row of the chain (not included) to another one closed on the line of a database."""
-    periods, link_periods, forgets, row = list[int](), list[int](), False, database.line.row
+    periods, link_periods, row = list[int](), list[int](), database.line.row
+    forgetting: list[Instant] = []
     for (raw,) in HEADS_AFTER.rows(database, {"line": line, "last": last}):
         head = orjson.loads(raw)
         branch = head.get("branch")
-        forgets = forgets or (branch is None and any(verb in FORGETTING for verb, *_ in head.get("ops", ())))
+        if branch is None and any(verb in FORGETTING for verb, *_ in head.get("ops", ())):
+            forgetting.append(instant(head["tx"]))
         if branch == database.branch:
             periods += [row("period", place) for place, _ in head.get("closed", ())]
             link_periods += [row("link_period", place) for place, _ in head.get("link_closed", ())]
-    return Closings(periods, link_periods, forgets)
+    if forgetting and database.branch is not None:
+        values = (orjson.dumps(forgetting).decode(), orjson.dumps(list(FORGETTING)).decode())
+        periods += [number for (number,) in database.rows(_FORGOTTEN_THERE, values)]
+    return Closings(periods, link_periods, bool(forgetting))

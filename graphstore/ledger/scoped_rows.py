@@ -104,7 +104,7 @@ class ScopedRows:
             f"SELECT a.* FROM main.all_setting a WHERE +a.number < {SPAN} AND a.name = {_text(_LANGUAGES)}"
         )
         found["line"] = "SELECT * FROM main.line a WHERE 0"
-        found["alias"] = "SELECT branch, entity, ordinal, version FROM main.all_alias a WHERE 0"
+        found["alias"] = "SELECT branch, entity, ordinal, version FROM main.all_alias a WHERE a.line = -1"
         return found | self._occurrences() | self._operations()
 
     def _is_superseded_outside(self, absence: str) -> str:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+import graphstore
 from graphstore import GraphStoreError
 from graphstore.core.index.occurrences import kept_place
 from graphstore.events.timeline import record_message
 from graphstore.ledger.branch_rows import SPAN, Line, line_named
+from graphstore.ledger.closings import closings
 from graphstore.values.inputs import authorized_of
 from graphstore.values.keys import topic_name
 from tests.ledger.test_questions import DAYS, FORGETTING, VERBS, Leaning
@@ -205,3 +207,22 @@ def test_the_fields_of_a_line_are_those_of_its_bodies(seed: int, tmp_path: Path)
                     compared += len(found["tags"]) + len(found["messages"])
         assert compared > 100
         assert store.verify().problems == ()
+
+
+def test_what_the_trunk_forgets_is_among_what_a_branch_closed(tmp_path):
+    with graphstore.open(tmp_path / "memory.gs") as store:
+        store.add_node("fact", {"n": 1}, id="of-trunk")
+        branch = store.branch("side")
+        branch.revise("of-trunk", {"n": 2})
+        database = branch._core.rows.database
+        [(before,)] = database.rows("SELECT max(number) FROM chain")
+        store.erase("of-trunk", reason="private")
+        [(after,)] = database.rows("SELECT max(number) FROM chain")
+
+        closed = closings(database, before, after)
+
+        expected = database.rows(
+            "SELECT number FROM period WHERE tx_to = (SELECT max(tx) FROM operation WHERE verb = 'erase')"
+        )
+        assert closed.periods == [number for (number,) in expected] != []
+        assert closed.forgets

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore import DamageError, GraphStore
+from graphstore import DamageError
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
-
-
 
 
 @pytest.fixture
