@@ -21,7 +21,7 @@ _MISSING = -1  # in place of the checksum of a body that is not there, and shoul
 
 
 class NotInRows(Exception):
-    """The rows do not have what the answer takes. The index has."""
+    """The rows do not have what the answer takes, such as a body that was forgotten meanwhile: they are read again."""
 
 
 class Undone(NamedTuple):

@@ -76,8 +76,9 @@ class ScopedStore(GraphStore):
             core.working = WorkingSet(self._database, KnownKinds(), core.show_rows)
 
     @property
-    def _first_tx(self) -> NoReturn:
-        raise InvalidError(self._core.refusal)
+    def _first_tx(self) -> Instant | None:
+        found = self._database.rows("SELECT tx FROM done ORDER BY number LIMIT 1")
+        return found[0][0] if found else None
 
     @property
     def _database(self) -> ScopedDatabase:

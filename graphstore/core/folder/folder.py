@@ -1,10 +1,9 @@
-"""A store's folder: its lock, its files, and how its index is loaded.
+"""What the folder of a ledger has in common with that of release 0.1, whose journal an upgrade and a check read.
 
 memory.gs/
-  journal/00000001.jsonl …   the truth
+  journal/00000001.jsonl …   the truth of a store of release 0.1
   lock                       the writer's pid, held by the operating system while it lives
   server.json, token …       where it is served, and what a client shows to be let in
-  accesses.json              how often things were looked up since that was last written to the journal: of a store in PostgreSQL
   graph.kuzu, graph.json     the graph tables and how far they are (disposable)
 """
 
@@ -133,7 +132,7 @@ class Folder:
             self._lock = None
 
     def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
-        """Do what opening does before the index is loaded. Returns whether the index may wait until something needs it."""
+        """Do what opening does before anything is read. Returns whether that is all."""
         if not self.follows:
             with contextlib.suppress(OSError):  # what is forgotten removes them, or says that it cannot
                 remove_cut(self.path.glob(_OLD_VECTORS))

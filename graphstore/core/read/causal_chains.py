@@ -1,4 +1,4 @@
-"""Chains of causes over the resident index, and that index as the ground of walks and paths (`graphstore/read/walks.py`)."""
+"""Chains of causes over a working set, and that set as the ground of walks and paths (`graphstore/read/walks.py`)."""
 
 from __future__ import annotations
 

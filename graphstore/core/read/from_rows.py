@@ -1,4 +1,4 @@
-"""Lets the rows of a ledger answer the reads of a view, while nothing has needed the index of its store."""
+"""Lets the rows of a ledger answer the reads of a view. Within a verb its working set does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Read = TypeVar("Read", bound=Callable[..., Any])
 
 
 def rows_first(answer: Callable[..., Any]) -> Callable[[Read], Read]:
-    """Let `answer` do a read while the index is not loaded. It takes a `Point` and what the read takes; what it cannot answer (NotInRows) the index does."""
+    """Let `answer` do a read outside of verbs. It takes a `Point` and what the read takes. Within a verb the working set answers."""
     return partial(_decorated, answer, attrgetter("answering"))
 
 

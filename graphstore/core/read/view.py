@@ -1,4 +1,4 @@
-"""Reads a store at one coordinate: from the rows of its ledger, or from the index in memory where that is loaded.
+"""Reads a store at one coordinate from the rows of its ledger; within a verb, from its working set.
 
 `Reader` holds the reads; a `View` is a reader whose coordinate never changes, a `GraphStore` one whose coordinate is now.
 """
@@ -558,7 +558,7 @@ class Reader(Painted):
         return view_diff.field_changes(self._sight(), self._core.sight(valid, tx))
 
     def _point(self) -> Point:
-        """This coordinate of the rows of the ledger. Raises NotInRows where the index answers."""
+        """Return this coordinate of the rows of the ledger. Raises NotInRows within a verb."""
         ledger = self._core.answering
         if ledger is None:
             raise NotInRows

@@ -1,4 +1,4 @@
-"""Read the whole history from the rows of the ledger, without the index."""
+"""Read the whole history from the rows of the ledger."""
 
 from __future__ import annotations
 

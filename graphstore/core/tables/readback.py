@@ -136,7 +136,7 @@ class Readback:
         """Rows that are too many lie in no range."""
         ((found,),) = self._engine.run(cypher)
         if found != self._expected[name]:
-            yield f"table {name} has {found} rows, the index {self._expected[name]}."
+            yield f"table {name} has {found} rows, the ledger {self._expected[name]}."
 
     def _closings(self, lo: Mark, hi: Mark, since: str) -> Iterator[str]:
         history = self._history
@@ -209,7 +209,7 @@ def _differences(name: str, found: pa.Table, expected: pa.Table, key: str) -> It
         at = next(i for i, (a, b) in enumerate(zip(here, there, strict=True)) if not a.equals(b))
         yield (
             f"table {name}, {key} {found[key][at].as_py()!r}: {column} is {_short(here[at])}, "
-            f"the index and the journal say {_short(there[at])}."
+            f"the ledger says {_short(there[at])}."
         )
 
 

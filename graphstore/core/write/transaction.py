@@ -1,6 +1,6 @@
-"""An open transaction: changes of periods in the resident index, and the journal line that records them.
+"""An open transaction: changes of periods in its working set, and the line of the chain that records them.
 
-Each change is applied to the index at once, at the transaction's instant: its own reads see it, no other coordinate does. A failed
+Each change is applied to the working set at once, at the transaction's instant: its own reads see it, no other coordinate does. A failed
 verb or block is rolled back to a mark. At the end the remaining changes become the line: a row opened and closed inside is never written.
 """
 

@@ -1,4 +1,4 @@
-"""Decides what each verb changes, and changes it in the working set of a transaction, or in the index. `GraphStore` has their signatures and documentation."""
+"""Decides what each verb changes, and changes it in the working set of a transaction. `GraphStore` has their signatures and documentation."""
 
 from __future__ import annotations
 
