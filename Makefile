@@ -34,8 +34,8 @@ test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
 test-http: $(VENV)/dev  ## the tests of the public methods, through a server
 	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
 
-test-rows: $(VENV)/dev  ## the tests of the public methods, answered by the rows of a folder wherever these can
-	GRAPHSTORE_HOME=folder GRAPHSTORE_READS=rows HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
+test-rows: $(VENV)/dev  ## the tests of the public methods in a folder, whose standings are compared with what rests on what
+	GRAPHSTORE_HOME=folder HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
 
 test-spark: $(VENV)/dev $(VENV)/spark  ## the views of sql/ in Spark, by hand: it loads half a gigabyte from PyPI and needs Java 17
 	$(PYTEST) -n 0 tests/interchange/test_spark.py $(ARGS)

@@ -16,7 +16,6 @@ from hypothesis import settings
 import graphstore
 from graphstore import GraphStore, events
 from tests.support import doors, standing_rows
-from tests.support.rows_first import AnswersByRows
 from tests.support.wire import Wire
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ settings.load_profile("unhurried")
 pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task that fails says what it got
 
 IN_A_FOLDER = os.environ.get("GRAPHSTORE_HOME") == "folder"
-BY_ROWS = IN_A_FOLDER and os.environ.get("GRAPHSTORE_READS") == "rows"
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -120,12 +118,9 @@ def home(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def store(clock: Clock, request: pytest.FixtureRequest) -> Iterator[GraphStore]:
-    """An empty store in memory; in a folder when GRAPHSTORE_HOME=folder, where with GRAPHSTORE_READS=rows the
-    rows of the ledger answer what they can."""
+    """An empty store in memory; in a folder when GRAPHSTORE_HOME=folder, where standings are compared at the end."""
     doors.check(request)
     with graphstore.open(home(request) or ":memory:", clock=clock) as opened, doors.reached(opened) as given:
-        if BY_ROWS:
-            opened._core.__class__ = AnswersByRows
         yield given
         if IN_A_FOLDER and not opened._trunk._core.closed:
             _, differing = standing_rows.compare(opened)
