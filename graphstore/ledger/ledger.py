@@ -156,15 +156,6 @@ class Ledger:
         """The digest of the last row, which identifies the state of the ledger."""
         return self._state[1]
 
-    @property
-    def committed_tx(self) -> Instant:
-        """The tx of the last transaction that is committed, as far as this process has read or written."""
-        number = self._kept[0].offset
-        if self._tx_of_kept[0] != number:
-            rows = self.database.rows("SELECT tx FROM chain WHERE number = ?", (number,))
-            self._tx_of_kept = number, rows[0][0] if rows else BEGINNING
-        return self._tx_of_kept[1]
-
     def last_tx(self) -> Instant:
         """Return the tx of the last transaction that any process has committed; 0 where there is none."""
         self.hide()
@@ -767,10 +758,6 @@ class Ledger:
     def ticket(self) -> Ticket:
         """A ticket for `sync`: everything appended so far."""
         return self._number
-
-    def reading_group(self) -> contextlib.AbstractContextManager[None]:
-        """A block in which this thread reads what another thread has appended to a group that is open."""
-        return self.database.reading_uncommitted() if self._grouping else contextlib.nullcontext()
 
     def begin_group(self) -> None:
         """What is appended from here on is committed together at `end_group`, or not at all."""

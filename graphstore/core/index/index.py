@@ -43,21 +43,11 @@ class Index(Followed):
         """Whether an open transaction has changed something."""
         return self._committed is not None and self._committed != self.lengths()
 
-    def is_forgetting(self) -> bool:
-        """Whether an open transaction forgets something."""
-        ops = range(self.mark().ops, len(self.o_verb))
-        return any(self.o_verb[op] in FORGETTING for op in ops)
-
     @property
     def open_since(self) -> Instant | None:
         """The tx of the open transaction, None before its first operation."""
         mark = self._committed
         return self.o_tx[mark.ops] if mark is not None and len(self.o_tx) > mark.ops else None
-
-    @property
-    def committed_rows(self) -> int | None:
-        """How many rows there were before the open transaction; None while none is open."""
-        return None if self._committed is None else self._committed.rows
 
     @property
     def whole(self) -> Index:
@@ -352,26 +342,6 @@ class Index(Followed):
         """The rows of a link believed at `tx`, by valid_from."""
         rows = [r for r in self.rows_of_link[link] if self.k_tx[r] <= tx < self.k_end[r]]
         return sorted(rows, key=self.k_from.__getitem__) if len(rows) > 1 else rows
-
-    def first_op_after(self, tx: Instant) -> int:
-        """The first operation recorded after an instant; one past the last if there is none."""
-        return bisect_right(self.o_tx, tx)
-
-    def touched_after(self, tx: Instant) -> set[int]:
-        """The entities of which a row was written or closed, or an occurrence recorded, after an instant."""
-        found = set(self.r_ent[bisect_right(self.r_tx, tx) :])
-        closed = bisect_right(self.closings, tx, key=self.r_end.__getitem__)
-        found.update(self.r_ent[row] for row in self.closings[closed:])
-        found.update(self.s_ent[bisect_right(self.s_tx, tx) :])
-        return found
-
-    def links_touched_after(self, tx: Instant) -> set[int]:
-        """The links of which a row was written or closed, or what one took changed, after an instant."""
-        found = set(self.k_link[bisect_right(self.k_tx, tx) :])
-        closed = bisect_right(self.link_closings, tx, key=self.k_end.__getitem__)
-        found.update(self.k_link[row] for row in self.link_closings[closed:])
-        found.update(link for at, link, _ in self.retaken if at > tx)
-        return found
 
     def known_by(self, tx: Instant) -> int:
         """Return the number above those of the entities that are known at an instant."""

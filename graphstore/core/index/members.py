@@ -118,10 +118,6 @@ class Members:
         self._links.cut(index, links)
         self._times.cut(index, rows, seen)
 
-    def cut_rows(self, index: Listed, rows: int) -> None:
-        """As `cut`, of the rows alone."""
-        self._times.cut(index, rows, self._times.counts[1])
-
 
 class _Things:
     """The things of each kind and scope."""

@@ -38,12 +38,6 @@ class Followed(Columns):
         if not head.get("more"):
             self._applying = None
 
-    def note_unstored(self, head: Head, places: Places, tx: Instant, first_op: int) -> None:
-        """Record what the last line of a transaction says of what it does not store, where all that it stores is there already."""
-        said: Head = {name: head[name] for name in ("said", "gaps", "took") if name in head}
-        _changes(self, said, places, tx, first_op)
-        _link_changes(self, said, tx, first_op)
-
     def note_branches(self, changes: list[list[Any]], tx: Instant) -> None:
         """Record that branches were made, merged or deleted. A new one replaces the version aliases of an older one with its name."""
         self.branch_records.note(changes, tx)

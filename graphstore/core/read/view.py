@@ -245,26 +245,6 @@ class Reader(Painted):
         fallen, unless it is asked as is known `now` and how it stands is kept."""
         return ids.is_brief(Point(self._core.rows.database, OPEN, OPEN), id)
 
-    def _looks_at_little(self, id: object, now: bool) -> bool:
-        index = self._core.index
-        ent = index.ids.get(id) if isinstance(id, str) else None
-        kept = index._shaken if now else None
-        if ent is None or (ent in index.tainted and (kept is None or not kept.keeps(ent))):
-            return False
-        links = [*index.out.get(ent, ())[:_FEW], *index.into.get(ent, ())[:_FEW]]
-        if max(len(links), len(index.rows_of[ent]), len(index.seen_of.get(ent, ()))) >= _FEW:
-            return False
-        size = sum(index.v_len[version] for version in index.versions_of[ent])
-        size += sum(index.c_len[claim] for link in links for claim in index.claims_of[link])
-        if size > _SHORT:
-            return False
-        return not any(
-            len(index.rows_of[end]) >= _FEW
-            or (end in index.tainted and (kept is None or not kept.keeps(end)))
-            for link in links
-            for end in (index.l_src[link], index.l_tgt[link])
-        )
-
     def _pinned(self, valid: Instant, tx: Instant) -> View:
         """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
         return View(self._core, valid, tx)

@@ -265,11 +265,6 @@ class Transaction:
         """Whether nothing was done."""
         return len(self.index.o_tx) == self.mark.ops
 
-    @property
-    def is_large(self) -> bool:
-        """Whether so much was done that its lines are many lists."""
-        return len(self.index.o_tx) - self.mark.ops > _MANY
-
     # ------------------------------------------------------------------ periods of versions
 
     def take(self, ent: int, period: Period, op: int) -> list[Taken]:
