@@ -112,7 +112,7 @@ CREATE TABLE all_link (
   target INTEGER NOT NULL          -- entity.number
 ) STRICT;
 CREATE INDEX link_id ON all_link (id);
-CREATE INDEX link_source ON all_link (source, kind);
+CREATE INDEX link_source ON all_link (source, kind, target);
 CREATE INDEX link_target ON all_link (target, kind);
 
 -- What was said of a link: its attributes, of which a later claim may have others.

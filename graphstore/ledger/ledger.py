@@ -45,9 +45,9 @@ _REQUIRING = """
 SELECT number, head FROM chain WHERE instr(head, CAST('"requires":["' AS BLOB)) > 0
 """
 _LAST_AND_KINDS = f"""
-SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), (SELECT count(*) FROM defined), EXISTS ({_REQUIRING})
+SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), (SELECT defined & 1099511627775 FROM next_number), EXISTS ({_REQUIRING})
 """
-_KINDS = "SELECT kind FROM defined ORDER BY number"
+_KINDS = "SELECT kind FROM defined WHERE number >= ? ORDER BY number"
 _ENDS = """
 SELECT coalesce((SELECT tx FROM chain ORDER BY number DESC LIMIT 1), 0), coalesce((SELECT max(number) FROM chain), 0),
        (SELECT tx FROM operation ORDER BY tx DESC LIMIT 1)
@@ -1044,7 +1044,7 @@ def last_tx_and_kinds(database: Readable, known: int) -> tuple[Instant, int, lis
         refuse_unknown(orjson.loads(head), f"{database.file} line {number}")
     if count == known:
         return last, count, None
-    rows = database.rows(_KINDS)[known:]
+    rows = database.rows(_KINDS, (database.line.row("defined", known),))
     return last, count, [kind for (text,) in rows if "promoted" not in (kind := orjson.loads(text))]
 
 

@@ -96,7 +96,7 @@ def _read(store: Reader, read: Callable[[RowSpans], T]) -> T:
     valid, tx = store._coordinate()
     with ledger.snapshot() as database, no_collecting():
         point = Point(database, valid, tx, core.vocabulary)
-        return read(RowSpans(row_sight(core, core.opened_journal, point), point))
+        return read(RowSpans(row_sight(core, core.journal, point), point))
 
 
 def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:

@@ -14,5 +14,5 @@ Head = dict[str, Any]
 def heads(store: GraphStore) -> list[Head]:
     """The heads of the chain, as they are written."""
     journal = store._core.journal
-    lines = b"".join(journal.lines(journal.state)).splitlines()
+    lines = b"".join(journal.lines(journal.last_state())).splitlines()
     return [orjson.loads(line)["head"] for line in lines if line.startswith(b'{"body"')]

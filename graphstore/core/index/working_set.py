@@ -27,7 +27,7 @@ from graphstore.values.vocabulary import UPHOLDING
 
 _COUNTS = """
 SELECT n.entity, n.version, n.period, n.link, n.claim, n.link_period, n.operation, n.occurrence,
-       (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), (SELECT count(*) FROM defined), EXISTS (SELECT 1 FROM undone)
+       (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), n.defined & 1099511627775, EXISTS (SELECT 1 FROM undone)
 FROM next_number n
 """
 _LENGTH = """
@@ -81,7 +81,7 @@ _HEADS = f"{_HEAD} tx = ? ORDER BY part"
 _TOOK = f"""
 {_HEAD} tx >= ? AND tx < ? AND instr(head, CAST('"took":{{' AS BLOB)) > 0 AND instr(head, ?) > 0 ORDER BY tx DESC, part DESC
 """
-_KINDS = "SELECT kind FROM defined ORDER BY number LIMIT -1 OFFSET ?"
+_KINDS = "SELECT kind FROM defined WHERE number >= ? ORDER BY number"
 _ALIAS = """
 SELECT a.version FROM entity e CROSS JOIN alias a ON a.branch = ?2 AND a.entity = e.number AND a.ordinal = ?3 WHERE e.id = ?1
 """
@@ -329,7 +329,7 @@ class KnownKinds:
     def read_again(self, database: Readable) -> None:
         """Read all kinds, since some that were read are not kept."""
         self.__init__()  # type: ignore[misc]
-        [(count,)] = database.rows("SELECT count(*) FROM defined")
+        [(count,)] = database.rows("SELECT defined & 1099511627775 FROM next_number")
         self.follow(database, count)
 
     def follow(self, database: Readable, count: int) -> None:
@@ -337,7 +337,7 @@ class KnownKinds:
         if count == self.count:
             return
         known, self.count = self.count, count
-        for (text,) in database.rows(_KINDS, [known]):
+        for (text,) in database.rows(_KINDS, [database.line.row("defined", known)]):
             kind = orjson.loads(text)
             if "promoted" in kind:
                 self.promoted.append(kind["promoted"])

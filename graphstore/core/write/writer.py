@@ -736,11 +736,14 @@ class Writer(Reader):
         journal = self._core.journal
         with self._core.lock:
             self._core.working = None
-            journal.end_group()
-            journal.leave_turn()
+            try:
+                last = self._last_tx  # also where its commit fails
+            finally:
+                journal.end_group()
+                journal.leave_turn()
         ticket = journal.ticket()
         self._waiting.end(ticket)
-        return ticket, self._last_tx
+        return ticket, last
 
     def _serve(self, ticket: Ticket, tx: Instant) -> None:
         """Make committed transactions durable. The next writer may go on meanwhile: one sync serves all that wait."""
