@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from http.client import HTTPResponse
 from pathlib import Path
 
@@ -345,37 +343,6 @@ def test_eight_processes_write_and_one_is_killed_then_the_server_is(tmp_path):
             each.wait(30)
     with graphstore.open(other) as store:
         check_whole(store, acknowledged(other))
-
-
-def test_a_server_that_cannot_follow_the_writer_says_so_in_every_answer_until_it_can(tmp_path):
-    place = made(tmp_path)
-    with serve_in_process(place, "--read-only") as (process, url):
-        wire = Wire(url, (place / "token").read_text().strip())
-        assert 200 == wire.ask("GET", "/node?id=n0")[0]
-        with graphstore.open(place) as store:
-            os.kill(process.pid, signal.SIGSTOP)
-            store.add_node("fact", {"n": 9}, id="later")
-        last = "WHERE number = (SELECT max(number) FROM chain)"
-        with closing(sqlite3.connect(place / "ledger.db", isolation_level=None)) as ledger:
-            [whole] = ledger.execute(f"SELECT head FROM chain {last}").fetchone()
-            ledger.execute(f"UPDATE chain SET head = ? {last}", (whole.replace(b"later", b"worse"),))
-        os.kill(process.pid, signal.SIGCONT)
-
-        until(lambda: 503 == wire.ask("GET", "/health")[0])
-        for path in (
-            "/node?id=n0",
-            "/node?id=later",
-            "/nodes",
-            "/node?id=n0&tx=2020-01-01",
-            "/changes?since=now",
-        ):
-            status, told, _ = wire.ask("GET", path)
-            assert (503, True) == (status, "cannot follow" in told["message"]), path
-
-        with closing(sqlite3.connect(place / "ledger.db", isolation_level=None)) as ledger:
-            ledger.execute(f"UPDATE chain SET head = ? {last}", (whole,))
-        until(lambda: 200 == wire.ask("GET", "/health")[0])
-        assert {"n": 9} == wire.get("/node?id=later")["content"]
 
 
 def until(holds: Callable[[], bool], seconds: float = 60) -> None:
