@@ -107,7 +107,7 @@ def test_verify_names_rows_that_are_too_many(store):
 
     told = [problem.message for problem in store.verify().problems]
     assert [
-        "table Version has 4 rows, the index 3.",
+        "table Version has 4 rows, the ledger 3.",
         "table Version should not have 1 rows, the first with row '0'.",
     ] == told
 
