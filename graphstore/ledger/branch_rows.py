@@ -47,6 +47,8 @@ _KEYED = {
 _NAMED = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 _BEGINNING = re.compile(r"\A(?:--[^\n]*\n|\s)*(WITH(?:\s+RECURSIVE)?\s)?")
 _LINES = "SELECT number, name, parent, fork, marks FROM line"
+ALL_LINES = f"{_LINES} ORDER BY number"
+"""Finds all branches in the order in which they were made, for `lines_of`."""
 _WITH_ANCESTORS = """
 WITH RECURSIVE above (number, name, parent, fork, marks) AS (
   {found} UNION ALL SELECT l.number, l.name, l.parent, l.fork, l.marks FROM above CROSS JOIN line l ON l.number = above.parent
@@ -303,7 +305,7 @@ def line_named(connection: sqlite3.Connection, name: str | None) -> Line:
 
 def all_branches(connection: sqlite3.Connection) -> list[Line]:
     """Return all branches, deleted ones too."""
-    return lines_of(connection.execute(f"{_LINES} ORDER BY number").fetchall())
+    return lines_of(connection.execute(ALL_LINES).fetchall())
 
 
 def lines_of(rows: Iterable[tuple[Any, ...]]) -> list[Line]:

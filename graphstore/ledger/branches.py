@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
 from graphstore.ledger.branch_ledger import BranchDatabase
-from graphstore.ledger.branch_rows import SPAN, lines_of
+from graphstore.ledger.branch_rows import ALL_LINES, SPAN, lines_of
 from graphstore.ledger.database import Readable
 
 _LINES = "SELECT number, name, parent, fork FROM line ORDER BY number"
@@ -20,7 +20,6 @@ SELECT l.number, (SELECT o.tx FROM all_operation o WHERE {_RECORDED} ORDER BY o.
        (SELECT o.tx FROM all_operation o WHERE o.subject = l.name AND {_OWN} AND o.verb = 'pull' ORDER BY o.number DESC LIMIT 1)
 FROM line l
 """
-_WITH_MARKS = "SELECT number, name, parent, fork, marks FROM line ORDER BY number"
 _TRANSACTIONS = (
     f"SELECT l.number, (SELECT count(DISTINCT o.tx) FROM all_operation o WHERE {_RECORDED}) FROM line l"
 )
@@ -50,4 +49,4 @@ def branch_records(database: Readable, *, count: bool = False) -> BranchRecords:
 
 def branch_databases(database: Readable) -> list[BranchDatabase]:
     """Return what reads the rows of each branch, deleted ones too, in the order in which they were made."""
-    return [BranchDatabase(database, line.name or "", line) for line in lines_of(database.rows(_WITH_MARKS))]
+    return [BranchDatabase(database, line.name or "", line) for line in lines_of(database.rows(ALL_LINES))]

@@ -1,4 +1,4 @@
-"""What a store has, counted."""
+"""Counts what a store has."""
 
 from __future__ import annotations
 
@@ -23,21 +23,6 @@ class Counts(NamedTuple):
     last_tx: Instant | None
 
 
-class CountsInside(NamedTuple):
-    """As `Counts`, of what scopes hold, with the bytes of its contents."""
-
-    things: int
-    events: int
-    versions: int
-    periods: int
-    links: int
-    link_periods: int
-    operations: int
-    transactions: int
-    last_tx: Instant | None
-    bytes: int
-
-
 class Size(NamedTuple):
     """The bytes of all heads and bodies."""
 
@@ -58,20 +43,23 @@ class Transactions(NamedTuple):
 
 
 COUNTS = Statement("counts", Counts)
-COUNTS_INSIDE = Statement("counts_inside", CountsInside)
+COUNTS_INSIDE = Statement("counts_inside", Counts)
 JOURNAL_BYTES = Statement("journal_bytes", Size)
+BYTES_INSIDE = Statement("bytes_inside", Size)
 BRANCH_TRANSACTIONS = Statement("branch_transactions", Transactions)
 KINDS = Statement("kinds", Kind)
 
 
 def counts(point: Point) -> Counts:
     """Return how many rows and transactions were committed by now, whatever the coordinate."""
-    return point.rows(COUNTS)[0] if point.whole is point else Counts(*point.rows(COUNTS_INSIDE)[0][:-1])
+    [found] = point.rows(COUNTS if point.whole is point else COUNTS_INSIDE)
+    return found
 
 
 def _bytes(point: Point) -> int:
-    """Return the bytes of all heads and bodies; within scopes of the contents, and of what was said of links."""
-    return point.rows(JOURNAL_BYTES)[0].bytes if point.whole is point else point.rows(COUNTS_INSIDE)[0].bytes
+    """Return the bytes of all heads and bodies; within scopes, those of contents and of what was said of links."""
+    [found] = point.rows(JOURNAL_BYTES if point.whole is point else BYTES_INSIDE)
+    return found.bytes
 
 
 def stats(point: Point) -> dict[str, Any]:

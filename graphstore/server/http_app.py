@@ -405,7 +405,7 @@ class Door:
     # ------------------------------------------------------------------ what is no call by name
 
     async def _health(self, *_: Any) -> Response:
-        stopped = self._store._stuck or self._calling().cut_off
+        stopped = self._calling().cut_off
         health = {
             "status": "the journal cannot be read" if stopped else "ok",
             "name": "graphstore",

@@ -47,7 +47,7 @@ class ScopedStore(GraphStore):
         self._lines, self._in_use, self._begun, self.notices = [self], {}, [], []
         vocabulary, trunk = Vocabulary(), whole._core
         graphs = Graphs(
-            None, lambda: self._core.index, journal, vocabulary, driver=trunk.graphs.driver, notify=self.notices.append
+            None, journal, vocabulary, driver=trunk.graphs.driver, notify=self.notices.append
         )  # fmt: skip
         self._core = Core(
             journal, vocabulary, graphs,

@@ -797,8 +797,7 @@ class GraphStore(Store):
         """Read the whole chain again, compare the rows of all lines with it, and every value of the graph tables with the rows. Changes nothing."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             found = super().verify()
-            branches = self._verify_branches() if "index" in found.checked else ()  # else it cannot be read
-            problems = [*found.problems, *branches]
+            problems = [*found.problems, *self._verify_branches()]
             return found.model_copy(update={"ok": not problems, "problems": tuple(problems)})
 
     def _verify_branches(self) -> Iterator[Problem]:
@@ -1020,7 +1019,7 @@ class Branch(Store):
         vocabulary, ledger = Vocabulary(), self._trunk._ledger
         rows = BranchLedger(ledger, self.name, self._made)
         graphs = Graphs(
-            None, lambda: self._core.index, ledger, vocabulary,
+            None, ledger, vocabulary,
             driver=trunk.graphs.driver, notify=self.notices.append, ledger=rows,
         )  # fmt: skip
         if trunk.graphs.workers is not None:

@@ -28,7 +28,7 @@ from graphstore.core.search.message_rows import MessageRows
 from graphstore.core.search.row_search import RowSearch
 from graphstore.core.search.search import Found
 from graphstore.core.search.source import Source
-from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.scoped_ledger import ScopedLedger
@@ -114,7 +114,6 @@ class Core(Source):
     lock: threading.RLock = field(default_factory=threading.RLock)
     epoch: Epoch = field(default_factory=Epoch)
     closed: str | None = None  # why reads are refused
-    stuck: bool = False  # closed because it could not be read anew, or a reader cannot follow its writer
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
     row_search: RowSearch = field(default_factory=RowSearch)
     asserted: Asserted = field(default_factory=Asserted)
@@ -207,9 +206,9 @@ class Core(Source):
         return snapshots.known(self.index, tx)
 
     def refuse_closed(self) -> None:
-        """Raise InvalidError when the store is closed, EngineError when it cannot go on before it is opened again."""
+        """Raise InvalidError when the store is closed."""
         if self.closed:
-            raise (EngineError if self.stuck else InvalidError)(self.closed)
+            raise InvalidError(self.closed)
 
     def sight(self, valid: Instant, tx: Instant) -> Sight:
         """A sight at (valid, tx)."""

@@ -21,7 +21,6 @@ from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from graphstore.core.index.index import Index
     from graphstore.core.tables.graph_from_rows import Forgetting
     from graphstore.core.tables.graph_source import Span
     from graphstore.core.tables.guard import Limits
@@ -70,7 +69,6 @@ class Graphs:
     def __init__(
         self,
         folder: Path | None,
-        index: Callable[[], Index],
         journal: Seam,
         vocabulary: Vocabulary,
         *,

@@ -1,4 +1,4 @@
-"""Finds what one line of belief, the trunk or a branch, recorded after an instant: for a merge, which looks at that and at what it touches."""
+"""Finds what a merge looks at: what a line of belief (the trunk or a branch) recorded after an instant, and which versions two lines share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 
 import orjson
 
@@ -82,51 +82,18 @@ class Operation(NamedTuple):
     subject: str
 
 
-class Since(Protocol):
-    """What a line of belief recorded after an instant."""
+class ChangesSince:
+    """Finds what a line of belief recorded after an instant: by its rows, and by the heads of the chain that those name."""
 
-    @property
-    def operations(self) -> list[Operation]: ...
-    @property
-    def entries(self) -> dict[int, Json]:
-        """What the operations record of the arguments given, by their numbers."""
-
-    @property
-    def things(self) -> set[int]:
-        """The entities of which a row was written or closed, or an occurrence recorded."""
-
-    @property
-    def links(self) -> set[int]:
-        """The links of which a row was written or closed, or what one took changed."""
-
-    @property
-    def taking(self) -> set[int]:
-        """The supersessions that took something, or nothing, or gave it back."""
-
-    def is_changed(self, ent: int) -> bool:
-        """Return True if an entity is one of `things`."""
-
-    def is_link_changed(self, link: int) -> bool:
-        """Return True if a link is one of `links`."""
-
-    def turns(self, ent: int) -> Iterable[Gap]:
-        """Return when operations changed the content of an entity, also before the instant."""
-
-    @property
-    def first_op(self) -> int:
-        """The number of the first operation, above all others where there is none."""
-
-
-class _OfRows:
-    """Finds it by the rows of a ledger, and by the heads of the chain that those name."""
-
-    def __init__(self, core: LineCore, tx: Instant) -> None:
-        self._index: Any = core.index
+    def __init__(self, core: Source, tx: Instant) -> None:
+        assert isinstance(core, LineCore)
+        self._index = core.index
         self._tx = tx
         self._rows, self._line = core.database.rows, core.database.line
 
     @cached_property
     def operations(self) -> list[Operation]:
+        """Return its operations, without those by which a branch notes what the trunk forgot."""
         instants = self._index.o_tx
         found: list[Operation] = []
         for part in self._line.numbers("operation", len(instants)):
@@ -138,11 +105,12 @@ class _OfRows:
 
     @property
     def first_op(self) -> int:
+        """Return the number of the first operation; where there is none, one above all others."""
         return self.operations[0].number if self.operations else NONE
 
     @cached_property
     def _heads(self) -> list[tuple[int, Json]]:
-        """The heads of these transactions, each with the number of its first operation."""
+        """Return the heads of these transactions, each with the number of its first operation."""
         firsts = {each.tx: each.number for each in reversed(self.operations)}
         found = []
         for (raw,) in self._rows(_HEADS, (orjson.dumps(sorted(firsts)).decode(),)):
@@ -154,6 +122,7 @@ class _OfRows:
 
     @cached_property
     def entries(self) -> dict[int, Json]:
+        """Return the arguments that the operations record, by their numbers."""
         return {
             first + int(name): entry
             for first, head in self._heads
@@ -163,6 +132,7 @@ class _OfRows:
 
     @cached_property
     def things(self) -> set[int]:
+        """Return the entities of which a row was written or closed, or an occurrence recorded."""
         index = self._index
         names = {
             entry[0] for _, head in self._heads for part in ("rows", "seen") for entry in head.get(part, ())
@@ -176,6 +146,7 @@ class _OfRows:
 
     @cached_property
     def links(self) -> set[int]:
+        """Return the links of which a row was written or closed, or of which it was noted what they took."""
         index = self._index
         names = {
             name
@@ -192,24 +163,22 @@ class _OfRows:
 
     @cached_property
     def taking(self) -> set[int]:
+        """Return the links of which it was noted what they took: some time, none, or none any more."""
         ids = self._index.link_ids
         return {ids[name] for _, head in self._heads for name in head.get("took", ())}
 
     def is_changed(self, ent: int) -> bool:
+        """Return True if an entity is one of `things`, without finding all of them."""
         return bool(self._rows(_IS_CHANGED, (ent, self._tx))[0][0])
 
     def is_link_changed(self, link: int) -> bool:
+        """Return True if a link is one of `links`, without finding all of them."""
         statement = _IS_LINK_CHANGED.format(TAKEN if self._line is TRUNK else "taken_ever")
         return bool(self._rows(statement, (link, self._tx))[0][0])
 
     def turns(self, ent: int) -> Iterable[Gap]:
+        """Return when operations changed the content of an entity, also before the instant."""
         return self._rows(_TURNS, (ent,))
-
-
-def changes_since(core: Source, tx: Instant) -> Since:
-    """Return what a line of belief recorded after an instant."""
-    assert isinstance(core, LineCore)
-    return _OfRows(core, tx)
 
 
 class SharedVersions:
@@ -248,12 +217,9 @@ class SharedVersions:
 
 
 def _taken_over(core: Source, other: Index) -> Iterator[tuple[tuple[str, int, str], int]]:
-    """Give what one line has taken over from another: the line of that, the number of a version there and the id, and its number here."""
+    """Yield what one line has taken over from another: the line of that, the number of a version there and the id, and its number here."""
     lines = other.lineage or ("",)
-    if not isinstance(core, LineCore):
-        index = core.index
-        yield from ((alias, index.v_num[ver]) for alias, ver in index.aliases.items() if alias[0] in lines)
-        return
+    assert isinstance(core, LineCore)
     statement, names = (_MERGED, other.lineage) if other.lineage else (_PULLED, core.index.lineage)
     for (raw,) in core.database.rows(statement, (orjson.dumps(names).decode(),)):
         for line, number, name, here in orjson.loads(raw)["aliases"]:

@@ -15,7 +15,7 @@ from graphstore.core.index.index import Index
 from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core, Sight
 from graphstore.core.read.view_diff import description
-from graphstore.core.write.changes_since import SharedVersions, Since, changes_since
+from graphstore.core.write.changes_since import ChangesSince, SharedVersions
 from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
 from graphstore.values.models import Event, Json, Link, MergeConflict, Node
@@ -86,7 +86,7 @@ class MergePlan:
     carried: Carried = field(default_factory=lambda: Carried([], [], []))
     kinds: list[Json] = field(default_factory=list)
     trust: Json | None = None
-    since: Since = field(kw_only=True)  # what the branch recorded
+    since: ChangesSince = field(kw_only=True)  # what the branch recorded
     shared: SharedVersions = field(kw_only=True)
     conflicts: list[MergeConflict] = field(default_factory=list)
 
@@ -115,7 +115,7 @@ class Planning:
         self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
         self.mine, self.theirs = trunk.index, branch.index
         self.decide = decide
-        self.since_here, self.since = changes_since(trunk, base), changes_since(branch, base)
+        self.since_here, self.since = ChangesSince(trunk, base), ChangesSince(branch, base)
         self.plan = MergePlan(since=self.since, shared=SharedVersions(trunk, branch))
         self._words: dict[tuple[bool, int], bytes] = {}
 

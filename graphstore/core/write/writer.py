@@ -159,7 +159,7 @@ class Writer(Reader):
             place.prepare(journal, self.notices.append)
             vocabulary = Vocabulary()
             graphs = Graphs(
-                place.tables, lambda: self._core.index, journal, vocabulary, driver=driver, notify=self.notices.append,
+                place.tables, journal, vocabulary, driver=driver, notify=self.notices.append,
                 ledger=journal,
             )  # fmt: skip
             vectors = Vectors(
@@ -193,13 +193,13 @@ class Writer(Reader):
         """Close the graph tables cleanly if they were used, and release the folder."""
         with self._writer, self._core.lock, self._core.epoch.replaced():
             core = self._core
-            if core.closed and not core.stuck:
+            if core.closed:
                 return
             self._refuse_open("close()")
-            for line in self._lines if not core.stuck else ():
+            for line in self._lines:
                 line._write_accesses()
-            whole = not (core.stuck or core.journal.broken)
-            core.closed, core.stuck = "the store is closed. Open it again with graphstore.open(…).", False
+            whole = not core.journal.broken
+            core.closed = "the store is closed. Open it again with graphstore.open(…)."
             try:
                 core.vectors.close()
                 if not whole:  # the tables may know what is not on the disk
@@ -235,7 +235,7 @@ class Writer(Reader):
 
     def _let_go(self, why: str) -> None:
         """Refuse further reads, with this message."""
-        self._core.closed, self._core.stuck = why, False
+        self._core.closed = why
         self._core.graphs.close()
 
     def __enter__(self) -> Self:
@@ -928,10 +928,7 @@ class Writer(Reader):
             raise InvalidError("the store is open read only. Open it with read_only=False to write.")
 
     def refresh(self) -> int:
-        """Follow the writer's journal to its end. Returns the number of new transactions. A View does not move.
-
-        Raises EngineError when that cannot be done. The reader and its views then answer nothing but this error, until a refresh succeeds.
-        """
+        """Learn the kinds of link that other processes have defined. Returns 0: each read sees what was committed before it. A View does not move."""
         with self._writer, self._core.lock:
             self._usable()
             if (self.read_only or self._place.shared) and all(line._open is None for line in self._begun):
@@ -941,11 +938,6 @@ class Writer(Reader):
     def _lags(self, tx: Instant) -> bool:
         """Whether a tx may be known here later, and is not yet."""
         return self._last_tx < tx and (self.read_only or self._place.shared)
-
-    @property
-    def _stuck(self) -> bool:
-        """Whether the journal cannot be read any more, so that every call is an error."""
-        return self._core.stuck
 
 
 def _interrupted() -> EngineError:
