@@ -1,4 +1,4 @@
--- How many bytes do the contents and the reasons of links take that some scopes hold? One row. Asked of what is inside alone, by `graphstore/ledger/scoped_rows.py`.
+-- What do the contents and the reasons of links take that some scopes hold? One row. Asked of what is inside alone, by `graphstore/ledger/scoped_rows.py`.
 --
 -- Columns: bytes.
 SELECT

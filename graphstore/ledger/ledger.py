@@ -18,11 +18,8 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.core.journal.block_checksums import BLOCK
-from graphstore.core.journal.files import Moves
 from graphstore.core.journal.line import FORGETTING, FORGOTTEN, GENESIS, digest_of, dumps, refuse_unknown
-from graphstore.core.journal.positions import NOWHERE, Line, Place, Position
-from graphstore.core.journal.seam import State, Ticket
+from graphstore.core.journal.positions import BLOCK, NOWHERE, Line, Place, Position, State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger import sql_files
 from graphstore.ledger.checking import differences, write_rows
@@ -90,15 +87,12 @@ Verbatim = tuple[
 class Ledger:
     """The chain of one store, as far as this process has read it. One writer at a time appends; any thread reads bodies."""
 
-    torn = None  # a commit is whole or absent
-
     def __init__(self, database: Database) -> None:
         self.database = database
         self.path = database.file
         self.named = str(database.file.parent)
         self.appended = NOWHERE  # where the lines appended last are
         self.failed: str | None = None  # why the transaction appended last was not committed
-        self.away: str | None = None
         self._harmless = False  # whether nothing of that transaction can be found in the WAL after a crash
         self.bytes_left = (
             False  # whether bytes of what was removed are still in the files, when that was checked last
@@ -217,16 +211,6 @@ class Ledger:
         """Why nothing may be written any more before the store is opened again."""
         return self._broken
 
-    @property
-    def in_turn(self) -> bool:
-        """Whether a thread of this process has the turn to write."""
-        return self._turns > 0
-
-    @property
-    def generation(self) -> int:
-        """How often the chain was rewritten without things that were evicted."""
-        return self._rewritten
-
     def _property(self, name: str) -> int:
         return int(self.database.rows("SELECT value FROM property WHERE name = ?", (name,))[0][0])
 
@@ -245,21 +229,6 @@ class Ledger:
             if wal.st_size:  # else opening has made it
                 found = max(found, wal.st_mtime_ns)
         return found // 1000
-
-    def has_more(self) -> bool:
-        """Whether another process has committed something that was not read here."""
-        database = self.database
-        if self._turns or (version := database.changed_version()) is None:
-            return False
-        last = database.rows(_LAST)
-        number, digest = last[0][:2] if last else (0, GENESIS)
-        if self._turns:
-            return False
-        end, known, *_ = self._state
-        if (number, digest) != (end.offset, known) or self.renewed():
-            return True
-        database.compared(version)
-        return False
 
     # ------------------------------------------------------------------ reading
 
@@ -327,10 +296,6 @@ class Ledger:
                     Place(number, 1),
                 )
             at = rows[-1][0]
-
-    def heads_since(self, tx: Instant) -> list[dict[str, Any]]:
-        """The heads of the transactions after an instant that record arguments."""
-        return [orjson.loads(head) for (head,) in self.database.rows(_HEADS_SINCE, (tx, b'"args":'))]
 
     def raw(self, pos: int, length: int) -> bytes:
         """The bytes of the body of that number. Raises DamageError when they are not those that were written, EngineError when another process has removed
@@ -829,10 +794,6 @@ class Ledger:
         why = self.failed or f"{self._broken} Close the store and open it again."
         return EngineError(f"{why} Nothing of this transaction was kept.", outcome="not kept")
 
-    def break_off(self, why: str) -> None:
-        """Refuse everything that would be written before the store is opened again."""
-        self._broken = why
-
     def settle(self) -> None:
         """Make everything durable now, whatever the durability setting. Raises EngineError when the disk refuses."""
         if why := self._broken or self.failed:
@@ -903,14 +864,6 @@ class Ledger:
         self._forget_bodies()
         self.start_at(Position(0, 0), GENESIS)
 
-    @contextlib.contextmanager
-    def quiet(self) -> Iterator[None]:
-        """A block in which the chain is read again."""
-        yield
-
-    def make_ready(self) -> None:
-        """Nothing is left of a commit that was not acknowledged."""
-
     def followed(self) -> int:
         """The number of the last row of the chain, for `done_elsewhere`."""
         return self.last()[0]
@@ -923,22 +876,7 @@ class Ledger:
         )
         return bool(rows)
 
-    def watch(self, follow: Callable[[], object]) -> None:
-        """Call `follow` when what is read here was rewritten. All else a reader finds out by itself (`has_more`)."""
-        self._follow = follow
-
     # ------------------------------------------------------------------ removing
-
-    def blank(self, segment: int, places: list[Place]) -> Moves:
-        """Remove these bodies for good; their hashes stay. Raises EngineError when the disk refuses."""
-        self.remove_bodies([place.pos >> BLOCK for place in places])
-        return Moves([], [0])
-
-    def remove_bodies(self, numbers: list[int]) -> None:
-        """Remove bodies for good; their hashes stay. Raises EngineError when the disk refuses."""
-        with self.database.transaction() as connection:
-            self._remove(connection, numbers)
-        self.finish_removal()
 
     def remove_forgotten(self, timeout: float | None = None) -> None:
         """Remove bodies that are left of what was forgotten, as in a dump, and the bytes of all that was removed. Raises EngineError when the disk refuses.

@@ -118,7 +118,7 @@ def remove_old(path: Path) -> bool:
 
 
 def _copied(source: Path, target: Path, missing: Callable[[int, Instant], str | None]) -> Upgraded:
-    journal = Journal(source, writer=False)
+    journal = Journal(source)
     try:
         hashed = blake2b()
         lines = transactions = 0

@@ -11,13 +11,11 @@ from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import orjson
 
 import graphstore
-from graphstore.core.folder.ledger_folder import LedgerFolder
-from graphstore.core.journal.asked import Asked, copy_until, transactions_of
 from graphstore.core.journal.line import TOUCH, check, dumps, parts_of
 from graphstore.core.journal.positions import Position
 from graphstore.errors import EngineError, LockedError
@@ -34,22 +32,16 @@ _REACH = 100_000  # lines looked at from the end: a request is sent again within
 _OF_REQUEST = "SELECT number, head FROM chain WHERE number > (SELECT max(number) FROM chain) - ? AND instr(head, ?) ORDER BY number"
 
 
-def kept_of(store: GraphStore, request: str) -> list[Asked]:
-    """The transactions that the store has of a request, of other servers over it too. Raises EngineError, `unknown`, where these cannot be asked."""
-    try:
-        if store._place.shared:
-            store.refresh()
-    except EngineError as error:
-        error.outcome = "unknown"
-        raise
-    return _asked(store, request)
+class Asked(NamedTuple):
+    """A transaction that a request asked for: the number of its first line, and the head of that."""
+
+    number: int
+    head: dict[str, Any]
 
 
 def is_held_elsewhere(store: GraphStore) -> bool:
-    """Whether another server may have a transaction open, and commit it yet. In a folder it would have the turn to write."""
+    """Return True if another process has the turn to write, and so may have a transaction open."""
     place = store._place
-    if not isinstance(place, LedgerFolder):
-        return place.shared
     with closing(Database(place.file, timeout=place.timeout)) as database:
         try:
             with database.transaction():
@@ -58,27 +50,20 @@ def is_held_elsewhere(store: GraphStore) -> bool:
             return True
 
 
-def _asked(store: GraphStore, request: str) -> list[Asked]:
-    """The transactions that a store has of a request, oldest first; none where it has none among its last lines."""
-    place = store._place
-    if not isinstance(place, LedgerFolder):
-        return transactions_of(place.path / "journal", request)
-    with closing(Database(place.file, read_only=True)) as database:
+def kept_of(store: GraphStore, request: str) -> list[Asked]:
+    """Return the transactions that the store has of a request, by whichever server, oldest first; none where it has none among its last lines."""
+    with closing(Database(store._place.file, read_only=True)) as database:
         rows = database.rows(_OF_REQUEST, (_REACH, b'"request":' + dumps(request)))
     heads = [(number, orjson.loads(head)) for number, head in rows]
-    return [Asked(0, number, head) for number, head in heads if head.get("request") == request]
+    return [Asked(number, head) for number, head in heads if head.get("request") == request]
 
 
 def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
     """Make a store of the lines that another had before a transaction."""
-    place = store._place
-    if not isinstance(place, LedgerFolder):
-        copy_until(place.path / "journal", first, folder / "journal")
-        return
     folder.mkdir()
     Database.create(folder / NAME)
-    with closing(place.fresh_journal()) as source, closing(Ledger(Database(folder / NAME))) as target:
-        upto = (Position(0, first.offset - 1), "", None, 0)
+    with closing(store._place.fresh_journal()) as source, closing(Ledger(Database(folder / NAME))) as target:
+        upto = (Position(0, first.number - 1), "", None, 0)
         with target.database.transaction():
             target.append_verbatim(parts_of(line[:-1], check(line[:-1])[2]) for line in source.lines(upto))
 
@@ -97,7 +82,7 @@ def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore],
             copy._clock = partial(_now, copy, instants)
             with copy._naming(name for one in kept for name in _named(one.head)), copy._asked_by(request):
                 value = work(copy)
-            again = _asked(copy, request)
+            again = kept_of(copy, request)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if [_said(one.head) for one in again[: len(kept)]] != [_said(one.head) for one in kept]:

@@ -18,7 +18,7 @@ import pytest
 import graphstore
 from graphstore import DamageError, EngineError, GraphStoreError
 from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.line import header
+from graphstore.core.journal.line import GENESIS, compose, header
 from graphstore.ledger.database import Database
 from graphstore.ledger.ledger import Ledger
 from tests.conftest import Clock
@@ -289,7 +289,7 @@ def test_a_tail_cut_at_every_byte_is_read_up_to_the_last_whole_line(old_journal)
     for stop in range(start, len(good) + 1):
         journal(old_journal).write_bytes(good[:stop])
         torn = stop - good.rfind(b"\n", 0, stop) - 1
-        reader = Journal(old_journal, writer=False)
+        reader = Journal(old_journal)
         assert len(before) - 1 + good.count(b"\n", start, stop) == len(list(reader.read()))
         assert torn == (reader.torn.size if reader.torn else 0)
         reader.close()
@@ -298,17 +298,21 @@ def test_a_tail_cut_at_every_byte_is_read_up_to_the_last_whole_line(old_journal)
 def test_a_transaction_of_many_lines_without_its_seal_is_a_torn_tail(tmp_path):
     """Cut at every byte of its lines: all of it is there, or nothing."""
     folder = tmp_path / "journal"
-    writer = Journal(folder, writer=True)
-    list(writer.read())
-    writer.append([({"tx": "2026-01-01T00:00:00Z", "ops": [["x", "before"]]}, [b'{"a":1}'])])
-    start = writer.end.offset
-    writer.append([({"tx": "2026-01-02T00:00:00Z", "ops": [["x", str(n)]]}, [b'{"a":1}']) for n in range(3)])
-    writer.close()
-    (file,) = folder.iterdir()
+    folder.mkdir()
+    file = folder / "00000001.jsonl"
+    parts, digest = [header(1)], GENESIS
+    heads = [{"tx": "2026-01-01T00:00:00Z", "ops": [["x", "before"]]}]
+    heads += [{"tx": "2026-01-02T00:00:00Z", "ops": [["x", str(n)]], "more": True} for n in range(2)]
+    heads += [{"tx": "2026-01-02T00:00:00Z", "ops": [["x", "2"]]}]
+    for head in heads:
+        line, digest, _ = compose(head, [b'{"a":1}'], digest)
+        parts.append(line)
+    start = len(parts[0]) + len(parts[1])
+    file.write_bytes(b"".join(parts))
     good = file.read_bytes()
     for stop in range(start, len(good) + 1):
         file.write_bytes(good[:stop])
-        reader = Journal(folder, writer=False)
+        reader = Journal(folder)
         lines = [len(transaction) for transaction in reader.read()]
         assert ([1, 3] if stop == len(good) else [1]) == lines
         assert (start < stop < len(good)) == (reader.torn is not None)
@@ -326,7 +330,7 @@ def test_no_byte_of_an_old_journal_can_change_unseen(old_journal, every):
         for by in (0x01, 0x80) if at % 7 == 0 else (0x01,):
             journal(old_journal).write_bytes(good[:at] + bytes([good[at] ^ by]) + good[at + 1 :])
             line = good.count(b"\n", 0, at) + 1
-            reader = Journal(old_journal, writer=False)
+            reader = Journal(old_journal)
             try:
                 # Line 1 is the header: a higher schema there is told as such.
                 with pytest.raises(DamageError if line > 1 else EngineError) as refused:

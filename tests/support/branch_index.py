@@ -14,14 +14,16 @@ from graphstore.core.index.rollback import cut_to, twin
 from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.journal.positions import Line, Place
-from graphstore.core.journal.seam import Seam
+from graphstore.ledger.ledger import Ledger
 from graphstore.values.period import Instant, instant
 from tests.support.hidden_contents import hide
 
 Uncommitted = Callable[[Index], None]  # undoes what an open transaction on the trunk has taken
 
 
-def build(trunk: Index, journal: Seam, record: BranchRecord, uncommitted: Uncommitted | None = None) -> Index:
+def build(
+    trunk: Index, journal: Ledger, record: BranchRecord, uncommitted: Uncommitted | None = None
+) -> Index:
     """Build the index of a branch from that of the trunk and the journal. `left` has the forgotten contents still in the journal."""
     with no_collecting():
         if record.parent is not None:
@@ -49,7 +51,7 @@ def build(trunk: Index, journal: Seam, record: BranchRecord, uncommitted: Uncomm
     return index
 
 
-def lines(journal: Seam, record: BranchRecord) -> Iterator[Line]:
+def lines(journal: Ledger, record: BranchRecord) -> Iterator[Line]:
     """The lines of a branch."""
     for pos, length in record.pieces:
         yield from journal.again(Place(pos, length))

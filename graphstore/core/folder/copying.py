@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from graphstore.core.folder.folder import Folder
+from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.folder.locating import locate
 from graphstore.core.journal.line import check, parts_of
 from graphstore.errors import ConflictError, DamageError, InvalidError
@@ -50,7 +50,6 @@ def _to_folder(source: str, target: Path) -> Copied:
         place.hold()
         try:
             ledger = place.open_journal("commit")
-            assert isinstance(ledger, Ledger)
             try:
                 before, digest = ledger.last()
                 number, digest = _append(there, ledger, before, digest)
@@ -101,7 +100,7 @@ def _write(ledger: Ledger, waiting: list[Verbatim], number: int, digest: str) ->
     return number, digest
 
 
-def _new_or_begun(target: Path) -> Folder:
+def _new_or_begun(target: Path) -> LedgerFolder:
     """The folder, which is made where it is not there."""
     place = locate(target, read_only=False, create=True)
     if place.shown is None:
@@ -109,10 +108,9 @@ def _new_or_begun(target: Path) -> Folder:
     return place
 
 
-def _read_folder(place: Folder, total: int, digest: str) -> tuple[int, str]:
+def _read_folder(place: LedgerFolder, total: int, digest: str) -> tuple[int, str]:
     """Read every line and every body of the folder. Raises DamageError."""
     ledger = place.fresh_journal()
-    assert isinstance(ledger, Ledger)
     try:
         for _, why in ledger.faults():
             raise DamageError(f"{why} Copy into a new name.")

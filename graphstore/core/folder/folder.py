@@ -35,8 +35,8 @@ from graphstore.core.journal.files import (
     way_out,
 )
 from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
+from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.write_lock import command
 from graphstore.values.models import Problem
 from graphstore.values.period import Instant, instant, iso
@@ -103,25 +103,8 @@ class Folder:
         pwrite_all(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
 
     def _way_out(self) -> str:
-        """What to do where another process holds the folder."""
-        return (
-            "Wait until it closes, open with read_only=True to follow it, or let it be shared, so that many can write: "
-            f"graphstore.open({str(self.path)!r}, share=True) there, or graphstore serve {self.path}"
-        )
-
-    def open_journal(self, durability: str) -> Seam:
-        """The journal, as this place has it open."""
-        return Journal(self.journal, writer=not self.read_only)
-
-    def fresh_journal(self) -> Seam:
-        """The journal once more, only to be read, from its beginning."""
-        return Journal(self.journal, writer=False)
-
-    def rebuild_rows(self, journal: Seam) -> None:
-        """Make what is derived from the journal anew, where anything is."""
-
-    def finish(self, journal: Seam) -> None:
-        """Finish, as the store is closed, what another process could not while this one had files of the folder open."""
+        """Return what to do where another process holds the folder."""
+        return "Wait until it closes."
 
     def release(self) -> None:
         """Let another writer in."""
@@ -131,7 +114,7 @@ class Folder:
                 os.close(self._lock)
             self._lock = None
 
-    def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
+    def prepare(self, journal: Ledger, notify: Callable[[str], None]) -> bool:
         """Do what opening does before anything is read. Returns whether that is all."""
         if not self.follows:
             with contextlib.suppress(OSError):  # what is forgotten removes them, or says that it cannot
@@ -169,7 +152,7 @@ class Folder:
         """Whether a living process holds the store for writing."""
         return holder(self.path) is not None
 
-    def kept_accesses(self, journal: Seam) -> dict[str, int]:
+    def kept_accesses(self, journal: Ledger) -> dict[str, int]:
         """What was counted before, once."""
         if self.follows:
             return {}
@@ -271,11 +254,7 @@ def _locked(fd: int) -> bool:
 
 def read_anew(place: Folder) -> tuple[int, Instant, list[Problem]]:
     """Read the journal of release 0.1 again. Return how many transactions it has, when the last one was, and what is wrong with it."""
-    try:
-        journal = place.fresh_journal()
-    except EngineError as error:
-        return 0, 0, [Problem(file=str(place.journal), line=None, message=str(error))]
-    count, last_tx = 0, 0
+    journal, count, last_tx = Journal(place.journal), 0, 0
     try:
         for lines in journal.read():
             count, last_tx = count + 1, instant(lines[-1].head["tx"])

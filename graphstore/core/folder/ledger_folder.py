@@ -22,7 +22,6 @@ from graphstore.core.folder.folder import Folder, known_reach, shortage
 from graphstore.core.folder.upgrading import upgrade_folder
 from graphstore.core.journal.file_lock import try_lock
 from graphstore.core.journal.files import open_plain
-from graphstore.core.journal.seam import Seam
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
@@ -111,9 +110,8 @@ class LedgerFolder(Folder):
         """Whether another process may be replacing what is read: a commit is whole, so none is."""
         return False
 
-    def finish(self, journal: Seam) -> None:
+    def finish(self, journal: Ledger) -> None:
         """Remove what was forgotten where another process could not: on Windows no file is removed that this one had open."""
-        assert isinstance(journal, Ledger)
         if not self.read_only:
             with contextlib.suppress(EngineError, LockedError, DamageError):  # the next opening does it
                 self.remove_forgotten(journal, _BRIEFLY)
@@ -124,10 +122,9 @@ class LedgerFolder(Folder):
             os.close(self._graph_lock)
             self._graph_lock = None
 
-    def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
+    def prepare(self, journal: Ledger, notify: Callable[[str], None]) -> bool:
         """Check a ledger that is a copy, finish what a killed process left of a removal, or hide that where the store is only read. Returns True: the
         index may wait. Raises DamageError where the graph tables know more than the ledger has."""
-        assert isinstance(journal, Ledger)
         self._notify = notify
         for notice in self._waiting:
             notify(notice)
@@ -201,7 +198,7 @@ class LedgerFolder(Folder):
     def compact(
         self,
         deleted: Iterable[tuple[str, Instant]],
-        journal: Seam,
+        journal: Ledger,
         gone: set[str],
         last: rewrite.Transaction,
         tx: Instant,
@@ -209,7 +206,6 @@ class LedgerFolder(Folder):
     ) -> None:
         """Replace the chain by one without the things of these ids and the `folded` transactions, with one transaction more, at `tx`, in one SQL
         transaction. Raises EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise."""
-        assert isinstance(journal, Ledger)
         try:
             self._remove_old()
             self._remove_copies()  # no opening would find out that one of them has what is evicted
@@ -261,20 +257,17 @@ class LedgerFolder(Folder):
             return Checked(found or [Problem(file=str(self.file), line=None, message=str(error))], 0, 0)
         return Checked(found, transactions, last_tx)
 
-    def rebuild_rows(self, journal: Seam) -> None:
+    def rebuild_rows(self, journal: Ledger) -> None:
         """Make the rows of the ledger anew from its chain."""
-        assert isinstance(journal, Ledger)
         if not self.read_only:
             journal.rebuild_rows()
 
-    def keep_accesses(self, counts: dict[str, int], journal: Seam) -> None:
+    def keep_accesses(self, counts: dict[str, int], journal: Ledger) -> None:
         """Keep what was counted in the ledger."""
-        assert isinstance(journal, Ledger)
         journal.keep_lookups(counts)
 
-    def kept_accesses(self, journal: Seam) -> dict[str, int]:
+    def kept_accesses(self, journal: Ledger) -> dict[str, int]:
         """Return what was counted before, once: in the ledger, or in the file that earlier versions left."""
-        assert isinstance(journal, Ledger)
         if self.read_only:
             return {}
         return dict(Counter(super().kept_accesses(journal)) + Counter(journal.take_lookups()))

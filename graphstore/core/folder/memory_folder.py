@@ -12,7 +12,6 @@ from weakref import WeakSet, finalize
 
 from graphstore.core.folder.ledger_folder import LedgerFolder
 from graphstore.core.folder.server_file import MEMORY
-from graphstore.core.journal.seam import Seam
 from graphstore.ledger.database import Database, empty_ledger
 from graphstore.ledger.ledger import Ledger
 
@@ -47,7 +46,7 @@ class MemoryFolder(LedgerFolder):
         self._opened.append(database)
         return Ledger(database)
 
-    def prepare(self, journal: Seam, notify: Callable[[str], None]) -> bool:
+    def prepare(self, journal: Ledger, notify: Callable[[str], None]) -> bool:
         """Do nothing: the ledger is new. Returns True, for the index may wait."""
         self._notify = notify
         return True
@@ -56,7 +55,7 @@ class MemoryFolder(LedgerFolder):
         """Remove the folder."""
         self._remove()
 
-    def keep_accesses(self, counts: dict[str, int], journal: Seam) -> None:
+    def keep_accesses(self, counts: dict[str, int], journal: Ledger) -> None:
         """Keep nothing: the store is being closed."""
 
     def _remove_copies(self) -> None:

@@ -14,7 +14,7 @@ import orjson
 
 from graphstore.core.journal.files import new_file, sync_folder
 from graphstore.core.journal.line import GENESIS, check, dumps, header, parts_of
-from graphstore.core.journal.seam import Seam, State
+from graphstore.core.journal.positions import State
 from graphstore.errors import DamageError, EngineError, NotFoundError
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger, Verbatim
@@ -33,7 +33,7 @@ class Loaded(NamedTuple):
     whole: bool
 
 
-def save(journal: Seam, end: State, target: Path) -> int:
+def save(journal: Ledger, end: State, target: Path) -> int:
     """Write a dump of a journal up to a state: beside its name, which it gets when all of it is on the disk. Returns the number of lines of the journal in it.
 
     Raises ConflictError when the name is taken, EngineError when the disk refuses; nothing remains then.

@@ -24,7 +24,7 @@ from graphstore.core.journal.line import (
     encode,
 )
 from graphstore.core.journal.positions import Line
-from graphstore.core.journal.seam import Seam
+from graphstore.ledger.ledger import Ledger
 from graphstore.values.period import Instant, instant
 
 Head = dict[str, Any]
@@ -237,7 +237,7 @@ def _bodies(head: Head) -> list[int]:
 
 
 def left(
-    journal: Seam,
+    journal: Ledger,
     gone: set[str],
     deleted: Iterable[tuple[str, Instant]],
     folded: frozenset[Instant] = frozenset(),

@@ -14,7 +14,7 @@ from graphstore.core.folder.rewrite import Compacting, Head, Transaction, chaine
 from graphstore.core.index.occurrences import OWN
 from graphstore.core.journal.line import FORGOTTEN, GENESIS, OF_LINKS, OF_THE_STORE, UNDO
 from graphstore.core.journal.positions import Line
-from graphstore.core.journal.seam import Seam
+from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.scoped_rows import within
 from graphstore.values.period import Instant, instant
 
@@ -23,7 +23,7 @@ _OF_WORDS = "languages"
 """The one setting that is copied: in which languages texts are found."""
 
 
-def save(journal: Seam, scopes: tuple[str, ...], target: Path) -> int:
+def save(journal: Ledger, scopes: tuple[str, ...], target: Path) -> int:
     """Write a dump of what some scopes hold, and close the journal. Returns the number of lines in it; raises as `restore.save`."""
     with contextlib.closing(journal):
         transactions = list(chained(_Part(journal, scopes).transactions()))
@@ -38,7 +38,7 @@ class _Part:
     A node is of its scope, an event of the text `scope` in the metadata it was first recorded with; a link is there when both its ends are.
     """
 
-    def __init__(self, journal: Seam, scopes: tuple[str, ...]) -> None:
+    def __init__(self, journal: Ledger, scopes: tuple[str, ...]) -> None:
         self._journal, self._scopes = journal, scopes
         self._leaving_out = _Outside()
         self._kinds: dict[str, dict[str, Any]] = {}

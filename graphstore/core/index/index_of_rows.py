@@ -14,7 +14,7 @@ import orjson
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.part_of_index import CONFIRMATIONS_OF, PERIODS_OF, Number
-from graphstore.core.journal.block_checksums import BLOCK
+from graphstore.core.journal.positions import BLOCK
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import SETTING

@@ -18,8 +18,8 @@ from graphstore.core.index.believed_rows import BelievedRows
 from graphstore.core.index.columns import Mark, Taken, _OfKinds
 from graphstore.core.index.index import BESIDE, Index
 from graphstore.core.index.occurrences import print_of
-from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import DESCRIBING, UNDO
+from graphstore.core.journal.positions import BLOCK
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.database import Readable
 from graphstore.values.period import OPEN, Instant, Period, instant, recorded

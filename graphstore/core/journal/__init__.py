@@ -1,1 +1,1 @@
-"""The truth on disk: lines, segments, positions, digests. It knows nothing of the index."""
+"""Lines of the chain, their digests and places; files; and the journal of release 0.1."""

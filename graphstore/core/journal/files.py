@@ -167,14 +167,6 @@ def sync(fd: int) -> None:
     os.fsync(fd)
 
 
-def sync_data(fd: int) -> None:
-    """Make the contents of a file durable, and of its other properties only the size. Raises OSError."""
-    if sys.platform == "win32" or sys.platform == "darwin":
-        sync(fd)
-    else:
-        os.fdatasync(fd)
-
-
 def sync_folder(path: Path) -> None:
     """Make the names in a folder durable. Windows cannot: there a power failure may bring back an earlier name, but never half a file."""
     if sys.platform == "win32":
@@ -293,15 +285,6 @@ def read_at(fd: int, offset: int, length: int) -> bytes:
         parts.append(data)
         got += len(data)
     return b"".join(parts)
-
-
-def free_name(name: Path) -> Path:
-    count = 1
-    free = name
-    while os.path.lexists(free):
-        count += 1
-        free = name.with_name(f"{name.stem}-{count}{name.suffix}")
-    return free
 
 
 @contextmanager

@@ -1,10 +1,13 @@
-"""Places of lines and bodies in a journal: segment and offset in one number."""
+"""Names places of lines and bodies, in a ledger and in a journal of release 0.1."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-SHIFT = 40
+BLOCK = 13
+"""The place of a body in a ledger has the number of the body above so many bits."""
+
+SHIFT = 40  # the place of a line of release 0.1 has its segment above so many bits
 OFFSET = (1 << SHIFT) - 1
 
 
@@ -31,6 +34,11 @@ class Position(NamedTuple):
 
     segment: int
     offset: int
+
+
+Ticket = int  # the number of the transaction appended last, counted since the ledger was opened
+State = tuple[Position, str, tuple[int, int, int] | None, Ticket]
+"""The end, the last digest, the last line, and the number of the last transaction."""
 
 
 def segment_of(place: Place) -> int:

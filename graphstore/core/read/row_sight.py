@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, cast
 
 from graphstore.core.index.index_of_rows import IndexOfRows, Number
 from graphstore.core.journal.line import COUNTS
-from graphstore.core.journal.seam import Seam
 from graphstore.core.read.light_rows import scanned
 from graphstore.core.read.rows import Edge, Row
 from graphstore.core.read.sight import Core, Sight
@@ -21,6 +20,7 @@ from graphstore.core.search.name_rows import NameRows
 from graphstore.core.search.row_search import RowSearch, ends_of, known_periods, known_versions
 from graphstore.core.search.source import Source
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.statements import Statement
 from graphstore.read.counted import counts
 from graphstore.read.described import event, shown, standings, things
@@ -425,7 +425,7 @@ class RowSight(Sight):
         self._read_standings(self._rows.read_ends(ents))
 
 
-def row_sight(core: Core, journal: Seam, point: Point) -> RowSight:
+def row_sight(core: Core, journal: Ledger, point: Point) -> RowSight:
     """Return what reads at a point. A transaction that reads its own rows keeps nothing of what it finds: they are taken back."""
     shown = core.shown if core.is_worker else None
     search = core.row_search if shown is None else shown.search

@@ -9,7 +9,7 @@ from typing import Protocol
 import orjson
 
 from graphstore.core.index.index import Index
-from graphstore.core.journal.seam import Seam
+from graphstore.ledger.ledger import Ledger
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
 
@@ -19,7 +19,7 @@ class Source:
     """The index of one store, and the bodies that its places name."""
 
     index: Index
-    journal: Seam
+    journal: Ledger
     # bodies of the open transaction: place -1 is the first
     pending: list[bytes] = field(default_factory=list, kw_only=True)
 

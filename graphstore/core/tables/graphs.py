@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.core.index import libraries
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.freed_memory import give_back_memory
 from graphstore.errors import EngineError, QueryError
 from graphstore.read.points import NotInRows, Point
@@ -69,7 +68,7 @@ class Graphs:
     def __init__(
         self,
         folder: Path | None,
-        journal: Seam,
+        journal: Ledger,
         vocabulary: Vocabulary,
         *,
         driver: str,

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 from zlib import crc32
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import GENESIS
-from graphstore.core.journal.positions import Position
+from graphstore.core.journal.positions import BLOCK, Position
 from graphstore.core.tables.history_source import (
     ChangedEvent,
     ClosedLink,

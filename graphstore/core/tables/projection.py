@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from graphstore.core.index import libraries
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.journal.seam import Seam
 from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
 from graphstore.core.tables.texts import schema, text
 from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
 from graphstore.errors import DamageError, EngineError, LockedError, QueryError
+from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.values.models import Json, Problem
 from graphstore.values.vocabulary import KINDS
@@ -119,7 +119,7 @@ class Projection:
         self,
         folder: Path | None,
         history: RowHistory,
-        journal: Seam,
+        journal: Ledger,
         *,
         driver: str = "kuzu",
         notify: Notify,

@@ -31,7 +31,7 @@ from graphstore.core.write.transaction import Transaction
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import ids
 from graphstore.values.models import Json
-from graphstore.values.period import Instant, end_moment, instant, moment
+from graphstore.values.period import Instant, end_moment, moment
 
 Given = Mapping[str, Any]
 
@@ -101,24 +101,6 @@ def bounds(start: Instant | None, stop: Instant | None) -> Json:
     """The entry of a period of which one bound or both were given."""
     entry: Json = {} if start is None else {"valid_from": moment(start)}
     return entry if stop is None else {**entry, "valid_to": end_moment(stop)}
-
-
-def recorded_since(core: Core, tx: Instant) -> dict[int, Json]:
-    """The entries of the operations of a line of belief after an instant, by the numbers of the operations."""
-    index, entries = core.index, dict[int, Json]()
-    last, number, ops = -1, 0, range(0)
-    for head in core.journal.heads_since(tx):
-        at = instant(head["tx"])
-        if at != last:
-            last, ops = at, index.ops_at(at)
-            number = ops.start
-        if number not in ops:
-            continue  # of another line
-        for name, entry in head.get("args", {}).items():
-            if name != "*":
-                entries[number + int(name)] = entry
-        number += len(head.get("ops", ()))
-    return entries
 
 
 class Call:

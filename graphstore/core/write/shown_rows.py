@@ -12,8 +12,8 @@ from typing import Any
 from zlib import crc32
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.journal.block_checksums import BLOCK
 from graphstore.core.journal.line import UNDO, dumps
+from graphstore.core.journal.positions import BLOCK
 from graphstore.core.search.row_search import RowSearch
 from graphstore.core.write.transaction import Progress, Transaction
 from graphstore.ledger.branch_rows import SPAN, TRUNK, Line

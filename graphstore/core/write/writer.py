@@ -23,7 +23,7 @@ from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.asked import DoneElsewhere
 from graphstore.core.journal.line import COUNTS, TOUCH
-from graphstore.core.journal.seam import Seam, Ticket
+from graphstore.core.journal.positions import Ticket
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view import Reader, View
@@ -65,7 +65,7 @@ class _Request:
         self.id, self.since = id, since
         self.done: set[Instant] = set()
 
-    def refuse_done(self, journal: Seam) -> None:
+    def refuse_done(self, journal: Ledger) -> None:
         """Raise DoneElsewhere where another process has done it meanwhile."""
         if self.since is not None and not self.done and journal.done_elsewhere(self.id, self.since):
             raise DoneElsewhere(
@@ -225,9 +225,7 @@ class Writer(Reader):
     @property
     def _ledger(self) -> Ledger:
         """The ledger of the store, also where this is a branch."""
-        journal = self._core.journal
-        assert isinstance(journal, Ledger)
-        return journal
+        return self._core.journal
 
     def _tell_once(self, notice: str) -> None:
         if notice not in self.notices[-8:]:
