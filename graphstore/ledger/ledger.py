@@ -865,7 +865,7 @@ class Ledger:
         self.start_at(Position(0, 0), GENESIS)
 
     def followed(self) -> int:
-        """The number of the last row of the chain, for `done_elsewhere`."""
+        """Return the number of the last row of the chain, for `done_elsewhere`."""
         return self.last()[0]
 
     def done_elsewhere(self, request: str, since: int) -> bool:

@@ -68,7 +68,7 @@ class Reached(NamedTuple):
 
     @property
     def cause(self) -> Cause:
-        """The fall, and the entity that fell."""
+        """Return the fall, and the entity that fell."""
         return self.fall, self.root
 
 

@@ -35,7 +35,7 @@ class Agents:
         self._own: GraphStore | None = None
 
     def to(self, store: GraphStore, token: str) -> Agents:
-        """A door like this to the store that a token with scopes sees; `token`: one that writes there."""
+        """Return a server of agents like this one for what a token with scopes sees. `token`: it writes there by that token."""
         return Agents(store, url=self._url, hosts=self._hosts, read_only=self._read_only, token=token)
 
     async def run(self) -> None:

@@ -297,7 +297,7 @@ class Door:
         return await self._scoped.door(grant.scopes)
 
     def _door_within(self, store: GraphStore, scopes: tuple[str, ...]) -> Door:
-        """A door to what scopes hold of the store, which is only read; it has the connections of this one."""
+        """Return an application for what scopes hold of the store, which is only read; it has the connections of this one."""
         token = secrets.token_urlsafe(32)
         self._lent = {one: grant for one, grant in self._lent.items() if grant.scopes != scopes}
         self._lent[token.encode()] = Grant("", "write", scopes, None, "")

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from graphstore.errors import InvalidError
-from graphstore.server.requests import Refused
 from graphstore.server.scoped_writes import ScopedWrites
 from graphstore.store.scoped_store import ScopedStore
 from graphstore.store.store import GraphStore
@@ -39,14 +37,11 @@ class ScopedStores(Generic[Door]):
         return list(self._open.values())
 
     async def door(self, scopes: tuple[str, ...]) -> Door:
-        """The door to what these scopes hold. Raises Refused for a store that cannot be read by scopes."""
+        """Return the application for what these scopes hold."""
         scopes = tuple(sorted(set(scopes)))
         async with self._turns[scopes]:
             if scopes not in self._open:
-                try:
-                    store = await asyncio.to_thread(ScopedStore, self._store, scopes)
-                except InvalidError as error:
-                    raise Refused(501, str(error)) from error
+                store = await asyncio.to_thread(ScopedStore, self._store, scopes)
                 self._stack.callback(store.close)
                 self._open[scopes] = await self._begun(self._made(store, scopes), store, scopes)
             return self._open[scopes]

@@ -98,7 +98,7 @@ class ScopedWrites:
         author: str | None = None,
         reason: str | None = None,
     ) -> bytes:
-        """What some work gives on the part, done in the store too. It is the writer's turn then, alone."""
+        """Return what some work gives on the part, done in the store too. It is the writer's turn then, alone."""
         if apart.transaction is not None:
             return await self.main.turn(  # type: ignore[no-any-return]
                 partial(self._both, work), alone=True, within=apart.transaction
@@ -123,7 +123,7 @@ class ScopedWrites:
 
     @contextmanager
     def transaction(self, **how: Any) -> Iterator[None]:
-        """One transaction of the store, and one of the part that is taken back."""
+        """Open a transaction of the store, and one of the part that is taken back."""
         store = self.main.store
         with store.transaction(**how):
             tx = store._coordinate()[1]

@@ -99,7 +99,7 @@ class ScopedStore(GraphStore):
             self._let_go("the store is closed.")
 
     def branches(self) -> list[BranchInfo]:
-        """No scope holds a branch."""
+        """Return an empty list: no scope holds a branch."""
         return []
 
     def _evictable(self) -> retention.Evictable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,16 +10,14 @@ from pathlib import Path
 import pytest
 
 from lab import releases
+from tests.support.old_release import tree_of_old
 
 pytestmark = [pytest.mark.rest, pytest.mark.in_process("plays histories in processes of its own")]
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    try:
-        return releases.taken_out(releases.RELEASE_0_1, tmp_path_factory.mktemp("release"))
-    except subprocess.CalledProcessError:
-        pytest.skip("this clone has no history: fetch it whole to compare with release 0.1")
+    return tree_of_old(tmp_path_factory.mktemp("release"))
 
 
 def test_answers_equal_those_of_release_0_1(capsys: pytest.CaptureFixture[str], tree: Path) -> None:

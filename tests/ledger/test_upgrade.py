@@ -18,9 +18,8 @@ import graphstore
 from graphstore import DamageError, EngineError, GraphStore, InvalidError, LockedError
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
-from lab import releases
 from tests.conftest import Clock, shared_data
-from tests.support.old_release import open_old
+from tests.support.old_release import open_old, tree_of_old
 
 pytestmark = pytest.mark.in_process("opens stores of its own")
 
@@ -341,10 +340,7 @@ with graphstore.open(sys.argv[1]) as store:
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tree of release 0.1."""
-    try:
-        return releases.taken_out(releases.RELEASE_0_1, tmp_path_factory.mktemp("release"))
-    except subprocess.CalledProcessError:
-        pytest.skip("this clone has no history: fetch it whole to run release 0.1")
+    return tree_of_old(tmp_path_factory.mktemp("release"))
 
 
 @pytest.mark.rest

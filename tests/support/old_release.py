@@ -1,17 +1,29 @@
-"""Folders as release 0.1 left them: a journal of lines in files, and a lock for one writer."""
+"""Release 0.1: its tree, and folders as it left them, with a journal of lines in files."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import graphstore
 from graphstore import GraphStore
 from graphstore.core.journal.line import header
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
+from lab import releases
+
+
+def tree_of_old(folder: Path) -> Path:
+    """Put the tree of release 0.1 into a folder. Skips the test where the clone does not have its commit."""
+    try:
+        return releases.taken_out(releases.RELEASE_0_1, folder)
+    except subprocess.CalledProcessError:
+        pytest.skip("this clone has no history: fetch it whole to run release 0.1")
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class _Part:
         self._used: set[str] = set()  # kinds of links
 
     def transactions(self) -> Iterator[Transaction]:
-        """What is left of each transaction."""
+        """Yield what is left of each transaction."""
         lines: list[Line] = []
         for group in self._journal.read():
             lines += group

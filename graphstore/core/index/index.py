@@ -51,7 +51,7 @@ class Index(Followed):
 
     @property
     def whole(self) -> Index:
-        """The index with what is outside of scopes: itself."""
+        """Return what also reads outside of scopes: itself."""
         return self
 
     def begin(self) -> Mark:

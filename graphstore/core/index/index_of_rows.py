@@ -297,7 +297,7 @@ class IndexOfRows(Index):
 
     @cached_property
     def whole(self) -> IndexOfRows:
-        """The index with what is outside of scopes."""
+        """Return what also reads outside of scopes."""
         return self if self._point.whole is self._point else IndexOfRows(self._point.whole)
 
     @cached_property

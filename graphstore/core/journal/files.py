@@ -14,14 +14,13 @@ import stat
 import sys
 import threading
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from typing import IO, BinaryIO, NamedTuple
+from typing import IO, BinaryIO
 
 from graphstore.core.journal.file_lock import try_lock
 from graphstore.errors import ConflictError, EngineError
@@ -44,17 +43,6 @@ class Torn:
         return (
             f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged.{kept}"
         )
-
-
-class Moves(NamedTuple):
-    """How the bodies of a rewritten segment moved: from each start on by the corresponding shift."""
-
-    starts: list[int]
-    shifts: list[int]
-
-    def to(self, pos: int) -> int:
-        """The new position of what was at `pos`."""
-        return pos + self.shifts[bisect_right(self.starts, pos)]
 
 
 _WAYS_OUT = {

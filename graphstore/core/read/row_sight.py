@@ -329,11 +329,11 @@ class RowSight(Sight):
         return [row.number for row in self.point.rows(LATEST, most=most)]
 
     def entity_at(self, place: int) -> int:
-        """The thing that was recorded as the first (0), second … of all."""
+        """Return the thing that was recorded as the first (0), second … of all."""
         return self.point.database.line.row("entity", place)
 
     def recorded_beside(self, ent: int, distance: int) -> int:
-        """What was recorded so many things after another one, as `Sight.recorded_beside` finds it."""
+        """Return what was recorded so many things after another one, as `Sight.recorded_beside` finds it."""
         place = ent % SPAN + distance
         return self.entity_at(place) if 0 <= place < len(self.index.kind) else -1
 

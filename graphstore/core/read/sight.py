@@ -1,4 +1,4 @@
-"""Reading at one coordinate: rows of the index become values, ids become entities, each computed once."""
+"""Reads at one coordinate: turns rows of a working set, or of a ledger, into values, each once."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Core(Source):
 
     @property
     def answering(self) -> LedgerRows | None:
-        """The ledger whose rows answer a read; None where the working set of a verb does. A transaction shows its own first."""
+        """Return the ledger whose rows answer a read; None where the working set of a verb does. A transaction shows its own first."""
         if self.working is not None and self.is_worker and (self.in_verb or not self.show_rows()):
             return None
         return self.rows
@@ -290,13 +290,13 @@ class Sight(Rows):
 
     @property
     def _messages(self) -> MessageRows:
-        """The messages and traces."""
+        """Return what finds messages and traces."""
         messages: MessageRows = self.core.postings
         return messages
 
     @property
     def _search(self) -> RowSearch:
-        """The words of what is searched."""
+        """Return what searches words."""
         search: RowSearch = self.core.search
         return search
 
@@ -308,15 +308,15 @@ class Sight(Rows):
         before: tuple[Instant, str] | None,
         among: set[int] | None = None,
     ) -> Iterator[int]:
-        """The rows of messages that stand here, as `MessageRows.messages` finds them."""
+        """Return the rows of messages that stand here, as `MessageRows.messages` finds them."""
         return self._messages.messages(self, wanted, since, until, before, among)
 
     def voices(self, field: str) -> Iterator[tuple[str, list[int]]]:
-        """The rows of messages that stand here by their sender or thread, as `MessageRows.voices` finds them."""
+        """Yield the rows of messages that stand here by their sender or thread, as `MessageRows.voices` finds them."""
         return self._messages.voices(self, field)
 
     def around(self, row: int, most: int) -> list[int]:
-        """The messages of a thread around one, itself included, as `MessageRows.around` finds them."""
+        """Return the messages of a thread around one, itself included, as `MessageRows.around` finds them."""
         return [self.index.r_ent[each] for each in self._messages.around(self, row, most)]
 
     def admitted(self) -> Callable[[int], bool]:
@@ -333,7 +333,7 @@ class Sight(Rows):
         return is_admitted
 
     def trace(self, trace_id: str) -> list[int]:
-        """The events of a trace, as `MessageRows.trace` finds them."""
+        """Return the events of a trace, as `MessageRows.trace` finds them."""
         return self._messages.trace(self, trace_id)
 
     def traces(self) -> list[str]:
@@ -341,11 +341,11 @@ class Sight(Rows):
         return self._messages.traces(self)
 
     def entity_at(self, place: int) -> int:
-        """The thing that was recorded as the first (0), second … of all."""
+        """Return the thing that was recorded as the first (0), second … of all."""
         return place
 
     def recorded_beside(self, ent: int, distance: int) -> int:
-        """What was recorded so many things after another one, before it where the distance is negative; -1: nothing."""
+        """Return what was recorded so many things after another one, before it where the distance is negative; -1: nothing."""
         return ent + distance if 0 <= ent + distance < len(self.index.kind) else -1
 
     def snapshots(self) -> list[Snapshot]:
@@ -364,7 +364,7 @@ class Sight(Rows):
         weigh: Callable[[int], float] | None = None,
         seen: Callable[[int], bool] | None = None,
     ) -> Found:
-        """The best matches of a text among what stands here, as `Ranker.find` ranks them."""
+        """Return the best matches of a text among what stands here, as `Ranker.find` ranks them."""
         ahead = None if weigh is None else self.read_weighed
         return self._search.find(self, text, most, kinds, weigh, seen, ahead)
 
@@ -387,25 +387,25 @@ class Sight(Rows):
         return None
 
     def read_names(self, ents: Iterable[int]) -> None:
-        """Make what things are ready to be looked at. The index has it."""
+        """Make what things are ready to be looked at. A working set reads it when it is asked."""
 
     def read_things(self, ents: Iterable[int]) -> None:
-        """Make things with their periods and versions ready to be looked at. The index has them."""
+        """Make things with their periods and versions ready to be looked at. A working set reads them when they are asked for."""
 
     def read_versions(self, vers: Iterable[int]) -> None:
-        """Make versions ready to be looked at. The index has them."""
+        """Make versions ready to be looked at. A working set reads them when they are asked for."""
 
     def read_links(self, ents: Iterable[int]) -> None:
-        """Make the links of things ready to be looked at. The index has them."""
+        """Make the links of things ready to be looked at. A working set reads them when they are asked for."""
 
     def read_events(self, ents: Iterable[int]) -> None:
-        """Make events ready to be looked at. The index has them."""
+        """Make events ready to be looked at. A working set reads them when they are asked for."""
 
     def read_weighed(self, ents: Iterable[int]) -> None:
-        """Make all that things are weighed by ready to be looked at. The index has it."""
+        """Make all that things are weighed by ready to be looked at. A working set reads it when it is asked."""
 
     def read_ends(self, ents: Iterable[int]) -> None:
-        """Make what the links of things lead to ready to be looked at. The index has it."""
+        """Make what the links of things lead to ready to be looked at. A working set reads it when it is asked."""
 
     def memo(self) -> dict[Any, Any] | None:
         """Answers cached until the next write. None while an open transaction has written something."""

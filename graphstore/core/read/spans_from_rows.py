@@ -53,7 +53,7 @@ class Asked:
         self.valid, self.tx, self.clip = valid, tx, clip
 
     def rows(self, begin: Any, end: Any, known: Any, gone: Any) -> tuple[Any, dict[str, Any]]:
-        """The places of the periods that are asked for, and these. Columns of valid_from, valid_to, tx_from and tx_to are given, as known at the sight's tx."""
+        """Return the places of the periods that are asked for, and these. Columns of valid_from, valid_to, tx_from and tx_to are given, as known at the sight's tx."""
         import numpy as np
 
         (since, until), (first, last) = self.valid, self.tx
@@ -297,7 +297,7 @@ class RowSpans:
 
 
 def kinds_of_fields(bodies: Iterable[Json]) -> dict[str, FieldKind]:
-    """The types of the fields that the contents of these bodies have."""
+    """Return the types of the fields that the contents of these bodies have."""
     values: dict[str, list[Any]] = {}
     for body in bodies:
         for name, value in (body.get("content") or {}).items():

@@ -94,7 +94,7 @@ class Meanings:
 
     @contextmanager
     def _held(self, point: Point | None = None) -> Iterator[TextsOfRows]:
-        """A block in which nobody else changes the vectors. Gives what the store says: at a point of its rows, else by all of them."""
+        """Return a block in which nobody else changes the vectors. It gives what the store says: at a point of its rows, else by all of them."""
         if point is not None:
             with self._lock:
                 yield self._of_rows(point)
@@ -263,7 +263,7 @@ class Meanings:
                 )
 
     def _texts(self) -> list[str]:
-        """The texts of the next batch that has no vectors; none where the store or the program has ended."""
+        """Return the texts of the next batch that has no vectors; none where the store or the program has ended."""
         if self._core.closed or not threading.main_thread().is_alive():
             return []
         with self._held() as texts:

@@ -210,7 +210,7 @@ class Reader(Painted):
         return look(Sight(self._core, max(valid, ahead), tx))
 
     def _searched(self, look: Callable[[Sight], T]) -> T:
-        """As `_looked`, of a function that searches and looks at few things: rows answer it, within a verb its working set."""
+        """Do as `_looked`, with a function that searches and looks at few things: rows answer it, within a verb its working set."""
         core = self._core
         ledger = core.answering
         if ledger is None and not core.is_worker and not core.index.pending:

@@ -151,7 +151,7 @@ class SealedWords:
         self._point, self._stop = point, stop
 
     def posting(self, term: str) -> Posting | None:
-        """Where a term is."""
+        """Return where a term is; None where it is nowhere."""
         import numpy as np
 
         found = self._point.rows(POSTINGS, term=term.encode("utf-8", "surrogatepass")) if self._stop else []
@@ -167,7 +167,7 @@ class SealedWords:
         return Posting(whole[:many], often[:many]) if many else None
 
     def beginning(self, term: str) -> Iterator[str]:
-        """The terms that begin so."""
+        """Return the terms that begin so."""
         first = term.encode("utf-8", "surrogatepass")
         for row in self._point.rows(TERMS_BEGINNING, least=first, stop=first + _AFTER):
             yield row.term.decode("utf-8", "surrogatepass")
@@ -180,7 +180,7 @@ class WordsInside:
         self._layer, self._inside = layer, inside
 
     def posting(self, term: str) -> Posting | None:
-        """Where a term is."""
+        """Return where a term is; None where it is nowhere."""
         found = self._layer.posting(term)
         if found is None:
             return None
@@ -188,7 +188,7 @@ class WordsInside:
         return Posting(found.versions[stays], found.times[stays]) if stays.any() else None
 
     def beginning(self, term: str) -> Iterable[str]:
-        """The terms that begin so."""
+        """Return the terms that begin so."""
         return self._layer.beginning(term)
 
 
@@ -218,7 +218,7 @@ class RowSearch(Ranker):
         self._kept: _Kept | None = None
 
     def standing(self, sight: At) -> Standing:
-        """What stands at a coordinate."""
+        """Return what stands at a coordinate."""
         with self._lock:
             point = _point(sight)
             return self._standing(point, self._follow(point))

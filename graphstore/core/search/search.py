@@ -63,10 +63,10 @@ class Layer(Protocol):
     """The words of some versions."""
 
     def posting(self, term: str) -> Posting | None:
-        """Where a term is."""
+        """Return where a term is; None where it is nowhere."""
 
     def beginning(self, term: str) -> Iterable[str]:
-        """The terms that begin so."""
+        """Return the terms that begin so."""
 
 
 Layers = list[Layer]
@@ -241,7 +241,7 @@ class Ranker(ABC):
             yield from sorted(fitting, key=lambda match: (names[v_ent[match[0]]], -match[0]))
 
     def _scored(self, asked: _Asked, texts: SearchedTexts) -> tuple[NDArray[Any], Scores]:
-        """The versions that contain one of the words, by number, each with its score."""
+        """Return the versions that contain one of the words, by number, each with its score."""
         import numpy as np
 
         lengths, slope = texts.lengths, K1 * B / (texts.mean or 1)

@@ -44,7 +44,7 @@ class FreshWords:
         self.lengths.append(len(terms))
 
     def posting(self, term: str) -> Posting | None:
-        """Where a term is."""
+        """Return where a term is; None where it is nowhere."""
         import numpy as np
 
         number = self.numbers.get(term)
@@ -54,7 +54,7 @@ class FreshWords:
         return Posting(*np.unique(owners, return_counts=True))
 
     def beginning(self, term: str) -> Iterable[str]:
-        """The terms that begin so."""
+        """Return the terms that begin so."""
         return (each for each in self.numbers if each.startswith(term))
 
 

@@ -236,7 +236,7 @@ class Graphs:
 
     @contextmanager
     def _reading(self, asked: _Asked) -> Iterator[Point]:
-        """A block in which one graph at a time is looked for, or built, by one state of the ledger, at the point that it gives."""
+        """Return a block in which one graph at a time is looked for, or built, by one state of the ledger, at the point that it gives."""
         valid, tx = asked.where()  # before the snapshot: this follows other writers
         with self._building, asked.ledger.snapshot() as database:
             yield Point(database, valid, tx, asked.core.vocabulary)

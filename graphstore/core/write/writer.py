@@ -224,7 +224,7 @@ class Writer(Reader):
 
     @property
     def _ledger(self) -> Ledger:
-        """The ledger of the store, also where this is a branch."""
+        """Return the ledger of the store, also where this is a branch."""
         return self._core.journal
 
     def _tell_once(self, notice: str) -> None:
@@ -620,7 +620,7 @@ class Writer(Reader):
         return at
 
     def _any_written(self) -> bool:
-        """Whether there is any transaction, on the trunk or on any branch."""
+        """Return True if there is any transaction, on the trunk or on any branch."""
         return self._ledger.last()[0] > 0
 
     def _again(self) -> Instant | None:
