@@ -120,6 +120,15 @@ def test_verify_goes_through_all_in_parts(store, monkeypatch):
     assert "table Version, row '2': text is 'flipped'" in problem.message
 
 
+def test_verify_reads_the_tables_of_branches_too(store):
+    branch = store.branch("side")
+    branch.query_tables(COUNT)
+    branch._core.graphs.tables().run("MATCH (v:Version {row: '0'}) SET v.text = 'flipped'")
+
+    (problem,) = store.verify().problems
+    assert problem.message.startswith("branch 'side': table Version, row '0': text is 'flipped'")
+
+
 # ------------------------------------------------------------------ in use
 
 
