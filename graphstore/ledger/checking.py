@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -10,6 +11,7 @@ from typing import Any
 import orjson
 
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.database import schema_statements
 from graphstore.ledger.row_writing import OF_BODIES, TABLES, RowWriter
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
@@ -18,8 +20,10 @@ from graphstore.values.period import instant
 _MOST = 20  # differences of one table that are told one by one
 _LONG = 60  # bytes of a value that is shown
 _CHAIN = "SELECT number, first_body, head FROM chain WHERE number > ? ORDER BY number LIMIT 1000"
-_MADE_BY = "SELECT sql FROM ledger.sqlite_master WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC"
-_VIEWS = "SELECT sql FROM ledger.sqlite_master WHERE type = 'view'"
+_SCHEMA = "SELECT name, type, sql FROM {}.sqlite_master WHERE sql IS NOT NULL"
+_COMMENT_OR_SPACE = re.compile(r"--[^\n]*|\s+")
+_MADE = re.compile(r"^\w+ (?:TABLE|INDEX|VIEW) (\w+)", re.MULTILINE)
+_OF_CHAIN = ("chain", "body")
 _ANALYZERS = "SELECT (SELECT identity FROM ledger.analyzer), (SELECT identity FROM main.analyzer)"
 _VANISHED = f"""
 SELECT l.name, e.id, v.ordinal
@@ -52,6 +56,20 @@ def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
                 standings.write(instant(head["tx"]))
 
 
+def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
+    """Drop the tables of rows and all views, make them by the schema of this release, and write their rows from the chain."""
+    there = {name: kind for name, kind, _ in connection.execute(_SCHEMA.format("main"))}
+    for name, kind in there.items():
+        if kind == "view" or name in TABLES:
+            connection.execute(f"DROP {kind} {name}")
+    there = {name: kind for name, kind, _ in connection.execute(_SCHEMA.format("main"))}
+    for statement in schema_statements():
+        made = _MADE.search(statement)
+        if made is not None and made[1] not in there:
+            connection.execute(statement)
+    write_rows(connection, words)
+
+
 def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
     """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says, and which contents are missing. Other processes may write meanwhile: one moment is compared.
 
@@ -61,12 +79,12 @@ def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
     with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:  # a temporary database
         connection.execute("ATTACH ? AS ledger", (ledger,))
         connection.execute("BEGIN")
-        for table in TABLES:
-            for (statement,) in connection.execute(_MADE_BY, (table,)).fetchall():
-                connection.execute(statement)
-        connection.execute("CREATE TABLE property AS SELECT * FROM ledger.property")
-        for (statement,) in connection.execute(_VIEWS).fetchall():
+        for statement in schema_statements():
             connection.execute(statement)
+        yield from _differing_schema(connection)
+        for table in _OF_CHAIN:  # then the name means that of the ledger
+            connection.execute(f"DROP TABLE main.{table}")
+        connection.execute("INSERT OR REPLACE INTO main.property SELECT * FROM ledger.property")
         write_rows(connection, words)
         [(made, expected)] = connection.execute(_ANALYZERS)
         for table in TABLES:
@@ -77,6 +95,22 @@ def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
         for line, id, version in connection.execute(_VANISHED):
             where = "" if line is None else f"branch {line!r}: "
             yield f"{where}the content of {id!r} version {version} is missing, though it was never evicted or erased."
+
+
+def _differing_schema(connection: sqlite3.Connection) -> Iterator[str]:
+    """Tell which tables, indexes and views are not made as this release makes them."""
+    made, found = (
+        {
+            name: _COMMENT_OR_SPACE.sub("", sql)
+            for name, _, sql in connection.execute(_SCHEMA.format(database))
+        }
+        for database in ("main", "ledger")
+    )
+    for name in sorted(made.keys() | found.keys()):
+        if name not in found or (name in made and made[name] != found[name]):
+            is_row = name not in _OF_CHAIN
+            remedy = "`graphstore rebuild` makes it anew." if is_row else "Restore a dump or a backup."
+            yield f"the definition of {name} in the file is missing or changed. {remedy}"
 
 
 def _differing(connection: sqlite3.Connection, table: str) -> Iterator[str]:

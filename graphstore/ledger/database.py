@@ -495,9 +495,8 @@ class Database:
     def refusal(self, error: Exception) -> EngineError:
         """The error to raise for one of SQLite."""
         name = getattr(error, "sqlite_errorname", "") or ""
-        if isinstance(error, sqlite3.OperationalError) and not name.startswith(
-            ("SQLITE_CORRUPT", "SQLITE_NOTADB")
-        ):
+        is_damage = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or str(error).startswith("no such ")
+        if isinstance(error, sqlite3.OperationalError) and not is_damage:
             if name.startswith("SQLITE_CANTOPEN"):
                 return self._not_opened(error)
             full = f" {way_out(OSError(errno.ENOSPC, ''))}" if name.startswith(_FULL) else ""

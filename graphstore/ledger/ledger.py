@@ -22,7 +22,7 @@ from graphstore.core.journal.line import FORGETTING, FORGOTTEN, GENESIS, digest_
 from graphstore.core.journal.positions import BLOCK, NOWHERE, Line, Place, Position, State, Ticket
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger import sql_files
-from graphstore.ledger.checking import differences, write_rows
+from graphstore.ledger.checking import differences, make_rows_anew
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot
 from graphstore.ledger.forgotten_bodies import bodies_left, remove_unknown, remove_vectors
@@ -453,8 +453,7 @@ class Ledger:
     def rebuild_rows(self) -> None:
         """Make all rows anew from the chain, in one SQL transaction. Raises EngineError when the disk refuses: they are then as they were."""
         with self.database.transaction() as connection:
-            clear(connection)
-            write_rows(connection, self._words)
+            make_rows_anew(connection, self._words)
 
     def _forget_bodies(self) -> None:
         self._blocks.clear()

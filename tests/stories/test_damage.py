@@ -482,6 +482,27 @@ def test_a_content_that_vanished_was_not_erased(broken):
     assert any("'fact-c' version 1 is missing" in problem.message for problem in found.problems)
 
 
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ("all_forgotten WHERE", "all_forgktten WHERE"),
+        ("branch, entity, ordinal, version FROM", "entity, branch, ordinal, version FROM"),
+    ],
+)
+def test_a_changed_definition_of_a_view_is_found_and_made_anew(broken, was, becomes):
+    data = (broken / "ledger.db").read_bytes()
+    assert was.encode() in data
+    (broken / "ledger.db").write_bytes(data.replace(was.encode(), becomes.encode()))
+
+    found = graphstore.verify(broken)
+    assert not found.ok
+    assert any("the definition of " in one.message for one in found.problems), found.problems
+    with graphstore.open(broken) as store:
+        store.rebuild()
+        assert {"name": "fact-c"} == store.node("fact-c").content
+    assert graphstore.verify(broken).ok
+
+
 @pytest.mark.parametrize("every", [pytest.param(997, id="some"), pytest.param(101, marks=pytest.mark.rest)])
 def test_no_byte_of_the_file_can_change_what_is_told_unseen(broken, every):
     """SQLite has pages without checksums, and bytes that mean nothing: what a flip changes is refused or found."""
