@@ -32,11 +32,16 @@ CROSS JOIN operation o ON o.tx = t.value AND o.verb IN (SELECT v.value FROM json
 CROSS JOIN entity e ON e.id = o.subject
 CROSS JOIN period p ON p.entity = e.number AND p.closed_by = o.number
 """  # what the trunk forgets is closed on each branch too, which its head does not name
+_EVER_CLOSED = "SELECT number FROM {} WHERE closed_by IS NOT NULL"
 HEADS_AFTER = Statement("heads_after", Head)
 
 
 def closings(database: Readable, line: int, last: int) -> Closings:
     """Return what the transactions from one row of the chain (not included) to another one closed on the line of a database."""
+    if database.branch is not None and not line:  # heads of other lines say what was closed before it began
+        tables = ("period", "link_period")
+        ever = [[number for (number,) in database.rows(_EVER_CLOSED.format(table))] for table in tables]
+        return Closings(*ever, forgets=True)
     periods, link_periods, row = list[int](), list[int](), database.line.row
     forgetting: list[Instant] = []
     for (raw,) in HEADS_AFTER.rows(database, {"line": line, "last": last}):

@@ -129,6 +129,21 @@ def test_verify_reads_the_tables_of_branches_too(store):
     assert problem.message.startswith("branch 'side': table Version, row '0': text is 'flipped'")
 
 
+def test_tables_of_a_branch_made_anew_hold_what_the_trunk_closed_before_it_began(store):
+    """They are made anew when the trunk forgets."""
+    store.add_node("fact", {"n": 1}, id="closed-early")
+    store.revise("closed-early", {"n": 2})
+    store.add_node("fact", {}, id="other")
+    store.unlink(store.link("closed-early", "uses", "other").id)
+    store.add_node("fact", {}, id="erased")
+    branch = store.branch("side")
+    branch.query_tables(COUNT)
+    store.erase("erased", reason="asked for")
+
+    assert store.verify().ok
+    assert branch.query_tables(COUNT).rows() == store.query_tables(COUNT).rows()
+
+
 # ------------------------------------------------------------------ in use
 
 
