@@ -58,11 +58,12 @@ def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
 
 def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
     """Drop the tables of rows and all views, make them by the schema of this release, and write their rows from the chain."""
-    there = {name: kind for name, kind, _ in connection.execute(_SCHEMA.format("main"))}
-    for name, kind in there.items():
-        if kind == "view" or name in TABLES:
+    for name, kind, _ in connection.execute(_SCHEMA.format("main")).fetchall():
+        if kind == "view" or (
+            kind == "table" and not {name, f"all_{name}"}.isdisjoint(TABLES)
+        ):  # once they were not named all_…
             connection.execute(f"DROP {kind} {name}")
-    there = {name: kind for name, kind, _ in connection.execute(_SCHEMA.format("main"))}
+    there = {name for name, _, _ in connection.execute(_SCHEMA.format("main"))}
     for statement in schema_statements():
         made = _MADE.search(statement)
         if made is not None and made[1] not in there:
