@@ -12,10 +12,10 @@ from itertools import pairwise
 from math import inf
 from typing import Any, Literal
 
-from graphstore.core.read import link_fate
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader, View
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.read import link_story
 from graphstore.read.walks import Direction
 from graphstore.show.layout import Lane, Place, layout
 from graphstore.store import registry
@@ -171,7 +171,7 @@ def named(view: Reader, ids: Iterable[str] | str) -> dict[str, Named]:
         for id in asked:
             if id in things:
                 found[id] = said(things[id])
-            elif (about := link_fate.inspected_by(sight, id)) is not None:
+            elif (about := link_story.inspected_by(sight.point, id)) is not None:
                 source, kind = said(about.source), about.link.kind
                 ends = line(source.text, _LINE // 2), line(said(about.target).text, _LINE // 2)
                 text = f" {kind.replace('_', ' ')} ".join(ends)
@@ -354,7 +354,7 @@ def graph(view: Reader, ids: Iterable[str] | str, links: Iterable[str] = ()) -> 
         if not known:
             raise NotFoundError(f"none of the {len(asked):,} ids is known here. Ask for some that are.")
         things = dict(list(known.items())[:_IDS])
-        links = (link_fate.inspected_by(sight, id) for id in between[: 4 * _IDS])
+        links = (link_story.inspected_by(sight.point, id) for id in between[: 4 * _IDS])
         found = [about.link for about in links if about is not None]
         root, *others = things.values()
         kept = tuple(link for link in found if {link.source, link.target} <= things.keys())

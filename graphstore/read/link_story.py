@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
-from graphstore.read.linked import Linked, link_of
+from graphstore.read.ids import knows
+from graphstore.read.linked import Linked, link_of, link_period_rows
 from graphstore.read.operations import done
 from graphstore.read.points import Point
 from graphstore.values.models import How, Link, LinkInspection, LinkSupersession, Step
@@ -23,6 +24,12 @@ class LinkChange(NamedTuple):
 
 
 LINK_CHANGES = Statement("link_changes", LinkChange)
+
+
+def inspected_by(point: Point, id: str) -> LinkInspection | None:
+    """Return all about the link of an id that was made by `tx`; None where there is none, or a node or event has that id."""
+    rows = link_period_rows(point, id)
+    return inspected(point, rows) if rows and not knows(point, id) else None
 
 
 def inspected(point: Point, rows: list[Linked]) -> LinkInspection:

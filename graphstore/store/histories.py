@@ -91,8 +91,7 @@ def _read(store: Reader, read: Callable[[RowSpans], T]) -> T:
     from graphstore.core.read.spans_from_rows import RowSpans
 
     core = store._core
-    ledger = core.answering or core.rows
-    assert ledger is not None
+    ledger = core.answering
     valid, tx = store._coordinate()
     with ledger.snapshot() as database, no_collecting():
         point = Point(database, valid, tx, core.vocabulary)

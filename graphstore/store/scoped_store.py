@@ -52,7 +52,7 @@ class ScopedStore(GraphStore):
         self._core = Core(
             journal, vocabulary, graphs,
             rows=ScopedLedger(journal, scopes), refusal=_OUTSIDE,
-            lock=trunk.lock, epoch=trunk.epoch, vectors=Vectors(None, None),
+            lock=trunk.lock, vectors=Vectors(None, None),
         )  # fmt: skip
         self._last_committed_tx()
 

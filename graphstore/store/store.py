@@ -1026,7 +1026,7 @@ class Branch(Store):
             graphs.serve(trunk.graphs.workers)
         core = Core(
             ledger, vocabulary, graphs,
-            rows=rows, lock=trunk.lock, epoch=trunk.epoch, vectors=trunk.vectors,
+            rows=rows, lock=trunk.lock, vectors=trunk.vectors,
         )  # fmt: skip
         vocabulary.extend(rows.last_tx_and_new_kinds()[1] or ())
         if rows.is_deleted:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from graphstore.core.folder import restore as dumps
 from graphstore.core.read import snapshots
-from graphstore.core.read.from_rows import committed_rows_first, rows_first
-from graphstore.core.read.sight import Sight
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.core.write import evictable_rows
 from graphstore.core.write.deciding import decides
@@ -22,6 +19,7 @@ from graphstore.errors import DamageError, InvalidError
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted, ids, operations, settings
+from graphstore.read.points import Point
 from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
@@ -31,6 +29,9 @@ from graphstore.values.snapshot_settings import KEPT, as_kept
 if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
     from graphstore.core.tables.workers import Allowance, Workers
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class WholeStore(Writer):
@@ -173,10 +174,9 @@ class WholeStore(Writer):
             self._keep("snapshot", KEPT + wanted, kept, wanted)
             return snapshots.find(snapshots.known(work.index, work.tx), wanted)
 
-    @rows_first(settings.snapshots)
     def snapshots(self) -> list[Snapshot]:
         """The named coordinates, in the order they were named."""
-        return self._looked(Sight.snapshots)
+        return self._by_rows(settings.snapshots)
 
     def touch(self, ids: str | Iterable[str]) -> None:
         """Count a lookup of each thing, as `recall` does with its hits. In memory: see `flush_accesses`.
@@ -186,10 +186,9 @@ class WholeStore(Writer):
         self._writable()
         self._core.accesses.count(self._named_things(inputs.ids("ids", ids)))
 
-    @rows_first(ids.things)
-    def _named_things(self, ids: list[str]) -> list[str]:
+    def _named_things(self, wanted: list[str]) -> list[str]:
         """The id of the thing that each of some ids or refs names."""
-        return self._looked(lambda sight: [sight.id(sight.resolve(id)[0]) for id in ids])
+        return self._by_rows(ids.things, wanted)
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the rows of the ledger anew from its chain, and the graph tables."""
@@ -211,32 +210,24 @@ class WholeStore(Writer):
         self._usable()
         return self._between(-OPEN if since is None else self._time(since, "since", "tx"), OPEN, most)
 
-    @committed_rows_first(operations.changes)
     def _between(self, after: Instant, until: Instant, most: int | None) -> list[Change]:
         """What came after an instant and until another, at most so many plus the rest of their last transaction."""
+        return self._by_committed_rows(operations.changes, after, until, most)
 
-        def look(sight: Sight) -> list[Change]:
-            instants, ops = sight.index.o_tx, sight.index.mark().ops
-            first = bisect_right(
-                instants, after, hi=ops
-            )  # ascending: a binary search finds what follows an instant
-            last = bisect_right(instants, min(sight.tx, until), lo=first, hi=ops)
-            if most is not None and last - first > most:
-                last = bisect_right(instants, instants[first + most - 1], lo=first, hi=last)
-            return [sight.change(op) for op in range(first, last)]
-
-        return self._looked(look)
-
-    @committed_rows_first(operations.last_changes)
     def _last_changes(self, most: int) -> list[Change]:
         """The last of `changes`, at most so many, the last first."""
         self._usable()
+        return self._by_committed_rows(operations.last_changes, most)
 
-        def look(sight: Sight) -> list[Change]:
-            last = bisect_right(sight.index.o_tx, sight.tx, hi=sight.index.mark().ops)
-            return [sight.change(op) for op in range(last - 1, max(-1, last - 1 - most), -1)]
-
-        return self._looked(look)
+    def _by_committed_rows(
+        self, answer: Callable[Concatenate[Point, P], T], *args: P.args, **named: P.kwargs
+    ) -> T:
+        """Return what a function of statements answers of what is committed."""
+        core = self._core
+        core.hide_rows()
+        valid, tx = self._coordinate()
+        with core.rows.snapshot() as database:
+            return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
     def _contents(self, kind: str) -> list[Content]:
         """The nodes of a kind that are not forgotten, whatever became of them: what is committed, in the order they were recorded."""
@@ -248,8 +239,7 @@ class WholeStore(Writer):
 
     def _unchanging(self) -> AbstractContextManager[object]:
         """A block in which nothing is written that its reads would see."""
-        ledger = self._core.answering
-        return self.reading() if ledger is None else ledger.snapshot()
+        return self._core.answering.snapshot()
 
     def _is_settled(self) -> bool:
         """Whether this is the trunk, and no transaction that is open has written anything."""
@@ -258,34 +248,13 @@ class WholeStore(Writer):
     def stats(self) -> dict[str, Any]:
         """Counts and sizes: nodes, events, versions, rows, links, link_rows, transactions, journal_bytes, last_tx, custom_kinds."""
         self._usable()
-        found = {"path": None if self.path is None else str(self.path), **self._counts()}
+        found = {
+            "path": None if self.path is None else str(self.path),
+            **self._by_committed_rows(counted.stats),
+        }
         if self._core.working is not None and self._core.is_worker:  # kinds count before they are committed
             found["custom_kinds"] = [kind["name"] for kind in self._core.working.kinds]
         return found
-
-    @committed_rows_first(counted.stats)
-    def _counts(self) -> dict[str, Any]:
-        """As `stats`, without the path."""
-
-        def look(sight: Sight) -> dict[str, Any]:
-            index = sight.index
-            mark = index.mark()
-            events = index.is_event.count(True, 0, mark.entities)
-            return {
-                "nodes": mark.entities - events,
-                "events": events,
-                "versions": mark.versions - events,
-                "rows": mark.rows,
-                "links": mark.links,
-                "link_rows": mark.link_rows,
-                "operations": mark.ops,
-                "transactions": index.transactions,
-                "journal_bytes": self._core.journal.size(),
-                "last_tx": moment(index.last_tx) if index.transactions else None,
-                "custom_kinds": [kind["name"] for kind in index.kinds],
-            }
-
-        return self._looked(look)
 
     def _tables_thrown_away(self) -> int:
         """How often the graph tables in use held something else than was written, and were made anew."""

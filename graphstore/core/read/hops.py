@@ -6,27 +6,27 @@ inverse name.
 
 from __future__ import annotations
 
-from graphstore.core.read.rows import Side
-from graphstore.core.read.sight import Core, Sight
-from graphstore.values.link_filter import ALL, LinkFilter
+from collections.abc import Iterable
+from typing import Any
+
+from graphstore.core.read.sight import Sight
+from graphstore.values.link_filter import ALL, LinkFilter, link_filter
 from graphstore.values.models import Link
-from graphstore.values.period import Instant
-
-SAME_TOPIC = "same_topic"
-TOPIC = LinkFilter(frozenset({SAME_TOPIC}))
 
 
-def links_at(
-    core: Core, coordinate: tuple[Instant, Instant], id: str, wanted: LinkFilter, *, begins: bool
-) -> list[Link]:
-    """The links at one end of the thing with an id, at (valid, tx): otherwise as `links`. Raises NotFoundError for an unknown id."""
-    sight = Sight(core, *coordinate)
-    return links(sight, sight.resolve(id)[0], wanted, begins=begins)
+def links_from(sight: Sight, id: str, kinds: Iterable[str] | str = (), **filters: Any) -> list[Link]:
+    """Return the links with this thing as their source, see `Reader.links_from`. Raises NotFoundError for an unknown id."""
+    return _links(sight, id, link_filter(sight.core.vocabulary, kinds, **filters), begins=True)
 
 
-def links(sight: Sight, ent: int, wanted: LinkFilter, *, begins: bool) -> list[Link]:
+def backlinks_to(sight: Sight, id: str, kinds: Iterable[str] | str = (), **filters: Any) -> list[Link]:
+    """Return the links with this thing as their target, see `Reader.backlinks_to`. Raises NotFoundError for an unknown id."""
+    return _links(sight, id, link_filter(sight.core.vocabulary, kinds, **filters), begins=False)
+
+
+def _links(sight: Sight, id: str, wanted: LinkFilter, *, begins: bool) -> list[Link]:
     """The links that hold here and, as sentences, begin with an entity (or end with it), by (valid_from, tx_from, id)."""
-    index = sight.index
+    index, ent = sight.index, sight.resolve(id)[0]
     near, far = (index.out, index.into) if begins else (index.into, index.out)
     ends = (
         index.l_tgt if begins else index.l_src
@@ -47,16 +47,6 @@ def links(sight: Sight, ent: int, wanted: LinkFilter, *, begins: bool) -> list[L
     if len(found) > 1 and (even or wanted.turned):
         found.sort(key=lambda each: sight.link_order(each[0]))
     return [sight.link(row, turned) for row, turned in found]
-
-
-def stored(sight: Sight, side: Side, ent: int) -> list[Link]:
-    """The links on one side of an entity as they are stored, symmetric ones and `same_topic` left out."""
-    index = sight.index
-    return [
-        sight.link(row)
-        for row in sight.rows_of_links(side, ent)
-        if index.l_kind[index.k_link[row]] not in index.symmetric
-    ]
 
 
 def _admits(sight: Sight, row: int, wanted: LinkFilter) -> bool:

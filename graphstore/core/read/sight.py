@@ -34,7 +34,7 @@ from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.scoped_ledger import ScopedLedger
 from graphstore.read import settings
 from graphstore.read.points import Point
-from graphstore.values import generated_ids, spans
+from graphstore.values import spans
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import UPRIGHT, Change, Event, Json, Link, Node, Shaky, Snapshot, Version
 from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
@@ -54,38 +54,6 @@ _BRIEFLY = 0.002  # seconds to wait for a lock without which an answer takes lon
 
 
 LedgerRows = Ledger | BranchLedger | ScopedLedger
-
-
-@dataclass
-class Epoch:
-    """Counts the changes of what is there already: readers hold no lock, and read again what they read across one.
-
-    All else only grows, and with a later tx than any reader's. To move it on hold the lock of the index; a store and its branches share both.
-    """
-
-    number: int = 0  # rises at the beginning and at the end of each change
-    under_way: int = 0  # changes that a reader waits for
-    world: int = 0  # how many of those have ended: what was kept of what was read before is of no use
-
-    @contextmanager
-    def cut(self) -> Iterator[None]:
-        """A block that cuts back what no reader sees: columns may be too short for a moment, and no value is wrong."""
-        self.number += 1
-        try:
-            yield
-        finally:
-            self.number += 1
-
-    @contextmanager
-    def replaced(self) -> Iterator[None]:
-        """A block that replaces or removes what readers see: until its end they wait for the lock."""
-        self.under_way += 1
-        try:
-            with self.cut():
-                yield
-        finally:
-            self.world += 1
-            self.under_way -= 1
 
 
 class Shown(Protocol):
@@ -112,7 +80,6 @@ class Core(Source):
     rows: LedgerRows = field(kw_only=True)  # that answer reads
     refusal: str = field(default="this is not answered by the rows of the ledger.", kw_only=True)
     lock: threading.RLock = field(default_factory=threading.RLock)
-    epoch: Epoch = field(default_factory=Epoch)
     closed: str | None = None  # why reads are refused
     memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
     row_search: RowSearch = field(default_factory=RowSearch)
@@ -129,19 +96,10 @@ class Core(Source):
     shown: Shown | None = None  # what it shows to its own reads
 
     @property
-    def answering(self) -> LedgerRows | None:
-        """Return the ledger whose rows answer a read; None where the working set of a verb does. A transaction shows its own first."""
-        if self.working is not None and self.is_worker and (self.in_verb or not self.show_rows()):
-            return None
-        return self.rows
-
-    @property
-    def answering_committed(self) -> LedgerRows | None:
-        """The ledger whose rows answer a read of what is committed; None as in `answering`."""
+    def answering(self) -> LedgerRows:
+        """Return the ledger whose rows answer a read. A transaction of this thread shows its own first."""
         if self.is_worker:
-            if self.in_verb:
-                return None
-            self.hide_rows()
+            self.show_rows()
         return self.rows
 
     @property
@@ -168,13 +126,11 @@ class Core(Source):
             finally:
                 self.in_verb = was_in_verb
 
-    def show_rows(self) -> bool:
-        """Write as rows what the transaction of this thread has done. Returns False where it shows none."""
+    def show_rows(self) -> None:
+        """Write as rows what the transaction of this thread has done."""
         with self.lock:
-            if self.working is None or self.shown is None:
-                return False
-            self.shown.show()
-            return True
+            if self.working is not None and self.shown is not None:
+                self.shown.show()
 
     def hide_rows(self) -> None:
         """Take back the rows that the transaction of this thread shows."""
@@ -183,10 +139,9 @@ class Core(Source):
 
     def setting(self, name: str) -> Any:
         """Return the setting of a name, None when it was never set."""
-        ledger = self.answering
-        if ledger is None:
+        if self.is_worker and self.in_verb:
             return self.index.setting(name)
-        return settings.setting(Point(ledger.database, OPEN, OPEN, self.vocabulary), name)
+        return settings.setting(Point(self.answering.database, OPEN, OPEN), name)
 
     def forget_found(self) -> None:
         """Drop what reads keep of rows, which were taken back, or replaced by others of the same numbers."""
@@ -196,14 +151,11 @@ class Core(Source):
 
     def snapshots(self, tx: Instant) -> list[Snapshot]:
         """The snapshots made by `tx`, in order."""
-        ledger = self.answering
-        if ledger is not None:
-            return settings.snapshots(Point(ledger.database, OPEN, tx))
         if self.is_worker and self.in_verb:
             last = min(tx, self.index.last_tx)  # the rows may show those of the transaction too
             before = settings.snapshots(Point(self.rows.database, OPEN, last))
             return before + snapshots.known(self.index, tx)
-        return snapshots.known(self.index, tx)
+        return settings.snapshots(Point(self.answering.database, OPEN, tx))
 
     def refuse_closed(self) -> None:
         """Raise InvalidError when the store is closed."""
@@ -229,7 +181,34 @@ class Sight(Rows):
         self._reasons: dict[int, str | None] = {}
         self._ways: Ways[Link] = Ways()
 
-    # ------------------------------------------------------------------ ids
+    # ------------------------------------------------------------------ what an id leads to
+
+    def knows(self, id: str) -> bool:
+        """Return True if a node or event of exactly this id is known here."""
+        return self.entity(id) >= 0
+
+    def node_of(self, id: str) -> Node:
+        """Return the node of an id as it stands here. Raises an error where it does not."""
+        ent, number = self.resolve(id)
+        if number:
+            return self.described(self._must_be(ent, False), number)
+        return self.node(self._must_hold(ent, False), self.upright(ent))
+
+    def event_of(self, id: str) -> Event:
+        """Return the event of an id that has happened by here, with its links. Raises an error where it has not."""
+        ent, _ = self.resolve(id)
+        return self.event(self._must_hold(ent, True), self.standing(ent), self.links_of(ent))
+
+    def _must_be(self, ent: int, event: bool) -> int:
+        if bool(self.index.is_event[ent]) != event:
+            raise LookupError(ent)
+        return ent
+
+    def _must_hold(self, ent: int, event: bool) -> int:
+        row = self.find(self._must_be(ent, event))
+        if row < 0:
+            raise LookupError(ent)
+        return row
 
     def resolve(self, id: str) -> tuple[int, int]:
         """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
@@ -256,35 +235,6 @@ class Sight(Rows):
         found = _ALIAS.match(id)
         ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
         return ver if ver >= 0 and self.last_row(index.v_ent[ver], index.v_num[ver]) >= 0 else -1
-
-    def resolve_node(self, id: str) -> int:
-        """The node an id names. Raises InvalidError for an event."""
-        ent, _ = self.resolve(id)
-        if self.index.is_event[ent]:
-            raise InvalidError(
-                f"{self.index.names[ent]!r} is an event; events have no versions. Read it with event(…)."
-            )
-        return ent
-
-    def whole_id(self, text: str) -> str:
-        """The generated id that begins so, of a thing or a link known here; a `-v{n}` behind it stays. A text that is an id itself, or begins none, is
-        given back. Raises NotFoundError where several begin so."""
-        index = self.index
-        given = _VERSION.match(text)
-        if given is None or self.entity(text) >= 0 or self.entity(given[1]) >= 0 or text in index.link_ids:
-            return text
-        begun = given[1]
-        if not generated_ids.may_begin_one(begun):
-            return text
-        if begun.startswith("lnk_"):
-            found = [index.l_name[link] for link in index.links_starting_with(begun) if self.was_made(link)]
-        else:
-            found = [index.names[ent] for ent in index.starting_with(begun) if index.born[ent] <= self.tx]
-        found = [id for id in found if generated_ids.is_one(id)]
-        if len(found) > 1:
-            more = " …" if len(found) > 3 else ""
-            raise NotFoundError(f"{begun!r} is ambiguous: {', '.join(found[:3])}{more}. Give more of the id.")
-        return found[0] + (given[2] or "") if found else text
 
     # ------------------------------------------------------------------ searching, by rows alone
 
@@ -382,9 +332,9 @@ class Sight(Rows):
         raise NotImplementedError
 
     @property
-    def point(self) -> Point | None:
-        """The point of a ledger whose rows are read here; None where the index is."""
-        return None
+    def point(self) -> Point:
+        """The point of a ledger whose rows are read here."""
+        raise NotImplementedError
 
     def read_names(self, ents: Iterable[int]) -> None:
         """Make what things are ready to be looked at. A working set reads it when it is asked."""
@@ -487,21 +437,6 @@ class Sight(Rows):
         if self._resting is None:
             self._resting = resting_at(self.index, self.valid, self.tx, self.core.raw)
         return self._resting
-
-    def absence(self, ent: int) -> str:
-        """The sentence for something that does not stand here: its standing, and its successor."""
-        index = self.index
-        what = "event" if index.is_event[ent] else "node"
-        message = (
-            f"{what} {index.names[ent]!r} does not stand at valid {exactly(self.valid)} as known at {exactly(self.tx)}: "
-            f"{self.standing(ent).replace('_', ' ')}"
-        )
-        successors = [
-            index.names[index.l_src[link]] for link in index.successors.get(ent, ()) if self.held(link) >= 0
-        ]
-        if successors:
-            message += f", superseded by {', '.join(map(repr, successors))}"
-        return f"{message}. inspect({index.names[ent]!r}) shows its last content."
 
     # ------------------------------------------------------------------ nodes and events
 

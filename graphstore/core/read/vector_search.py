@@ -99,9 +99,7 @@ class Meanings:
             with self._lock:
                 yield self._of_rows(point)
             return
-        ledger = self._core.answering or self._core.rows
-        assert ledger is not None
-        with ledger.snapshot() as database, self._lock:
+        with self._core.answering.snapshot() as database, self._lock:
             yield self._of_rows(Point(database, OPEN, OPEN))
 
     def _of_rows(self, point: Point) -> TextsOfRows:

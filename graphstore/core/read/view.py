@@ -7,23 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import wraps
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read import causal_chains, conflicts, hops, light_rows, link_fate, shaken, view_diff
-from graphstore.core.read.from_rows import rows_first, working_set_first
+from graphstore.core.read import conflicts, hops, light_rows, shaken, view_diff
 from graphstore.core.read.row_sight import row_sight
-from graphstore.core.read.rows import Row, of_sentence
+from graphstore.core.read.rows import Row
 from graphstore.core.read.sight import Core, Sight
-from graphstore.core.read.succession import Succession
 from graphstore.core.tables.guard import LIMITS, Limits
-from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.errors import InvalidError
 from graphstore.ledger.database import Readable
 from graphstore.read import (
     chains,
-    contradicting,
     described,
     differing,
     event_list,
@@ -34,15 +29,12 @@ from graphstore.read import (
     settings,
     superseding,
     walking,
-    walks,
     whole_view,
 )
-from graphstore.read.points import NotInRows, Point
+from graphstore.read.points import Point
 from graphstore.read.walks import By, Direction
-from graphstore.values import content_diff as differences
 from graphstore.values.coordinates import Axis, resolve
-from graphstore.values.inputs import at_least_one, json_object, optional_text, text_of, whole_number
-from graphstore.values.link_filter import ALL, link_filter
+from graphstore.values.inputs import optional_text
 from graphstore.values.models import (
     Chain,
     Change,
@@ -75,52 +67,13 @@ if TYPE_CHECKING:
     from graphstore.core.tables.engine import Result
 
 
-Read = TypeVar("Read", bound=Callable[..., Any])
+P = ParamSpec("P")
 T = TypeVar("T")
 
-_FEW, _SHORT = 64, 64 << 10  # rows and links, and bytes, that are read in microseconds
-_TRIES = 2
 
-
-def unlocked(read: Read) -> Read:
-    """A read that holds no lock: it neither waits for who writes nor keeps anybody waiting.
-
-    What is written meanwhile has a later tx than any reader's and is passed over. When the `Epoch` of the store moved on, or a column was shorter than
-    another, it reads again, in the end with the lock held.
-    """
-
-    @wraps(read)
-    def reading(self: Reader, *args: Any, **named: Any) -> Any:
-        if named or len(args) != 1 or type(args[0]) is not str:
-            args = tuple(map(_again, args))
-            named = {name: _again(value) for name, value in named.items()}
-        epoch = self._core.epoch
-        for _ in range(_TRIES):
-            number = epoch.number
-            if epoch.under_way:
-                break
-            here = self._pinned_now()
-            try:
-                found = read(here, *args, **named)
-            except GraphStoreError:
-                if epoch.number == number and (here is self or here._is_undisturbed()):
-                    raise
-            except (
-                Exception
-            ):  # a column was too short for a moment; what fails with the lock held too is raised
-                pass
-            else:
-                if epoch.number == number and (here is self or here._is_undisturbed()):
-                    return found
-        with self._core.lock:
-            return read(self, *args, **named)
-
-    return cast(Read, reading)
-
-
-def _again(value: Any) -> Any:
-    """An argument that can be read twice."""
-    return tuple(value) if hasattr(value, "__next__") else value
+def _again(kinds: Iterable[str] | str) -> Iterable[str] | str:
+    """Return kinds that can be read twice."""
+    return tuple(kinds) if hasattr(kinds, "__next__") else kinds
 
 
 class Reading:
@@ -141,10 +94,7 @@ class Reading:
             if self._is_narrow and core.is_worker:
                 with core.on_working_set():
                     return Sight(core, valid, tx)
-            ledger = core.answering
-            if ledger is None:
-                return Sight(core, valid, tx)
-            snapshot = ledger.snapshot()
+            snapshot = core.answering.snapshot()
             point = Point(snapshot.__enter__(), valid, tx, core.vocabulary)
             self._snapshot = snapshot
             return row_sight(core, core.journal, point)
@@ -167,14 +117,6 @@ class Reader(Painted):
 
     def _coordinate(self) -> tuple[Instant, Instant]:
         raise NotImplementedError
-
-    def _pinned_now(self) -> View:
-        """What answers one read beside the writer, at one coordinate: a view itself, of a store its view of now."""
-        raise NotImplementedError
-
-    def _is_undisturbed(self) -> bool:
-        """Whether no transaction has begun that this would see and should not."""
-        return True
 
     def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
         """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""
@@ -200,28 +142,35 @@ class Reader(Painted):
         """The snapshots whose names may stand for a time."""
         return self._core.snapshots(self._coordinate()[1])
 
-    def _sight(self) -> Sight:
-        return Sight(self._core, *self._coordinate())
-
-    @unlocked
-    def _looked(self, look: Callable[[Sight], T], ahead: Instant = -OPEN) -> T:
-        """What a function finds here, at one coordinate and beside whoever writes. It may be called again: it keeps nothing but in what it gives."""
-        valid, tx = self._coordinate()
-        return look(Sight(self._core, max(valid, ahead), tx))
-
-    def _searched(self, look: Callable[[Sight], T]) -> T:
-        """Do as `_looked`, with a function that searches and looks at few things: rows answer it, within a verb its working set."""
+    def _by_rows(self, answer: Callable[Concatenate[Point, P], T], *args: P.args, **named: P.kwargs) -> T:
+        """Return what a function of statements answers here. A transaction of this thread shows it its rows."""
         core = self._core
         ledger = core.answering
-        if ledger is None and not core.is_worker and not core.index.pending:
-            ledger = core.rows
-        if ledger is not None:
-            with suppress(NotInRows):
-                valid, tx = self._coordinate()
-                with ledger.snapshot() as database, no_collecting():
-                    point = Point(database, valid, tx, core.vocabulary)
-                    return look(row_sight(core, core.journal, point))
-        return self._looked(look)
+        valid, tx = self._coordinate()
+        with ledger.snapshot() as database:
+            return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
+
+    def _looked_up(
+        self,
+        answer: Callable[Concatenate[Point, P], T],
+        look: Callable[Concatenate[Sight, P], T],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Do as `_by_rows`. A transaction of this thread looks into its working set first, which has most of what one id leads to, and then shows no rows."""
+        core = self._core
+        if core.is_worker:
+            with suppress(Exception), core.on_working_set():  # the rows tell the error
+                return look(Sight(core, *self._coordinate()), *args, **named)
+        return self._by_rows(answer, *args, **named)
+
+    def _searched(self, look: Callable[[Sight], T]) -> T:
+        """Return what a function finds that looks at few things here."""
+        core = self._core
+        ledger = core.answering
+        valid, tx = self._coordinate()
+        with ledger.snapshot() as database, no_collecting():
+            return look(row_sight(core, core.journal, Point(database, valid, tx, core.vocabulary)))
 
     def _count_access(self, ids: Iterable[str]) -> None:
         """Count these things as looked up, once each."""
@@ -249,25 +198,18 @@ class Reader(Painted):
         """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
         return View(self._core, valid, tx)
 
-    @rows_first(settings.setting)
-    @unlocked
     def _setting(self, name: str) -> Any:
         """The value of a setting of the store, None when it was never set."""
-        return self._core.index.setting(name)
+        return self._by_rows(settings.setting, name)
 
     def _reads_as(self, other: Reader) -> bool:
         """Whether another view or store reads the same trunk or branch."""
         return self._core is other._core
 
-    @working_set_first(ids.knows)
-    @unlocked
     def knows(self, id: str) -> bool:
         """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
-        sight = self._sight()
-        return sight.entity(id) >= 0
+        return self._looked_up(ids.knows, Sight.knows, id)
 
-    @rows_first(light_rows.scan)
-    @unlocked
     def scan(
         self,
         kind: str | None = None,
@@ -283,9 +225,9 @@ class Reader(Painted):
         As `nodes`, many times faster: ids, numbers and instants as integers come from memory, contents are read with `content` or a `tag` only.
         Of a store that lies elsewhere it raises InvalidError: ask `nodes`, `events` or `query` there.
         """
-        _refuse_no_text(kind=kind, scope=scope, tag=tag)
-        sight = self._sight()
-        return list(sight.scan(kind=kind, key=key, scope=scope, tag=tag, events=events, content=content))
+        return self._by_rows(
+            light_rows.scan, kind, key=key, scope=scope, tag=tag, events=events, content=content
+        )
 
     @property
     def at(self) -> Coordinate:
@@ -298,144 +240,66 @@ class Reader(Painted):
         """The link kinds there are, those the store defined for itself included."""
         return self._core.vocabulary
 
-    @rows_first(ids.whole_id)
-    @unlocked
     def whole_id(self, text: str) -> str:
         """The whole id that a person means: a unique beginning (6 characters or more) of an id that the store made is made whole, of a node, an event
         or a link known at the view's tx; with `-v{n}` behind it too. Any other text is given back: no other call takes a beginning for an id.
 
         Raises NotFoundError where several ids begin so.
         """
-        return self._sight().whole_id(text_of("id", text))
+        return self._by_rows(ids.whole_id, text)
 
     # ------------------------------------------------------------------ one thing
 
-    @working_set_first(described.node)
-    @unlocked
     def node(self, id: str) -> Node:
         """The node as it stands at the coordinate.
 
         Raises NotFoundError when it does not stand there: the message names its standing and its successor.
         """
-        sight = self._sight()
-        index = sight.index
-        ent, number = sight.resolve(id)
-        if index.is_event[ent]:
-            raise InvalidError(f"{index.names[ent]!r} is an event. Read it with event({index.names[ent]!r}).")
-        if number:
-            return sight.described(ent, number)
-        row = index.find(ent, sight.valid, sight.tx)
-        if row < 0:
-            raise NotFoundError(sight.absence(ent))
-        return sight.node(row, sight.upright(ent))
+        return self._looked_up(described.node, Sight.node_of, id)
 
-    @working_set_first(described.event)
-    @unlocked
     def event(self, id: str) -> Event:
         """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
-        sight = self._sight()
-        index = sight.index
-        ent, _ = sight.resolve(id)
-        if not index.is_event[ent]:
-            raise InvalidError(f"{index.names[ent]!r} is a node. Read it with node({index.names[ent]!r}).")
-        row = sight.find(ent)
-        if row < 0:
-            raise NotFoundError(sight.absence(ent))
-        return sight.event(row, sight.standing(ent), sight.links_of(ent))
+        return self._looked_up(described.event, Sight.event_of, id)
 
     @overload
     def history(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
     @overload
     def history(self, id: str) -> list[Version]: ...
-    @rows_first(described.history)
-    @unlocked
     def history(self, id: str) -> list[Version] | list[Link]:
         """Every row of the node, or of the link, believed at the view's tx, over all valid time, by valid_from."""
-        sight = self._sight()
-        link = link_fate.named(sight, id)
-        if link >= 0:
-            return [sight.link(row) for row in sight.believed_link(link)]
-        return [sight.version(row) for row in sight.index.believed(sight.resolve_node(id), sight.tx)]
+        return self._by_rows(described.history, id)
 
     @overload
     def versions(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
     @overload
     def versions(self, id: str) -> list[Version]: ...
-    @rows_first(described.versions)
-    @unlocked
     def versions(self, id: str) -> list[Version] | list[Link]:
         """Every row of the node, or of the link, ever believed up to the view's tx, by (tx_from, valid_from): what was recorded, and until when it
         was believed."""
-        sight = self._sight()
-        link = link_fate.named(sight, id)
-        if link >= 0:
-            return [sight.link(row) for row in link_fate.recorded(sight, link)]
-        index = sight.index
-        rows = [row for row in index.rows_of[sight.resolve_node(id)] if index.r_tx[row] <= sight.tx]
-        rows.sort(key=lambda row: (index.r_tx[row], index.r_from[row]))
-        return [sight.version(row) for row in rows]
+        return self._by_rows(described.versions, id)
 
-    @rows_first(described.diff)
-    @unlocked
     def diff(self, id: str, old: int, new: int) -> list[FieldChange]:
         """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number and where the contents
         were forgotten, InvalidError for what is no number of a version."""
-        for name, number in (("old", old), ("new", new)):
-            at_least_one(name, number)
-        sight = self._sight()
-        ent = sight.resolve_node(id)
-        first, second = (sight.content(ent, number) for number in (old, new))
-        if gone := sight.index.word(ent):
-            raise NotFoundError(
-                f"the contents of {sight.index.names[ent]!r} were {gone}: they cannot be compared."
-            )
-        return differences.diff(first, second)
+        return self._by_rows(described.diff, id, old, new)
 
-    @rows_first(operations.operations)
-    @unlocked
     def operations(self, id: str) -> list[Change]:
         """What was done to one thing, or to one link by its whole id, up to the view's tx, oldest first: who recorded it, when and why.
 
         An operation on another thing that closed a part of this one is among them. Raises NotFoundError for an unknown id.
         """
-        sight = self._sight()
-        return [sight.change(op) for op in sight.operations(id)]
+        return self._by_rows(operations.operations, id)
 
     @overload
     def inspect(self, id: LinkId) -> LinkInspection: ...  # type: ignore[overload-overlap]
     @overload
     def inspect(self, id: str) -> Inspection: ...
-    @rows_first(inspected.inspect)
-    @unlocked
     def inspect(self, id: str) -> Inspection | LinkInspection:
         """One thing with any standing, its links both ways, and its believed history; of a link its ends and its believed periods."""
-        sight = self._sight()
-        index = sight.index
-        link = link_fate.named(sight, id)
-        if link >= 0:
-            return link_fate.inspected(sight, link)
-        ent, number = sight.resolve(id)
-        event = index.is_event[ent]
-        node: Node | Event
-        if event:
-            node = sight.event_and_links(ent)
-        else:
-            node = sight.described(ent, number) if number else sight.thing(ent)
-        return Inspection(
-            node=node,
-            links=tuple(
-                link for link in hops.links(sight, ent, ALL, begins=True) if link.kind != hops.SAME_TOPIC
-            ),
-            backlinks=tuple(hops.stored(sight, index.into, ent)),
-            same_topic=tuple(hops.links(sight, ent, hops.TOPIC, begins=True)),
-            confirmations=sight.confirmations(ent),
-            history=() if event else tuple(sight.version(row) for row in index.believed(ent, sight.tx)),
-        )
+        return self._by_rows(inspected.inspect, id)
 
     # ------------------------------------------------------------------ many things
 
-    @rows_first(described.nodes)
-    @unlocked
     def nodes(
         self,
         kind: str | None = None,
@@ -449,21 +313,8 @@ class Reader(Painted):
 
         `content`: fields of the content and their values, such as `{"session": "s1"}`.
         """
-        _refuse_no_text(kind=kind, scope=scope, tag=tag)
-        said = {} if content is None else json_object("content", content)
-        sight = self._sight()
-        found = []
-        for ent in sight.entities(False, kind, key, scope):
-            row = sight.find(ent)
-            if row >= 0:
-                node = sight.node(row, sight.upright(ent))
-                told = node.content.items() if said else ()
-                if (tag is None or tag in node.tags) and all(each in told for each in said.items()):
-                    found.append(node)
-        return found
+        return self._by_rows(described.nodes, kind, key=key, scope=scope, tag=tag, content=content)
 
-    @rows_first(event_list.events)
-    @unlocked
     def events(
         self,
         type: str | None = None,
@@ -478,24 +329,9 @@ class Reader(Painted):
         `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the
         description, whatever the case. Raises InvalidError when `since` is after `until`.
         """
-        _refuse_no_text(type=type, pattern=pattern)
-        begin, end = self._bounds(since, until)
-        bounded = since is not None or until is not None
-        sight = self._sight()
-        index = sight.index
-        near = None if related_to is None else sight.neighbours(sight.resolve(related_to)[0])
-        found = []
-        types = None if type is None else (type,)
-        for ent in sight.happening(begin, end, types) if near is None else sorted(near):
-            row = sight.find(ent) if index.is_event[ent] else -1
-            if row < 0 or (type is not None and index.kind[ent] != type):
-                continue
-            if bounded and not any(begin <= at < end for at in sight.happened.instants(ent)):
-                continue
-            event = sight.event(row, sight.standing(ent), sight.links_of(ent))
-            if pattern is None or pattern.lower() in event.description.lower():
-                found.append((-index.r_from[row], event.id, event))
-        return [event for _, _, event in sorted(found, key=lambda each: each[:2])]
+        return self._by_rows(
+            event_list.events, type, since=since, until=until, related_to=related_to, pattern=pattern
+        )
 
     def compare(self, other: Reader) -> ViewDiff:
         """What `other` has that this has not (added), the other way round (removed), and nodes with another content, text or tags (changed).
@@ -504,16 +340,16 @@ class Reader(Painted):
         """
         here, there = self._both(other)
         if here._reads_as(there):
-            return here._compared_at(*there._coordinate())
-        return here._compared(there)
+            return here._by_rows(differing.compare, *there._coordinate())
+        return here._by_rows(lambda point: differing.compare_lines(point, there._point()))
 
     def changes_to(self, other: Reader) -> Result:
         """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
         JSON text, the period of the description that is there (of what is removed: that was), and who said it, or took it away, and why."""
         here, there = self._both(other)
         if here._reads_as(there):
-            return here._changed_at(*there._coordinate())
-        return here._changed(there)
+            return here._by_rows(view_diff.field_changes, *there._coordinate())
+        return here._by_rows(lambda point: view_diff.field_changes_of_lines(point, there._point()))
 
     def _both(self, other: Reader) -> tuple[View, View]:
         """This and another view of the same store. Raises InvalidError for something else."""
@@ -527,37 +363,13 @@ class Reader(Painted):
         """A view itself, of a store one of now."""
         raise NotImplementedError
 
-    @rows_first(differing.compare)
-    @unlocked
-    def _compared_at(self, valid: Instant, tx: Instant) -> ViewDiff:
-        return view_diff.compare(self._sight(), self._core.sight(valid, tx))
-
-    @rows_first(view_diff.field_changes_by_rows)
-    @unlocked
-    def _changed_at(self, valid: Instant, tx: Instant) -> Result:
-        return view_diff.field_changes(self._sight(), self._core.sight(valid, tx))
-
     def _point(self) -> Point:
-        """Return this coordinate of the rows of the ledger. Raises NotInRows within a verb."""
-        ledger = self._core.answering
-        if ledger is None:
-            raise NotInRows
-        return Point(ledger.database, *self._coordinate(), self._core.vocabulary)
-
-    @rows_first(lambda point, other: differing.compare_lines(point, other._point()))
-    @unlocked
-    def _compared(self, other: View) -> ViewDiff:
-        return view_diff.compare(self._sight(), other._sight())
-
-    @rows_first(lambda point, other: view_diff.field_changes_of_lines(point, other._point()))
-    @unlocked
-    def _changed(self, other: View) -> Result:
-        return view_diff.field_changes(self._sight(), other._sight())
+        """Return this coordinate of the rows of the ledger."""
+        core = self._core
+        return Point(core.answering.database, *self._coordinate(), core.vocabulary)
 
     # ------------------------------------------------------------------ links
 
-    @working_set_first(linked.links_from)
-    @unlocked
     def links_from(
         self,
         id: str,
@@ -573,12 +385,11 @@ class Reader(Painted):
         An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without
         one counts as 3.
         """
-        core, coordinate = self._core, self._coordinate()
-        wanted = link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
-        return hops.links_at(core, coordinate, id, wanted, begins=True)
+        return self._looked_up(
+            linked.links_from, hops.links_from, id, _again(kinds),
+            group=group, strength=strength, confidence=confidence, created_by=created_by,
+        )  # fmt: skip
 
-    @working_set_first(linked.backlinks_to)
-    @unlocked
     def backlinks_to(
         self,
         id: str,
@@ -590,23 +401,18 @@ class Reader(Painted):
         created_by: str | None = None,
     ) -> list[Link]:
         """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
-        core, coordinate = self._core, self._coordinate()
-        wanted = link_filter(core.vocabulary, kinds, group, strength, confidence, created_by)
-        return hops.links_at(core, coordinate, id, wanted, begins=False)
+        return self._looked_up(
+            linked.backlinks_to, hops.backlinks_to, id, _again(kinds),
+            group=group, strength=strength, confidence=confidence, created_by=created_by,
+        )  # fmt: skip
 
-    @rows_first(linked.link_history)
-    @unlocked
     def link_history(self, source: str, kind: str, target: str) -> list[Link]:
         """Every period believed at the view's tx of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.
 
         `kind` may be an inverse name, and of a symmetric kind either end may come first. Raises NotFoundError for an unknown end, InvalidError for an
         unknown kind.
         """
-        sight = self._sight()
-        said = sight.core.vocabulary.sentence(source, kind, target, "explicit")
-        ends = sight.resolve(said.source)[0], said.kind, sight.resolve(said.target)[0]
-        rows = [row for link in of_sentence(sight.index, *ends) for row in sight.believed_link(link)]
-        return [sight.link(row) for row in sorted(rows, key=sight.link_order)]
+        return self._by_rows(linked.link_history, source, kind, target)
 
     def supersedes(self, id: str) -> list[Link]:
         """What this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
@@ -618,34 +424,22 @@ class Reader(Painted):
     def what_superseded(self, id: LinkId) -> LinkSupersession: ...  # type: ignore[overload-overlap]
     @overload
     def what_superseded(self, id: str) -> Supersession: ...
-    @rows_first(superseding.what_superseded)
-    @unlocked
     def what_superseded(self, id: str) -> Supersession | LinkSupersession:
         """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
 
         `id` may be `{id}-v{n}`: then newer versions of the same node are steps as well. Of a link: how it was unlinked, said again otherwise or ended
         at the view's valid time, and whether it holds.
         """
-        sight = self._sight()
-        link = link_fate.named(sight, id)
-        if link >= 0:
-            return link_fate.became(sight, link)
-        return Succession(sight).of(*sight.resolve(id))
+        return self._by_rows(superseding.what_superseded, id)
 
-    @rows_first(chains.causes)
-    @unlocked
     def causes(self, id: str, depth: int = 5) -> Chain:
         """What led to this, nearest first, at most `depth` links away."""
-        return causal_chains.causes(self._sight(), id, depth)
+        return self._by_rows(chains.causes, id, depth)
 
-    @rows_first(chains.effects)
-    @unlocked
     def effects(self, id: str, depth: int = 5) -> Chain:
         """What this led to, nearest first, at most `depth` links away."""
-        return causal_chains.effects(self._sight(), id, depth)
+        return self._by_rows(chains.effects, id, depth)
 
-    @rows_first(walking.walk)
-    @unlocked
     def walk(
         self,
         ids: Iterable[str] | str,
@@ -657,10 +451,8 @@ class Reader(Painted):
 
         `direction`: `out` from source to target, `in`, or `both`. An inverse name among `kinds` is walked the other way round.
         """
-        return walks.walk(causal_chains.IndexGround(self._sight()), ids, kinds, hops, direction)
+        return self._by_rows(walking.walk, ids, kinds, hops, direction)
 
-    @rows_first(walking.paths)
-    @unlocked
     def paths(
         self,
         source: str,
@@ -675,23 +467,15 @@ class Reader(Painted):
         Ordered by (hops, arrival, link ids). With `both` also those along which it never goes forward, and chains of causes, whenever
         their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
         """
-        return walks.paths(
-            causal_chains.IndexGround(self._sight()), source, target, kinds, direction, limit, depth
-        )
+        return self._by_rows(walking.paths, source, target, kinds, direction, limit, depth)
 
-    @rows_first(shaken.shaky)
-    @unlocked
     def shaky(self, limit: int | None = None) -> list[Shaky]:
         """What stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
 
         Each with the fallen thing, the links from it to there, how and why it fell. Revising or confirming a thing clears it.
         """
-        most = whole_number("limit", limit)
-        with no_collecting():
-            sight = self._sight()
-            return [sight.shaky(found) for found in islice(sight.resting.shaky_entities(), most)]
+        return self._by_rows(shaken.shaky, limit)
 
-    @rows_first(contradicting.contradictions)
     def contradictions(
         self,
         settled: bool = False,
@@ -714,12 +498,11 @@ class Reader(Painted):
 
         return self._searched(look)
 
-    @rows_first(contradicting.contradiction)
-    @unlocked
     def contradiction(self, one: str, other: str) -> Contradiction:
         """The contradiction between two things, decided or not. Raises NotFoundError when no link records one and they are no candidates."""
-        sight = self._sight()
-        return conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
+        return self._searched(
+            lambda sight: conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
+        )
 
     # ------------------------------------------------------------------ the graph
 
@@ -779,37 +562,19 @@ class Reader(Painted):
         """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""
         from graphstore.core.tables.graph_from_rows import nodes_as_table
 
-        ledger = self._core.answering or self._core.rows
-        assert ledger is not None
-        valid, tx = self._coordinate()
-        with ledger.snapshot() as database:
-            return nodes_as_table(Point(database, valid, tx))
+        return self._by_rows(nodes_as_table)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """What stands here as a networkx MultiDiGraph: node attributes are the fields of Node or Event, edge keys are link ids."""
         import networkx
 
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
-        found = self._whole()
+        found = self._by_rows(whole_view.whole)
         for thing in (*found.things, *found.absent):
             graph.add_node(thing.id, **_attributes(thing))
         for link in found.links:
             graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
         return graph
-
-    @rows_first(whole_view.whole)
-    @unlocked
-    def _whole(self) -> whole_view.WholeView:
-        """All that stands here, other things that links join, and the links that hold."""
-        sight = self._sight()
-        index = sight.index
-        things: list[Node | Event] = [*self.nodes(), *self.events()]
-        known = {thing.id for thing in things}
-        rows = [row for link in range(len(index.l_name)) if (row := sight.held(link)) >= 0]
-        links = [index.k_link[row] for row in rows]
-        ends = dict.fromkeys(end for link in links for end in (index.l_src[link], index.l_tgt[link]))
-        absent = [sight.thing(ent) for ent in ends if index.names[ent] not in known]
-        return whole_view.WholeView(things, absent, [sight.link(row) for row in rows])
 
 
 class View(Reader):
@@ -826,9 +591,6 @@ class View(Reader):
         self._core.refuse_closed()
         return self._valid, self._tx
 
-    def _pinned_now(self) -> View:
-        return self
-
     def _fixed(self) -> View:
         return self
 
@@ -838,8 +600,6 @@ class View(Reader):
         vectors = self._core.vectors
         return None if vectors is None else vectors.folder
 
-    @rows_first(walking.path)
-    @unlocked
     def path(
         self,
         source: str,
@@ -856,9 +616,7 @@ class View(Reader):
         Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
         Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
         """
-        return walks.path(
-            causal_chains.IndexGround(self._sight()), source, target, kinds, by, direction, depth
-        )
+        return self._by_rows(walking.path, source, target, kinds, by, direction, depth)
 
     def __repr__(self) -> str:
         return f"<View valid {exactly(self._valid)}, as known at {exactly(self._tx)}>"

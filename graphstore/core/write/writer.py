@@ -94,16 +94,6 @@ class NotFollowed(InvalidError):
         self.tx = tx
 
 
-class _Now(View):
-    """A store's view of now for one read, which no write waits for."""
-
-    __slots__ = ()
-
-    def __init__(self, store: Writer) -> None:
-        self._core = store._core
-        self._valid, self._tx = store._coordinate()
-
-
 class _Handed:
     """How late the views are that were handed out. No transaction is at or before that.
 
@@ -191,7 +181,7 @@ class Writer(Reader):
 
     def close(self) -> None:
         """Close the graph tables cleanly if they were used, and release the folder."""
-        with self._writer, self._core.lock, self._core.epoch.replaced():
+        with self._writer, self._core.lock:
             core = self._core
             if core.closed:
                 return
@@ -307,9 +297,6 @@ class Writer(Reader):
             known = min(known, waiting.since(self._core.journal.durable) - 1)  # and once it is durable
         return now, known
 
-    def _pinned_now(self) -> View:
-        return _Now(self)
-
     def _fixed(self) -> View:
         return self.as_of()
 
@@ -320,12 +307,6 @@ class Writer(Reader):
 
         Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
-        if snapshot is not None or self._core.epoch.under_way:
-            with self._core.lock:
-                return self._handed_view(snapshot, valid, tx)
-        return self._handed_view(None, valid, tx)
-
-    def _handed_view(self, snapshot: str | None, valid: TimeLike | None, tx: TimeLike | None) -> View:
         here, at = now_valid, now_tx = self._coordinate()
         asked = at
         if snapshot is not None:
@@ -815,7 +796,7 @@ class Writer(Reader):
     def _forget(self, verb: str, names: list[str], reason: str | None, author: str | None = None) -> None:
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
-        with core.lock, core.epoch.replaced(), self._left_alone():
+        with core.lock, self._left_alone():
             with self._transact(None, author, reason) as work, core.on_working_set():
                 retention.forget(work, verb, names, core.raw)
             self._make_durable(core.journal.ticket(), self._last_tx)
@@ -850,7 +831,7 @@ class Writer(Reader):
     def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
         """Rewrite the chain without these things. `sums` are kept of them, in one record a day."""
         core = self._core
-        with core.lock, core.epoch.replaced():
+        with core.lock:
             tx, ledger = self._next_tx(None), self._ledger
             try:
                 ledger.settle()
@@ -1019,8 +1000,7 @@ class _Verb:
                 )
             elif error is not None:
                 core.hide_rows()
-                with core.epoch.cut():
-                    work.back(self._point)
+                work.back(self._point)
                 core.vocabulary.reset(work.index.kinds)
         finally:
             core.in_verb = self._was_in_verb
