@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from graphstore.context import failures
 from graphstore.context.observations import PRIORITIES, Observation, parse
+from graphstore.core.read.rows import Rows
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
@@ -237,7 +238,7 @@ class _Batch(NamedTuple):
     ent: int
 
     @classmethod
-    def latest(cls, sight: Sight, user: str, thread: str | None) -> _Batch:
+    def latest(cls, sight: Rows, user: str, thread: str | None) -> _Batch:
         """The last batch known here: numbers have no gap, so it is found by doubling and halving."""
 
         def known(number: int) -> bool:
@@ -251,19 +252,19 @@ class _Batch(NamedTuple):
             low, high = (middle, high) if known(middle) else (low, middle)
         return cls(low, entity(sight, _place(user, thread, low)) if low else -1)
 
-    def closed(self, sight: Sight) -> bool:
+    def closed(self, sight: Rows) -> bool:
         """Whether it was compressed by then, or no longer stands."""
         row = sight.find(self.ent)
         return row < 0 or "observed" in sight.node(row, "stands").content
 
 
-def _open(sight: Sight, user: str, thread: str | None) -> tuple[_Batch, list[Message]]:
+def _open(sight: Rows, user: str, thread: str | None) -> tuple[_Batch, list[Message]]:
     """The last batch of a thread, and the messages that wait in it."""
     batch = _Batch.latest(sight, user, thread)
     return batch, [] if batch.ent < 0 or batch.closed(sight) else _messages(sight, batch.ent)
 
 
-def _waiting(sight: Sight, user: str, thread: str | None) -> tuple[list[Message], Instant, bool]:
+def _waiting(sight: Rows, user: str, thread: str | None) -> tuple[list[Message], Instant, bool]:
     """The messages that wait in the last batch of a thread, since when there is one, and whether the thread has ended."""
     batch, waiting = _open(sight, user, thread)
     if not waiting:
@@ -272,7 +273,7 @@ def _waiting(sight: Sight, user: str, thread: str | None) -> tuple[list[Message]
     return waiting, sight.first_recorded(batch.ent), bool(content.get("ended"))
 
 
-def _messages(sight: Sight, batch: int) -> list[Message]:
+def _messages(sight: Rows, batch: int) -> list[Message]:
     """The messages of a batch that stand and were authorized, by when they were sent, then as they were recorded."""
     found = []
     admitted = sight.admitted()
@@ -496,7 +497,7 @@ class Observer:
             metadata={"user": user},
         ).event
 
-    def _batch(self, sight: Sight, user: str, thread: str | None) -> str:
+    def _batch(self, sight: Rows, user: str, thread: str | None) -> str:
         """The batch that messages of the thread join: the last one while it is open, else a new one."""
         latest = _Batch.latest(sight, user, thread)
         if latest.ent >= 0 and not latest.closed(sight):
@@ -589,7 +590,7 @@ class Observer:
         if self._in_transaction():
             raise InvalidError(f"{what} inside transaction(). Leave the block first.")
 
-    def _move(self, sight: Sight, ent: int, batch: int, user: str, thread: str | None) -> None:
+    def _move(self, sight: Rows, ent: int, batch: int, user: str, thread: str | None) -> None:
         """What came while the others were compressed, or is still to come, waits in the next batch."""
         for edge in list(sight.edges(ent, "into", _JOINED)):
             if edge.source == batch:
@@ -786,7 +787,7 @@ class _Writing:
         return [old.id]
 
 
-def _members(sight: Sight, batch: int) -> list[int]:
+def _members(sight: Rows, batch: int) -> list[int]:
     """The messages of a batch that are believed, authorized and not superseded, those to come included."""
     admitted = sight.admitted()
     return [
@@ -799,7 +800,7 @@ def _members(sight: Sight, batch: int) -> list[int]:
     ]
 
 
-def _senders(sight: Sight, batch: int) -> Iterator[str]:
+def _senders(sight: Rows, batch: int) -> Iterator[str]:
     """Who sent the messages of a batch, by their ids; agents and the system are nobody."""
     for ent in _members(sight, batch):
         event = sight.event_and_links(ent)
@@ -814,7 +815,7 @@ def _senders(sight: Sight, batch: int) -> Iterator[str]:
             yield spoke
 
 
-def _queued(sight: Sight, event: int) -> bool:
+def _queued(sight: Rows, event: int) -> bool:
     """Whether a message is in a batch, of whatever thread."""
     return any(
         sight.kind(edge.source) == BATCH and sight.believed_link(edge.link)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reading
 from graphstore.core.write.recording import occur
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.events.correlation import (
@@ -585,7 +584,7 @@ class Recorder:
 
     # ------------------------------------------------------------------ looking
 
-    def _looking(self) -> Reading:
+    def _looking(self) -> AbstractContextManager[Sight]:
         """The store now; where an observation came from ahead of its clock, then."""
         return self._store.reading(ahead=self._activity.latest)
 

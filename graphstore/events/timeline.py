@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from graphstore.core.read.filters import Filters
+from graphstore.core.read.rows import Rows
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.search.search import words
@@ -217,7 +218,7 @@ def added(view: Reader, id: str) -> list[Event]:
     return view._searched(look)
 
 
-def _added(sight: Sight, ent: int) -> list[Event]:
+def _added(sight: Rows, ent: int) -> list[Event]:
     """The events that were added to a message, the latest first."""
     found = []
     for link in sight.links_around(ent, "into", _ABOUT):
@@ -235,7 +236,7 @@ def _added_to(sight: Sight, events: Iterable[Event]) -> dict[str, tuple[Event, .
     return {id: some for id, some in found.items() if some}
 
 
-def transcript_of(sight: Sight, ent: int) -> str | None:
+def transcript_of(sight: Rows, ent: int) -> str | None:
     """The latest transcript of a message."""
     return next((each.description for each in _added(sight, ent) if each.type == TRANSCRIPT), None)
 

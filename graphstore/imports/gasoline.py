@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from graphstore.core.journal.files import new_file
+from graphstore.core.read.rows import Rows
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.write.recording import occur
@@ -486,7 +487,7 @@ def export_gasoline(view: Reader, path: str | Path) -> int:
     return len(export.began)
 
 
-def _told(sight: Sight, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
+def _told(sight: Rows, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
     """The occurrences of an event in order, each with its description, source and metadata; and these of its first report."""
     ent = sight.entity(id)
     first = sight.body(ent)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read.row_sight import row_sight
+from graphstore.core.read.sight import sight_of
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.read.points import Point
@@ -95,7 +95,7 @@ def _read(store: Reader, read: Callable[[RowSpans], T]) -> T:
     valid, tx = store._coordinate()
     with ledger.snapshot() as database, no_collecting():
         point = Point(database, valid, tx, core.vocabulary)
-        return read(RowSpans(row_sight(core, core.journal, point), point))
+        return read(RowSpans(sight_of(core, point), point))
 
 
 def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:

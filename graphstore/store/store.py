@@ -14,8 +14,9 @@ from typing import Any, NoReturn, overload
 
 from graphstore.core.index.occurrences import POINTS
 from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
-from graphstore.core.read.sight import Core, Sight
+from graphstore.core.read.sight import Core
 from graphstore.core.read.view import Reader, View
+from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.tables.graphs import Graphs
 from graphstore.core.tables.result import Result
 from graphstore.core.write import describing, evictable_rows, retention, verbs
@@ -308,7 +309,7 @@ class Store(WholeStore):
                 assert tx is not None
                 at = Act(core, work).transaction(tx.tx if isinstance(tx, Change) else tx)
                 Undoing(core, work, at).write(reason)
-            return Sight(core, work.tx, work.tx).change(len(core.index.o_tx) - 1)
+            return WorkingSight(core, work.tx, work.tx).change(len(core.index.o_tx) - 1)
 
     # ------------------------------------------------------------------ verbs: links
 

@@ -11,7 +11,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from graphstore.core.index.index import Index
-from graphstore.core.read.sight import Sight
+from graphstore.core.read.rows import Rows
+from graphstore.core.read.working_sight import WorkingSight
 from graphstore.values.inputs import version_body
 from graphstore.values.models import Json, Node
 from graphstore.values.period import OPEN, Instant, moment
@@ -43,7 +44,7 @@ class Kept(NamedTuple):
     how: How
 
 
-def entity(sight: Sight, place: Place) -> int:
+def entity(sight: Rows, place: Place) -> int:
     """The entity in a place, or -1: there never was one, or it was forgotten."""
     return _named(sight.index, place)[1]
 
@@ -51,7 +52,7 @@ def entity(sight: Sight, place: Place) -> int:
 def kept_in(view: Reader, *places: Place) -> Node | None:
     """What a view shows in the first of these places where something stands, None if nothing does."""
 
-    def look(sight: Sight) -> Node | None:
+    def look(sight: Rows) -> Node | None:
         for place in places:
             ent = entity(sight, place)
             row = -1 if ent < 0 else sight.find(ent)
@@ -115,7 +116,7 @@ def keep(
 
 
 def _as_kept(store: Store, ent: int, at: Instant, tx: Instant) -> Node:
-    found = Sight(store._core, at, tx).thing(ent)
+    found = WorkingSight(store._core, at, tx).thing(ent)
     assert isinstance(found, Node)
     return found
 

@@ -17,8 +17,8 @@ import pytest
 
 import graphstore
 from graphstore.core.index import index_of_rows, part_of_index
-from graphstore.core.read import conflicts, light_rows, row_sight, shaken, spans_from_rows
-from graphstore.core.read.view_diff import field_changes_by_rows
+from graphstore.core.read import light_rows, shaken, sight, spans_from_rows
+from graphstore.core.read.view_diff import field_changes
 from graphstore.core.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
 from graphstore.core.write import evictable_rows
@@ -28,7 +28,6 @@ from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
 from graphstore.read import (
     chains,
-    contradicting,
     counted,
     described,
     differing,
@@ -56,9 +55,9 @@ STANDINGS_ARE_WRITTEN = True
 """Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
 
 MODULES = (
-    chains, closings, contradicting, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
+    chains, closings, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
     inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
-    row_sight, settings, shaken, spans_from_rows, superseding, walking, whole_view,
+    settings, shaken, sight, spans_from_rows, superseding, walking, whole_view,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -196,12 +195,10 @@ def test_two_nodes_that_disagree_are_a_candidate(tmp_path):
         store.revise("a", {"service": "api", "port": 443}, valid_from=store.node("a").valid_from)
         store.link("c", "supports", "d")
         view = store.as_of()
-        with closing(Database(path / "ledger.db", read_only=True)) as database:
-            compare_pairs(database, view, tuple("abcde"))
-            with pytest.raises(points.NotInRows):
-                contradicting.contradictions(
-                    points.Point(database, instant(view.at.valid), instant(view.at.tx))
-                )
+        pairs = [(each.source.id, each.target.id) for each in view.contradictions()]
+        assert pairs == [("a", "b")]
+        with pytest.raises(NotFoundError, match="do not contradict each other"):
+            view.contradiction("c", "d")
         assert view.contradiction("b", "a").about == "port of api"
 
 
@@ -499,7 +496,6 @@ def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
                 with asked_beside(history.path, view) as database:
                     compare(database, view, history)
                     compare_filtered(database, view)
-                    compare_contradictions(database, view)
                     compare_walks(database, view)
                     compare_shaky(database, view)
                     compare_with_others(database, view, history)
@@ -782,32 +778,11 @@ def compare_with_others(database: Database, view: Any, history: History) -> None
                 found = differing.compare(point, *where)
                 assert before.compare(after) == found, (str(before.at), str(after.at))
                 assert before.compare(after).model_dump_json() == found.model_dump_json()
-                table = field_changes_by_rows(point, *where)
+                table = field_changes(point, *where)
                 assert before.changes_to(after).to_arrow() == table.to_arrow(), (
                     str(before.at),
                     str(after.at),
                 )
-
-
-def compare_contradictions(database: Database, view: Any) -> None:
-    """Assert that the statements find the contradictions that a view finds, or leave the question to the index."""
-    point = point_of(database, view)
-    asked: list[dict[str, Any]] = [
-        *({"settled": True, "candidates": False, "limit": limit} for limit in (None, 2, 0)),
-        *({"of": of} for of in (None, *THINGS, "no such")),
-        *({"of": of, "settled": True, "limit": 1} for of in (None, *THINGS)),
-        *({"of": of, "candidates": False} for of in (None, *THINGS)),
-    ]
-    for named in asked:
-        with suppress(points.NotInRows):
-            found = outcome(contradicting.contradictions, point, **named)
-            assert outcome(view.contradictions, **named) == found, (named, str(view.at))
-    core = view._core
-    for named in ({"settled": False, "limit": None}, {"settled": True, "limit": 3}):
-        sight = row_sight.row_sight(core, core.journal, point)
-        found = outcome(conflicts.contradictions, sight, candidates=True, **named)
-        assert outcome(view.contradictions, **named) == found, (named, str(view.at))
-    compare_pairs(database, view, (*THINGS, "alpha-v1", "no such"))
 
 
 def compare_shaky(database: Database, view: Any) -> None:
@@ -817,14 +792,6 @@ def compare_shaky(database: Database, view: Any) -> None:
         expected, found = outcome(view.shaky, limit), outcome(shaken.shaky, point, limit)
         assert expected == found, (limit, str(view.at))
         assert [*map(repr, expected)] == [*map(repr, found)]
-
-
-def compare_pairs(database: Database, view: Any, ids: tuple[str, ...]) -> None:
-    """Assert that the statements find the contradictions of each two things that a view finds."""
-    point = point_of(database, view)
-    for one, other in product(ids, repeat=2):
-        found = outcome(contradicting.contradiction, point, one, other)
-        assert outcome(view.contradiction, one, other) == found, (one, other, str(view.at))
 
 
 def outcome(read: Callable[..., Any], *args: Any, **named: Any) -> Any:

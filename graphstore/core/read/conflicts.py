@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
+from graphstore.core.read.rows import Rows
 from graphstore.core.read.sight import Sight
 from graphstore.core.search.asserted import Said, read
 from graphstore.errors import NotFoundError
@@ -78,7 +79,7 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
     )
 
 
-def rows_between(sight: Sight, one: int, other: int) -> list[int]:
+def rows_between(sight: Rows, one: int, other: int) -> list[int]:
     """The rows of `contradicts` links between two things that hold here."""
     index = sight.index
     return [
@@ -91,7 +92,7 @@ def rows_between(sight: Sight, one: int, other: int) -> list[int]:
     ]
 
 
-def of_link(sight: Sight, row: int) -> Contradiction:
+def of_link(sight: Rows, row: int) -> Contradiction:
     index, shown = sight.index, sight.link(row)
     link = index.k_link[row]
     decision = shown.metadata.get(DECISION)
@@ -261,7 +262,7 @@ def linked(sight: Sight) -> Pairs:
     return {(index.l_src[link], index.l_tgt[link]) for link in links}
 
 
-def are_linked(sight: Sight, one: int, other: int) -> bool:
+def are_linked(sight: Rows, one: int, other: int) -> bool:
     """Return True if two things are such a pair."""
     decisive = frozenset(_decisive(sight))
     return any(
@@ -271,7 +272,7 @@ def are_linked(sight: Sight, one: int, other: int) -> bool:
     )
 
 
-def _decisive(sight: Sight) -> set[str]:
+def _decisive(sight: Rows) -> set[str]:
     kinds = sight.core.vocabulary.kinds
     return {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
 

@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphstore.core.read.sight import Sight
+from graphstore.core.read.rows import Rows
+from graphstore.core.read.working_sight import WorkingSight
 from graphstore.values.link_filter import ALL, LinkFilter, link_filter
 from graphstore.values.models import Link
 
 
-def links_from(sight: Sight, id: str, kinds: Iterable[str] | str = (), **filters: Any) -> list[Link]:
+def links_from(sight: WorkingSight, id: str, kinds: Iterable[str] | str = (), **filters: Any) -> list[Link]:
     """Return the links with this thing as their source, see `Reader.links_from`. Raises NotFoundError for an unknown id."""
     return _links(sight, id, link_filter(sight.core.vocabulary, kinds, **filters), begins=True)
 
 
-def backlinks_to(sight: Sight, id: str, kinds: Iterable[str] | str = (), **filters: Any) -> list[Link]:
+def backlinks_to(sight: WorkingSight, id: str, kinds: Iterable[str] | str = (), **filters: Any) -> list[Link]:
     """Return the links with this thing as their target, see `Reader.backlinks_to`. Raises NotFoundError for an unknown id."""
     return _links(sight, id, link_filter(sight.core.vocabulary, kinds, **filters), begins=False)
 
 
-def _links(sight: Sight, id: str, wanted: LinkFilter, *, begins: bool) -> list[Link]:
+def _links(sight: WorkingSight, id: str, wanted: LinkFilter, *, begins: bool) -> list[Link]:
     """The links that hold here and, as sentences, begin with an entity (or end with it), by (valid_from, tx_from, id)."""
     index, ent = sight.index, sight.resolve(id)[0]
     near, far = (index.out, index.into) if begins else (index.into, index.out)
@@ -49,7 +50,7 @@ def _links(sight: Sight, id: str, wanted: LinkFilter, *, begins: bool) -> list[L
     return [sight.link(row, turned) for row, turned in found]
 
 
-def _admits(sight: Sight, row: int, wanted: LinkFilter) -> bool:
+def _admits(sight: Rows, row: int, wanted: LinkFilter) -> bool:
     index = sight.index
     claim = index.k_claim[row]
     kind = sight.core.vocabulary.kinds[index.l_kind[index.k_link[row]]]

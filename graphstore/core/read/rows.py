@@ -1,23 +1,22 @@
-"""A coordinate as numbers: which rows and links hold there, their bodies, and light rows of all that stands.
+"""A coordinate as numbers: which rows and links hold there, their bodies, and the values of rows.
 
-The numbers of entities, rows, links and operations are valid for one read. Functions that examine many things and return few
-use these; `Sight` turns them into values.
+The numbers of entities, rows, links and operations are valid for one read. Functions that examine many things and return few use these.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
-from heapq import heappush, heappushpop
-from itertools import chain
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+import orjson
 
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, kept_place
-from graphstore.core.search.source import Source
-from graphstore.values.keys import slot_name
-from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant, Period
+from graphstore.core.journal.line import FORGETTING
+from graphstore.core.read.core_state import Core
+from graphstore.values.models import Change, Event, Json, Link, Node
+from graphstore.values.period import OPEN, Instant, Period, moment
 from graphstore.values.text import text_of_body
 from graphstore.values.vocabulary import Kind
 
@@ -66,6 +65,7 @@ class Row(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
+_NOTHING: Json = {}
 Description = tuple[Json | None, str | None, tuple[str, ...]]  # content, text and tags
 NOT_READ: Description = (None, None, ())
 
@@ -78,72 +78,54 @@ def description(body: Json, events: bool) -> Description:
 
 
 class Rows:
-    """The numbers at (valid, tx)."""
+    """The numbers at (valid, tx), and the values of rows: what `Sight` and `WorkingSight` have in common."""
 
-    __slots__ = ("core", "happened", "index", "tx", "valid")
+    __slots__ = ("_standings", "_things", "core", "happened", "index", "tx", "valid")
 
-    def __init__(self, core: Source, valid: Instant, tx: Instant) -> None:
+    def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
         self.core = core
         self.index = core.index
         self.valid, self.tx = valid, tx
         self.happened = Happened(core.index, core.raw, valid, tx)
+        self._standings: dict[int, str] = {}
+        self._things: dict[int, Node | Event] = {}
 
-    # ------------------------------------------------------------------ entities
+    # ------------------------------------------------------------------ what each way to read does its own way
 
-    def entities(
-        self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
-    ) -> Iterator[int]:
-        """Every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known."""
-        index = self.index
-        known = index.known_by(self.tx)
-        if key is None and kind is None and scope is None:
-            return _places(index.is_event, events, known)
-        if key is None:
-            return iter(index._members.things(index, events, kind, scope, known))
-        slot = slot_name(key)
-        scopes = index._members.scopes(index) if scope is None else (scope,)
-        there = chain.from_iterable(index.slots.get((slot, each), ()) for each in scopes)
-        found = sorted(ent for ent in there if ent < known and not events)
-        return iter(found if kind is None else [ent for ent in found if index.kind[ent] == kind])
+    def standing(self, ent: int) -> str:
+        """Return the standing of an entity here."""
+        raise NotImplementedError
 
-    def node_rows(self) -> list[int]:
-        """The rows of all nodes that hold here, in the order in which the nodes were first known."""
-        return [row for ent in self.entities(False) if (row := self.find(ent)) >= 0]
+    def upright(self, ent: int) -> str:
+        """Return the standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
+        raise NotImplementedError
 
-    def of_kinds(self, kinds: Iterable[str], events: bool) -> list[int]:
-        """Every node (or every event) of some kinds (or types) known here, in the order they were first known."""
-        return sorted(chain.from_iterable(self.entities(events, kind) for kind in dict.fromkeys(kinds)))
+    def thing(self, ent: int) -> Node | Event:
+        """Return a node or event with any standing; one that does not stand shows its last content known here."""
+        raise NotImplementedError
 
-    def happening(
-        self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None
-    ) -> list[int]:
-        """The events known here, of some types if such are named, that may have happened in [since, until) by here: all that did, and few others; in the
-        order they were first known."""
-        index, known, by = self.index, bisect_right(self.index.born, self.tx), min(until, self.valid + 1)
-        if types is None:
-            most = index.is_event.count(True, 0, known)
-        else:
-            most = index._members.events_of(index, {*types}, known)
-        within = index._members.within(index, types, since, by, most)
-        if within is not None:
-            return sorted(ent for ent in within if ent < known)
-        return list(self.entities(True)) if types is None else self.of_kinds(types, True)
+    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
+        """Return a row of an event as a value."""
+        raise NotImplementedError
+
+    def event_and_links(self, ent: int) -> Event:
+        """Return an event with any standing, and its links."""
+        raise NotImplementedError
+
+    def is_superseded(self, ent: int) -> bool:
+        """Return True if a link that supersedes an entity holds here."""
+        raise NotImplementedError
+
+    def admitted(self) -> Callable[[int], bool]:
+        """Return the function that tells which entities are no messages, or were authorized."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ what an entity is
 
     def entity(self, id: str) -> int:
         """The entity with exactly this id, if known here, or -1."""
         ent = self.index.ids.get(id, -1)
         return ent if ent >= 0 and self.index.born[ent] <= self.tx else -1
-
-    def ids(self) -> Iterator[str]:
-        """Every id known here, in the order they were first known."""
-        known = zip(self.index.names, self.index.born, strict=False)  # the last name may have no instant yet
-        return (name for name, born in known if born <= self.tx)
-
-    def ids_beside(self, id: str) -> list[str]:
-        """The ids known here that a misspelt one may mean, as `Index.ids_beside` finds them."""
-        return [each for each in self.index.ids_beside(id) if self.entity(each) >= 0]
-
-    # ------------------------------------------------------------------ what an entity is
 
     def id(self, ent: int) -> str:
         """The id of an entity."""
@@ -178,23 +160,13 @@ class Rows:
         """Whether anything is believed of an entity here, over whatever valid time."""
         return ent not in self.index.gone and bool(self.index.believed(ent, self.tx))
 
-    def will_hold(self, ent: int) -> bool:
-        """Whether something is believed of an entity now that holds after the sight's tx."""
-        index = self.index
-        return ent not in index.gone and any(index.r_to[row] > self.tx for row in index.now_of[ent])
-
     def has_repeats(self, ent: int) -> bool:
         """Whether more than one occurrence of an event was ever recorded."""
         return ent in self.index.seen_of
 
-    def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
-        """Every node with a key in a scope, of one kind or (None) of any, in the order they were first known."""
-        there = self.index.slots.get((slot_name(key), scope), ())
-        return there if kind is None else [ent for ent in there if self.index.kind[ent] == kind]
-
-    def is_superseded(self, ent: int) -> bool:
-        """Whether a link that supersedes an entity holds here."""
-        return self.index.superseded(ent, self.valid, self.tx)
+    def first_recorded(self, ent: int) -> Instant:
+        """When an entity was recorded first."""
+        return self.index.born[ent]
 
     def body(self, ent: int, holding: bytes = b"") -> Json:
         """The body of an entity's last version. Empty when it was forgotten, or when the body does not contain those bytes."""
@@ -208,138 +180,9 @@ class Rows:
         ver = index.r_ver[row]
         return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
 
-    def since(self, row: int) -> Instant:
-        """From when on a row holds."""
-        return self.index.r_from[row]
-
-    def recorded(self, row: int) -> Instant:
-        """When what a row says was recorded first over that time."""
-        index, ver = self.index, self.index.r_ver[row]
-        op = index.v_op[ver]
-        return index.o_tx[op] if op >= 0 else index.r_tx[row]
-
-    def shown_by(self, ent: int) -> tuple[str, int]:
-        """The standing of an entity by its rows alone, and the row that shows it: the one that holds, or its last one; -1: none."""
-        index = self.index
-        standing, row = index.face(ent, self.valid, self.tx)
-        if standing in (
-            "superseded",
-            "ended",
-        ):  # with its end; the row that showed it here is believed no more
-            believed = index.believed(ent, self.tx)
-            row = next((each for each in reversed(believed) if index.r_from[each] <= self.valid), row)
-        return standing, row
-
     def kept_place(self, ent: int) -> Json:
         """The place in its trace that an evicted event left behind."""
         return kept_place(self.index, self.core.raw, ent)
-
-    def scan(
-        self,
-        *,
-        kind: str | None = None,
-        key: str | None = None,
-        scope: str | None = None,
-        tag: str | None = None,
-        events: bool = False,
-        content: bool = False,
-    ) -> Iterator[Row]:
-        """The nodes, or the events, that stand here, as light rows in the order they were first known; all filters must hold."""
-        index, valid, tx = self.index, self.valid, self.tx
-        find, kinds, keys, scopes, born = index.find, index.kind, index.key, index.scope, index.born
-        reads = content or tag is not None
-        for ent in self.entities(events, kind, key, scope):
-            row = find(ent, valid, tx)
-            if row < 0:
-                continue
-            found = NOT_READ
-            if reads:
-                body = self.body_of(row)
-                if tag is not None and tag not in body.get("tags", ()):
-                    continue
-                found = description(body, events) if content else NOT_READ
-            start, to, tx_from, end = self.periods(row)
-            yield Row(
-                index.names[ent], kinds[ent], keys[ent], scopes[ent], index.v_num[index.r_ver[row]], events,
-                start, None if to >= OPEN else to, tx_from, None if end >= OPEN else end, born[ent], *found,
-            )  # fmt: skip
-
-    def latest(self, most: int) -> tuple[list[int], int]:
-        """What was recorded last of what stands here, the last first; and how many stand."""
-        index = self.index
-        rows = [
-            row
-            for ent, born in enumerate(index.born)
-            if born <= self.tx and (row := index.find(ent, self.valid, self.tx)) >= 0
-        ]
-        return [index.r_ent[row] for row in sorted(rows, key=self.recorded)[-most:][::-1]], len(rows)
-
-    def written_after(self, tx: Instant) -> set[int]:
-        """What has a row that was written after a transaction, and by now."""
-        index = self.index
-        first, last = bisect_right(index.r_tx, tx), bisect_right(index.r_tx, self.tx)
-        return set(index.r_ent[first:last])
-
-    def newest(self, most: int) -> list[int]:
-        """What was recorded last of what stands here, the last first. It looks no farther than it has to: nothing is recorded later than it changed."""
-        import numpy as np
-
-        index = self.index
-        rows = self.covering()  # first: later rows are none of them
-        ents = np.unique(np.array(index.r_ent[:])[rows])
-        changed = _copied(index.changed)[ents]
-        found: list[tuple[Instant, int]] = []
-        for at in np.argsort(changed, kind="stable")[::-1].tolist():
-            if len(found) == most and changed[at] < found[0][0]:
-                break
-            ent = int(ents[at])
-            if ent < len(index.born) and index.born[ent] <= self.tx and (row := self.find(ent)) >= 0:
-                keep = heappush if len(found) < most else heappushpop
-                keep(found, (self.recorded(row), ent))
-        return [ent for _, ent in sorted(found, reverse=True)]
-
-    def covering(self) -> Any:
-        """The rows, as an array, that were believed at the tx and whose period holds the instant. What was undone or forgotten has none that `find` gives."""
-        index, valid, tx = self.index, self.valid, self.tx
-        columns = [_copied(each) for each in (index.r_from, index.r_to, index.r_tx, index.r_end)]
-        size = min(map(len, columns))
-        begins, ends, since, until = (each[:size] for each in columns)
-        return ((begins <= valid) & (valid < ends) & (since <= tx) & (tx < until)).nonzero()[0]
-
-    def held_versions(self, versions: Iterable[int]) -> list[int]:
-        """The rows that hold here of some versions, in the order in which they were recorded."""
-        import numpy as np
-
-        rows = self.covering()
-        among = np.isin(np.array(self.index.r_ver[:])[rows], np.fromiter(versions, dtype=np.int64))
-        return [row for row in rows[among].tolist() if self.find(self.index.r_ent[row]) == row]
-
-    def versions_ever(self) -> Iterable[int]:
-        """Every version that was believed by the sight's tx over whatever time, and is committed, in the order in which they were first believed."""
-        index = self.index
-        return dict.fromkeys(index.r_ver[: min(bisect_right(index.r_tx, self.tx), index.mark().rows)])
-
-    def turns(self, axis: str) -> list[Instant]:
-        """The instants, in order, at which something believed here begins or ends (`valid`), or at which something was recorded by now (`tx`)."""
-        import numpy as np
-
-        index, tx = self.index, self.tx
-        if axis == "tx":
-            recorded = _copied(index.o_tx)
-            found = recorded[recorded <= tx]
-        else:
-            parts = []
-            for begins, ends, since, until in (
-                (index.r_from, index.r_to, index.r_tx, index.r_end),
-                (index.k_from, index.k_to, index.k_tx, index.k_end),
-            ):
-                known, closed = _copied(since), _copied(until)
-                size = min(len(known), len(closed))
-                believed = (known[:size] <= tx) & (closed[:size] > tx)
-                parts += [_copied(each)[:size][believed] for each in (begins, ends)]
-            found = np.concatenate(parts)
-            found = found[(found > -OPEN) & (found < OPEN)]
-        return np.unique(found).tolist()  # type: ignore[no-any-return]
 
     # ------------------------------------------------------------------ rows
 
@@ -352,16 +195,32 @@ class Rows:
         index, end = self.index, self.index.r_end[row]
         return index.r_from[row], index.r_to[row], index.r_tx[row], end if end <= self.tx else OPEN
 
+    def since(self, row: int) -> Instant:
+        """From when on a row holds."""
+        return self.index.r_from[row]
+
+    def recorded(self, row: int) -> Instant:
+        """When what a row says was recorded first over that time."""
+        index, ver = self.index, self.index.r_ver[row]
+        op = index.v_op[ver]
+        return index.o_tx[op] if op >= 0 else index.r_tx[row]
+
+    def entity_of(self, row: int) -> int:
+        """The entity of a row."""
+        return self.index.r_ent[row]
+
+    def last_row(self, ent: int, number: int) -> int:
+        """The row of a version written last, or -1."""
+        index = self.index
+        rows = index.rows_of_version(ent, number)
+        known = bisect_right(rows, self.tx, key=index.r_tx.__getitem__)
+        return rows[known - 1] if known else -1
+
     # ------------------------------------------------------------------ links
 
     def held(self, link: int) -> int:
         """The row of a link that holds here, or -1."""
         return self.index.find_link(link, self.valid, self.tx)
-
-    def held_of(self, kinds: Collection[str]) -> list[int]:
-        """The rows of all links of some kinds that hold here, in the order in which the links were made."""
-        links = self.index._members.links(self.index, kinds)
-        return [row for link in links if self.index.l_kind[link] in kinds and (row := self.held(link)) >= 0]
 
     def links_either(self, ent: int) -> list[int]:
         """The link rows that hold here at either end of an entity, each once, by (valid_from, tx_from, id)."""
@@ -387,27 +246,9 @@ class Rows:
         links = (index.out if side == "out" else index.into).get(ent, ())
         return (self._edge(link) for link in links if kinds is None or index.l_kind[link] in kinds)
 
-    def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
-        """Every link of these kinds ever made, in the order they were made."""
-        names, sources, targets = self.index.l_name, self.index.l_src, self.index.l_tgt
-        links, of_kind = self.index._members.links(self.index, kinds), self.index.l_kind
-        return (Edge(link, names[link], of_kind[link], sources[link], targets[link]) for link in links)
-
     def has_links(self, ent: int, side: Literal["out", "into"] = "out") -> bool:
         """Whether a link with an entity as its source, or target, was ever made."""
         return ent in (self.index.out if side == "out" else self.index.into)
-
-    def knows_link(self, id: str) -> bool:
-        """Whether a link of exactly this id was ever made."""
-        return id in self.index.link_ids
-
-    def links_made(self) -> int:
-        """How many links were ever made, including an open transaction."""
-        return len(self.index.l_name)
-
-    def was_made(self, link: int) -> bool:
-        """Whether a link was made by the sight's tx."""
-        return any(self.index.k_tx[row] <= self.tx for row in self.index.rows_of_link[link])
 
     def believed_link(self, link: int) -> list[int]:
         """The rows of a link believed here, by valid_from."""
@@ -423,20 +264,6 @@ class Rows:
         index, claim = self.index, self.index.k_claim[row]
         reason: str | None = self.core.body(index.c_pos[claim], index.c_len[claim]).get("reason")
         return reason
-
-    def closed_by(self, id: str) -> int:
-        """The last operation that closed a row of a thing or a link with exactly this id, for `change`; -1: none did."""
-        index = self.index
-        link = index.link_ids.get(id, -1)
-        if link >= 0:
-            return max((index.k_close[row] for row in index.rows_of_link[link]), default=-1)
-        return max((index.r_close[row] for row in index.rows_of[index.ids[id]]), default=-1)
-
-    def made_by(self, link: int) -> tuple[int, str]:
-        """The operation that made a link, for `change`, and its verb."""
-        index = self.index
-        op = index.k_op[index.rows_of_link[link][0]]
-        return op, index.o_verb[op]
 
     def links_around(
         self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
@@ -465,6 +292,122 @@ class Rows:
         since = index.k_tx[row] if not index.undone_by else index.link_since(row)
         return index.k_from[row], since, index.l_name[index.k_link[row]]
 
+    def neighbours(self, ent: int) -> set[int]:
+        """What is linked with an entity here, either way."""
+        index = self.index
+        near = {index.l_tgt[link] for link in index.out.get(ent, ()) if self.held(link) >= 0}
+        return near | {index.l_src[link] for link in index.into.get(ent, ()) if self.held(link) >= 0}
+
+    # ------------------------------------------------------------------ values
+
+    def described(self, ent: int, number: int, last: int = -1) -> Node:
+        """The node as one of its versions describes it. `last`: the row of that version written last, if the caller has it."""
+        index = self.index
+        row = self.find(ent)
+        if row >= 0 and index.v_num[index.r_ver[row]] == number:
+            return self.node(row, self.upright(ent))
+        last = last if last >= 0 else self.last_row(ent, number)
+        return self.node(last, "superseded" if row >= 0 else self.standing(ent))
+
+    def node(self, row: int, standing: str) -> Node:
+        """A row of a node as a value."""
+        index = self.index
+        ver = index.r_ver[row]
+        length = index.v_len[ver]
+        body = orjson.loads(self.core.raw(index.v_pos[ver], length)) if length else None
+        return self._node_from(body or index.tombstone(index.v_ent[ver]), ver, standing, self.periods(row))
+
+    def _node_from(self, body: Json, ver: int, standing: str, periods: Periods) -> Node:
+        index = self.index
+        ent = index.v_ent[ver]
+        start, to, tx_from, end = periods
+        op = index.v_op[ver]
+        get = body.get
+        return Node.made(
+            {
+                "id": index.names[ent],
+                "kind": index.kind[ent],
+                "key": index.key[ent],
+                "scope": index.scope[ent],
+                "number": index.v_num[ver],
+                "content": body["content"],
+                "text": text_of_body(body),
+                "tags": tuple(tags) if (tags := get("tags")) else (),
+                "trigger": get("trigger", "initial"),
+                "source": get("source"),
+                "author": index.o_author[op] if op >= 0 else None,
+                "recorded_at": moment(index.o_tx[op] if op >= 0 else index.born[ent]),
+                "standing": standing,
+                "valid_from": moment(start),
+                "valid_to": None if to >= OPEN else moment(to),
+                "tx_from": moment(tx_from),
+                "tx_to": None if end >= OPEN else moment(end),
+            }
+        )
+
+    def shown_event(self, row: int) -> Event:
+        """Return the event whose row holds here, with its links."""
+        ent = self.index.r_ent[row]
+        return self.event(row, self.standing(ent), self.links_of(ent))
+
+    def links_of(self, ent: int) -> tuple[Link, ...]:
+        """The links that hold here on either side of an entity."""
+        index = self.index
+        if ent not in index.out and ent not in index.into:
+            return ()
+        rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
+        return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
+
+    def link(self, row: int, turned: str = "") -> Link:
+        """A row of a link as a value; turned round under another name when one is given."""
+        index = self.index
+        link, claim = index.k_link[row], index.k_claim[row]
+        source, target = index.l_src[link], index.l_tgt[link]
+        if turned:
+            source, target = target, source
+        length = index.c_len[claim]
+        body = orjson.loads(self.core.raw(index.c_pos[claim], length)) if length else _NOTHING
+        end, to, op = index.k_end[row], index.k_to[row], index.c_op[claim]
+        names, standings = index.names, self._standings
+        return Link.made(
+            {
+                "id": index.l_name[link],
+                "source": names[source],
+                "kind": turned or index.l_kind[link],
+                "target": names[target],
+                "reason": body.get("reason"),
+                "strength": index.c_strength[claim] or None,
+                "confidence": "inferred" if index.c_inferred[claim] else "explicit",
+                "created_by": index.c_by[claim],
+                "metadata": body["metadata"] if "metadata" in body else {},
+                "source_standing": standings.get(source) or self.standing(source),
+                "target_standing": standings.get(target) or self.standing(target),
+                "author": index.o_author[op],
+                "recorded_at": moment(index.o_tx[op]),
+                "valid_from": moment(index.k_from[row]),
+                "valid_to": None if to >= OPEN else moment(to),
+                "tx_from": moment(index.k_tx[row]),
+                "tx_to": None if end > self.tx else moment(end),
+            }
+        )
+
+    def change(self, op: int) -> Change:
+        """An operation as a value."""
+        index = self.index
+        forked, verb = index.forked, index.o_verb[op]
+        here = forked is None or (op >= forked.ops and verb not in FORGETTING)
+        body = self.core.body(index.o_pos[op], index.o_len[op])
+        return Change.made(
+            {
+                "tx": moment(index.o_tx[op]),
+                "verb": verb,
+                "subject": index.o_subject[op],
+                "author": index.o_author[op],
+                "reason": body.get("reason"),
+                "branch": index.branch if here else None,
+            }
+        )
+
 
 def of_sentence(
     index: Index, source: int, kind: Kind, target: int, near: Period | None = None, tx: Instant = OPEN
@@ -473,18 +416,3 @@ def of_sentence(
     alone that may be believed at `tx` over a time that overlaps or touches that period."""
     pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
     return [link for one, two in pairs for link in index.saying(one, kind.name, two, near, tx)]
-
-
-def _places(flags: bytearray, flag: bool, stop: int) -> Iterator[int]:
-    """Where a flag is set, or is not, among the first so many: others are passed over at once."""
-    at = flags.find(flag, 0, stop)
-    while at >= 0:
-        yield at
-        at = flags.find(flag, at + 1, stop)
-
-
-def _copied(column: Any) -> Any:
-    """A column as it is now: it may grow meanwhile, which an array that lends its memory may not."""
-    import numpy as np
-
-    return np.frombuffer(column.tobytes(), dtype=np.int64)

@@ -1,242 +1,371 @@
-"""Reads at one coordinate: turns rows of a working set, or of a ledger, into values, each once."""
+"""Reads at one coordinate by the rows of a ledger, for functions that look at few things."""
 
 from __future__ import annotations
 
-import re
-import threading
-from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
-import orjson
-
-from graphstore.core.index.foundations import Resting, ShakyEntity, resting_at, within_reach
 from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import tombstone
-from graphstore.core.index.shaky_spans import NOT_KEPT, look
-from graphstore.core.index.working_set import KnownKinds, WorkingSet
-from graphstore.core.journal.line import FORGETTING
-from graphstore.core.read import snapshots
-from graphstore.core.read.rows import Periods, Rows, Side
+from graphstore.core.index.index_of_rows import IndexOfRows, Number
+from graphstore.core.journal.line import COUNTS
+from graphstore.core.read.core_state import Core, LedgerRows
+from graphstore.core.read.light_rows import scanned
+from graphstore.core.read.rows import Edge, Row, Rows
 from graphstore.core.search.asserted import Asserted
-from graphstore.core.search.event_fingerprints import Fingerprints
-from graphstore.core.search.lookups import Accesses
+from graphstore.core.search.lookups import Accesses, Counts
 from graphstore.core.search.message_rows import MessageRows
-from graphstore.core.search.row_search import RowSearch
+from graphstore.core.search.name_rows import NameRows
+from graphstore.core.search.row_search import RowSearch, ends_of, known_periods, known_versions
 from graphstore.core.search.search import Found
 from graphstore.core.search.source import Source
-from graphstore.errors import InvalidError, NotFoundError
-from graphstore.ledger.branch_ledger import BranchLedger
-from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.scoped_ledger import ScopedLedger
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.statements import Statement
 from graphstore.read import settings
-from graphstore.read.points import Point
-from graphstore.values import spans
-from graphstore.values.inputs import authorized_of
-from graphstore.values.models import UPRIGHT, Change, Event, Json, Link, Node, Shaky, Snapshot, Version
-from graphstore.values.period import OPEN, Instant, end_moment, exactly, moment
-from graphstore.values.text import text_of_body
+from graphstore.read.counted import counts
+from graphstore.read.described import event, shown, standings, things
+from graphstore.read.ids import beside, is_link, resolve
+from graphstore.read.points import NotInRows, Point, as_json
+from graphstore.values.keys import slot_name
+from graphstore.values.models import Event, Link, Node, Snapshot
+from graphstore.values.period import OPEN, Instant
 from graphstore.values.vocabulary import Vocabulary
-from graphstore.values.ways import Ways
 
-if TYPE_CHECKING:
-    from graphstore.core.tables.graphs import Graphs
+__all__ = ["Core", "LedgerRows", "Sight", "in_time", "sight_of"]
 
-_ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)
-_REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
-_VERSION = re.compile(r"(.+?)(-v[1-9][0-9]*(?:@.+)?)?\Z", re.DOTALL)
-_NOTHING: Json = {}
 _MEMOS = 32
-_BRIEFLY = 0.002  # seconds to wait for a lock without which an answer takes longer
 
 
-LedgerRows = Ledger | BranchLedger | ScopedLedger
+class StandingOf(NamedTuple):
+    """How a thing stands."""
+
+    number: int
+    standing: str
 
 
-class Shown(Protocol):
-    """The rows that an open transaction shows to its own reads, see `ShownRows`."""
+class Turn(NamedTuple):
+    """An instant at which something begins, ends or is recorded."""
 
-    versions: int
-    operations: int
-    search: RowSearch
+    at: Instant
 
-    def show(self) -> None:
-        """Write what the transaction has done."""
 
-    def hide(self) -> None:
-        """Take the rows back."""
+class LookedUp(NamedTuple):
+    """How often things were looked up, as one operation wrote it."""
+
+    number: int
+    tx: Instant
+    data: bytes | None
+    checksum: int | None
+
+
+class VersionPeriod(NamedTuple):
+    """Names a period in which a version holds."""
+
+    number: int
+    entity: int
+
+
+class Made(NamedTuple):
+    """Names the operation that made a link."""
+
+    number: int
+    verb: str
+
+
+STANDINGS_OF = Statement("standings_of", StandingOf)
+ENTITIES_OF = Statement("entities_of", Number)
+HAPPENING = Statement("happening", Number)
+LATEST = Statement("latest", Number)
+TURNS = Statement("turns", Turn)
+TRANSACTIONS_BY = Statement("transactions_by", Turn)
+LOOKED_UP = Statement("looked_up", LookedUp)
+LINK_MADE = Statement("link_made", Made)
+VERSION_PERIODS = Statement("version_periods", VersionPeriod)
+_BELIEVED_BY = "SELECT version FROM period WHERE tx_from <= ? ORDER BY number"
+CLOSING = Statement("closing", Number)
+WRITTEN_AFTER = Statement("written_after", Number)
 
 
 @dataclass
-class Core(Source):
-    """Hold what the readers and the writer of one store share. `lock` guards each change of it, and reads that keep what they found for others."""
+class RowCore(Source):
+    """What the readers of a ledger's rows share in one question."""
 
-    index: Index = field(init=False)  # the working set of a verb, which alone has it
+    point: Point
+    search: RowSearch
     vocabulary: Vocabulary
-    graphs: Graphs
-    rows: LedgerRows = field(kw_only=True)  # that answer reads
-    refusal: str = field(default="this is not answered by the rows of the ledger.", kw_only=True)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    closed: str | None = None  # why reads are refused
-    memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
-    row_search: RowSearch = field(default_factory=RowSearch)
-    asserted: Asserted = field(default_factory=Asserted)
-    accesses: Accesses = field(default_factory=Accesses)
-    fingerprints: Fingerprints = field(default_factory=Fingerprints)
-    doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
-    vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
-    meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
-    kinds: KnownKinds = field(default_factory=KnownKinds)
-    working: WorkingSet | None = None  # of the transaction that is open
-    worker: int = 0  # the thread of that transaction
-    in_verb: bool = False  # whether one of its verbs is under way
-    shown: Shown | None = None  # what it shows to its own reads
+    accesses: Accesses
+    asserted: Asserted
+    whole: Core
+    operations: int = OPEN  # so many at most are committed
+    versions: int = OPEN
 
-    @property
-    def answering(self) -> LedgerRows:
-        """Return the ledger whose rows answer a read. A transaction of this thread shows its own first."""
-        if self.is_worker:
-            self.show_rows()
-        return self.rows
+    @cached_property
+    def state(self) -> Hashable:
+        """What a copy of this is of."""
+        ends = ends_of(self.point)
+        return "rows", ends.rewritten
 
-    @property
-    def is_worker(self) -> bool:
-        """Return True if this thread has a transaction open that reads from the rows what it needs."""
-        return self.working is not None and self.worker == threading.get_ident()
+    @cached_property
+    def naming(self) -> NameRows:
+        """The nodes by their keys and tags."""
+        return NameRows(self.point, self.index)
+
+    @cached_property
+    def postings(self) -> MessageRows:
+        """The messages."""
+        return MessageRows(self.point)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the working set of the verb under way as `index`. Raises InvalidError outside a verb: only rows answer there."""
-        if name != "index":
-            raise AttributeError(name)
-        if self.is_worker and self.in_verb:
-            return self.working
-        raise InvalidError(self.refusal)
-
-    @contextmanager
-    def on_working_set(self) -> Iterator[None]:
-        """A block in which the transaction of this thread reads from its working set, where it has one."""
-        with self.lock:
-            was_in_verb = self.in_verb
-            try:
-                self.in_verb = self.is_worker
-                yield
-            finally:
-                self.in_verb = was_in_verb
-
-    def show_rows(self) -> None:
-        """Write as rows what the transaction of this thread has done."""
-        with self.lock:
-            if self.working is not None and self.shown is not None:
-                self.shown.show()
-
-    def hide_rows(self) -> None:
-        """Take back the rows that the transaction of this thread shows."""
-        if self.shown is not None and self.is_worker:
-            self.shown.hide()
-
-    def setting(self, name: str) -> Any:
-        """Return the setting of a name, None when it was never set."""
-        if self.is_worker and self.in_verb:
-            return self.index.setting(name)
-        return settings.setting(Point(self.answering.database, OPEN, OPEN), name)
-
-    def forget_found(self) -> None:
-        """Drop what reads keep of rows, which were taken back, or replaced by others of the same numbers."""
-        self.row_search, self.fingerprints, self.asserted = RowSearch(), Fingerprints(), Asserted()
-        self.accesses.forget_written()
-        self.memo.clear()
-
-    def snapshots(self, tx: Instant) -> list[Snapshot]:
-        """The snapshots made by `tx`, in order."""
-        if self.is_worker and self.in_verb:
-            last = min(tx, self.index.last_tx)  # the rows may show those of the transaction too
-            before = settings.snapshots(Point(self.rows.database, OPEN, last))
-            return before + snapshots.known(self.index, tx)
-        return settings.snapshots(Point(self.answering.database, OPEN, tx))
-
-    def refuse_closed(self) -> None:
-        """Raise InvalidError when the store is closed."""
-        if self.closed:
-            raise InvalidError(self.closed)
-
-    def sight(self, valid: Instant, tx: Instant) -> Sight:
-        """A sight at (valid, tx)."""
-        return Sight(self, valid, tx)
+        """Refuse what rows were not read for."""
+        raise NotInRows
 
 
 class Sight(Rows):
-    """The store at (valid, tx). The standing of a thing is computed once."""
+    """The store at (valid, tx), by the rows of a ledger: columns are read as they are asked for. It looks at few things."""
 
-    __slots__ = ("_reasons", "_resting", "_standings", "_things", "_ways")
-    core: Core
+    __slots__ = ()
+    index: IndexOfRows
 
-    def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
-        super().__init__(core, valid, tx)
-        self._standings: dict[int, str] = {}
-        self._things: dict[int, Node | Event] = {}
-        self._resting: Resting | None = None
-        self._reasons: dict[int, str | None] = {}
-        self._ways: Ways[Link] = Ways()
-
-    # ------------------------------------------------------------------ what an id leads to
-
-    def knows(self, id: str) -> bool:
-        """Return True if a node or event of exactly this id is known here."""
-        return self.entity(id) >= 0
-
-    def node_of(self, id: str) -> Node:
-        """Return the node of an id as it stands here. Raises an error where it does not."""
-        ent, number = self.resolve(id)
-        if number:
-            return self.described(self._must_be(ent, False), number)
-        return self.node(self._must_hold(ent, False), self.upright(ent))
-
-    def event_of(self, id: str) -> Event:
-        """Return the event of an id that has happened by here, with its links. Raises an error where it has not."""
-        ent, _ = self.resolve(id)
-        return self.event(self._must_hold(ent, True), self.standing(ent), self.links_of(ent))
-
-    def _must_be(self, ent: int, event: bool) -> int:
-        if bool(self.index.is_event[ent]) != event:
-            raise LookupError(ent)
-        return ent
-
-    def _must_hold(self, ent: int, event: bool) -> int:
-        row = self.find(self._must_be(ent, event))
-        if row < 0:
-            raise LookupError(ent)
-        return row
+    # ------------------------------------------------------------------ ids
 
     def resolve(self, id: str) -> tuple[int, int]:
         """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
-        index = self.index
-        if not isinstance(id, str):
-            raise InvalidError(f"id {id!r} is no text. Give a str.")
-        ent = self.entity(id)
-        if ent >= 0:
-            return ent, 0
-        ver = self._alias(id)
-        if ver >= 0:
-            return index.v_ent[ver], index.v_num[ver]
-        found = _REF.match(id)
-        whole = self.entity(found[1]) if found else -1
-        if found and whole >= 0:
-            if self.last_row(whole, int(found[2])) >= 0:
-                return whole, int(found[2])
-            raise NotFoundError(f"no version {found[2]} of {found[1]!r} as known at {exactly(self.tx)}.")
-        raise NotFoundError.nearest("node or event", id, partial(self.ids_beside, id))
+        entity, number = resolve(self.point, id)
+        return entity.thing, number
 
-    def _alias(self, id: str) -> int:
-        """The version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""
-        index = self.index
-        found = _ALIAS.match(id)
-        ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
-        return ver if ver >= 0 and self.last_row(index.v_ent[ver], index.v_num[ver]) >= 0 else -1
+    def ids_beside(self, id: str) -> list[str]:
+        """Return the ids known here that a misspelt one may mean."""
+        return beside(self.point, id)
 
-    # ------------------------------------------------------------------ searching, by rows alone
+    def knows_link(self, id: str) -> bool:
+        """Return True if a link of exactly this id was ever made."""
+        return is_link(self.point, id)
+
+    def links_made(self) -> int:
+        """Return how many links were ever made."""
+        return counts(self.point).links
+
+    def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
+        """Return every node known here with a key in a scope, of one kind or (None) of any, in the order they were first known."""
+        return self.entities(False, kind, key, scope)
+
+    def closed_by(self, id: str) -> int:
+        """Return the last operation that closed a row of a thing or a link with exactly this id, for `change`; -1: none did."""
+        [row] = self.point.rows(CLOSING, id=id)
+        return row.number
+
+    def made_by(self, link: int) -> tuple[int, str]:
+        """The operation that made a link, for `change`, and its verb."""
+        [made] = self.point.rows(LINK_MADE, number=link)
+        return made.number, made.verb
+
+    # ------------------------------------------------------------------ what things are here
+
+    def entities(
+        self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
+    ) -> Iterator[int]:
+        """Every node (or every event) known here, as `Rows.entities` gives them, with their periods and versions."""
+        slot = None if key is None else slot_name(key)
+        rows = self.point.rows(ENTITIES_OF, events=bool(events), kind=kind, key=slot, scope=scope)
+        ents = [row.number for row in rows]
+        self.index.read_things(ents)
+        return iter(ents)
+
+    def of_kinds(self, kinds: Iterable[str], events: bool) -> list[int]:
+        """Every node (or every event) of some kinds (or types) known here, in the order they were first known."""
+        return sorted(chain.from_iterable(self.entities(events, kind) for kind in dict.fromkeys(kinds)))
+
+    def happening(
+        self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None
+    ) -> list[int]:
+        """The events known here that may have happened in [since, until) by here, as `Rows.happening` gives them. All is read that says when they did."""
+        wanted = None if types is None else as_json(sorted(types))
+        until = min(until, self.valid + 1)
+        events = [row.number for row in self.point.rows(HAPPENING, since=since, until=until, types=wanted)]
+        self.read_events(events)
+        return events
+
+    def fingerprints(self) -> Iterator[tuple[int, str]]:
+        """Every event that has a fingerprint, in the order they were recorded. All is read that says when they happened."""
+        found = self._whole.fingerprints.follow(self.point)
+        self.read_events(ent for ent, _ in found)
+        return iter(found)
+
+    def newest(self, most: int) -> list[int]:
+        """What was recorded last of what stands here, the last first."""
+        return [row.number for row in self.point.rows(LATEST, most=most)]
+
+    def entity_at(self, place: int) -> int:
+        """Return the thing that was recorded as the first (0), second … of all."""
+        return self.point.database.line.row("entity", place)
+
+    def recorded_beside(self, ent: int, distance: int) -> int:
+        """Return what was recorded so many things after another one, as `Sight.recorded_beside` finds it."""
+        place = ent % SPAN + distance
+        return self.entity_at(place) if 0 <= place < len(self.index.kind) else -1
+
+    def latest(self, most: int) -> tuple[list[int], int]:
+        """Return what was recorded last of what stands here, the last first; and how many stand."""
+        found = self.newest(1 << 62)
+        return found[:most], len(found)
+
+    def written_after(self, tx: Instant) -> set[int]:
+        """What has a row that was written after a transaction, and by now."""
+        line = self.point.database.line
+        first, stop = (line.row("period", known_periods(self.point, at)) for at in (tx, self.tx))
+        return {row.number for row in self.point.rows(WRITTEN_AFTER, first=first, stop=stop)}
+
+    def held_versions(self, versions: Iterable[int]) -> list[int]:
+        """The rows that hold here of some versions, in the order in which they were recorded."""
+        found = self.point.rows(VERSION_PERIODS, numbers=as_json(list(versions)))
+        self.index.read_things([row.entity for row in found])
+        return [row.number for row in found]
+
+    def versions_ever(self) -> Iterable[int]:
+        """Return every version that was believed by the sight's tx, and is committed, in the order in which they were first believed. All is read of them."""
+        committed = cast(RowCore, self.core).versions
+        named = dict.fromkeys(version for (version,) in self.point.database.rows(_BELIEVED_BY, (self.tx,)))
+        versions = [version for version in named if version % SPAN < committed]
+        self.read_versions(versions)
+        self.read_things(dict.fromkeys(self.index.v_ent[version] for version in versions))
+        return versions
+
+    def node_rows(self) -> list[int]:
+        """The rows of all nodes that hold here, in the order in which the nodes were first known."""
+        return self.index.read_held_nodes()
+
+    def held_of(self, kinds: Collection[str]) -> list[int]:
+        """The rows of all links of some kinds that hold here, in the order in which the links were made."""
+        return [row for link in self.index.read_links_of(kinds) if (row := self.held(link)) >= 0]
+
+    def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
+        """Yield every link of these kinds ever made, in the order they were made."""
+        return map(self._edge, self.index.read_links_ever(kinds))
+
+    def tagged_versions(self, name: str) -> list[int]:
+        """The versions with a tag, by the name that topics use, that were recorded by now."""
+        tagged = self.core.naming.tagged(self.core, name)
+        stop = self.point.database.line.row("version", known_versions(self.point))
+        return list(tagged[: bisect_left(tagged, stop)])
+
+    def scan(self, **filters: Any) -> Iterator[Row]:
+        """The nodes, or the events, that stand here, as `Rows.scan` gives them."""
+        return scanned(self.point, **filters)
+
+    def will_hold(self, ent: int) -> bool:
+        """Return True if something is believed of an entity now that holds after the sight's tx."""
+        index = self.index
+        return ent not in index.gone and any(
+            index.r_end[row] >= OPEN and index.r_to[row] > self.tx for row in index.rows_of[ent]
+        )
+
+    def admitted(self) -> Callable[[int], bool]:
+        """Return the function that tells which entities are no messages, or were authorized."""
+        return self._messages.admitted(self)
+
+    # ------------------------------------------------------------------ how things stand
+
+    def stands(self, ent: int) -> bool:
+        """Return True if an entity stands here, shaky or not."""
+        return self.standing(ent) in ("stands", "shaky")
+
+    def standing(self, ent: int) -> str:
+        """The standing of an entity here."""
+        found = self._standings.get(ent)
+        if found is None:
+            self._read_standings([ent])
+            found = self._standings[ent]
+        return found
+
+    def _read_standings(self, ents: Iterable[int]) -> None:
+        missing = [ent for ent in ents if ent not in self._standings]
+        if missing:
+            found = self.point.rows(STANDINGS_OF, numbers=as_json(missing))
+            self._standings.update({each.number: each.standing for each in found})
+
+    def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """How those things of some ids stand here that are known."""
+        return dict(standings(self.point, ids))
+
+    def upright(self, ent: int) -> str:
+        """The standing of an entity that has not fallen."""
+        return self.standing(ent)
+
+    def is_superseded(self, ent: int) -> bool:
+        """Return True if a link that supersedes an event holds here, where the event does."""
+        if not self.is_event(ent) or self.find(ent) < 0:
+            raise NotInRows
+        return self.standing(ent) == "superseded"
+
+    def shown_by(self, ent: int) -> tuple[str, int]:
+        """The standing of an entity by its rows alone, and the row that shows it, as `Rows.shown_by` gives them."""
+        standing, index = self.standing(ent), self.index
+        row = index.last_cover(ent, self.valid, self.tx) if (row := self.find(ent)) < 0 else row
+        if standing in ("superseded", "ended"):
+            believed = index.believed(ent, self.tx)
+            row = next((each for each in reversed(believed) if index.r_from[each] <= self.valid), row)
+        return "stands" if standing == "shaky" else standing, row
+
+    # ------------------------------------------------------------------ values
+
+    def thing(self, ent: int) -> Node | Event:
+        """A node or event with any standing."""
+        found = self._things.get(ent)
+        if found is None:
+            [found] = things(self.point, [self.id(ent)]).values()
+            self._things[ent] = found
+            self._standings[ent] = found.standing
+        return found
+
+    def things(self, ents: Iterable[int]) -> list[Node | Event]:
+        """Nodes and events with any standing."""
+        ents = list(ents)
+        missing = [ent for ent in ents if ent not in self._things]
+        self.index.read_entities(missing)
+        found = things(self.point, map(self.id, missing))
+        for ent in missing:
+            self._things[ent] = found[self.id(ent)]
+            self._standings[ent] = self._things[ent].standing
+        return [self._things[ent] for ent in ents]
+
+    def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
+        """The nodes and events of some ids that are known here, with any standing, by id."""
+        return things(self.point, ids)
+
+    def events_of(self, ids: Iterable[str]) -> list[Event]:
+        """The events of some ids that are known here, with any standing, and their links."""
+        return [event for event in shown(self.point, ids).values() if isinstance(event, Event)]
+
+    def event_and_links(self, ent: int) -> Event:
+        """Return an event with any standing, and its links."""
+        [found] = self.events_and_links([ent])
+        return found
+
+    def events_and_links(self, ents: Iterable[int]) -> list[Event]:
+        """Events with any standing, each with its links."""
+        ids = [self.id(ent) for ent in ents]
+        found = shown(self.point, ids)
+        return [cast(Event, found[id]) for id in ids]
+
+    def shown_event(self, row: int) -> Event:
+        """The event whose row holds here, with its links."""
+        return event(self.point, self.id(self._held_by(row)))
+
+    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
+        """A row of an event that holds here as a value."""
+        found = self.thing(self._held_by(row))
+        return Event.made({**found.__dict__, "standing": standing, "links": links})
+
+    def _held_by(self, row: int) -> int:
+        ent: int = self.index.r_ent[row]
+        if self.find(ent) != row:
+            raise NotInRows
+        return ent
+
+    # ------------------------------------------------------------------ searching
 
     @property
     def _messages(self) -> MessageRows:
@@ -269,42 +398,9 @@ class Sight(Rows):
         """Return the messages of a thread around one, itself included, as `MessageRows.around` finds them."""
         return [self.index.r_ent[each] for each in self._messages.around(self, row, most)]
 
-    def admitted(self) -> Callable[[int], bool]:
-        """Return the function that tells which entities are no messages, or were authorized."""
-        index = self.index
-
-        def is_admitted(ent: int) -> bool:
-            if not index.is_event[ent] or ent in index.gone:
-                return True
-            ver = index.versions_of[ent][0]
-            body = self.core.body(index.v_pos[ver], index.v_len[ver], holding=b'"authorized":false')
-            return body.get("authorized") is not False
-
-        return is_admitted
-
-    def trace(self, trace_id: str) -> list[int]:
-        """Return the events of a trace, as `MessageRows.trace` finds them."""
-        return self._messages.trace(self, trace_id)
-
     def traces(self) -> list[str]:
         """The ids of all traces there is something of."""
         return self._messages.traces(self)
-
-    def entity_at(self, place: int) -> int:
-        """Return the thing that was recorded as the first (0), second … of all."""
-        return place
-
-    def recorded_beside(self, ent: int, distance: int) -> int:
-        """Return what was recorded so many things after another one, before it where the distance is negative; -1: nothing."""
-        return ent + distance if 0 <= ent + distance < len(self.index.kind) else -1
-
-    def snapshots(self) -> list[Snapshot]:
-        """The snapshots known here, whose names may stand for a time."""
-        return snapshots.known(self.index, self.tx)
-
-    def fingerprints(self) -> Iterator[tuple[int, str]]:
-        """Every event that has a fingerprint, in the order they were recorded."""
-        raise NotImplementedError
 
     def found(
         self,
@@ -327,35 +423,30 @@ class Sight(Rows):
         matches = search.find_known(self, text, kinds, search.standing(self).alive if fallen else None)
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
 
+    def trace(self, trace_id: str) -> list[int]:
+        """The events of a trace, as `MessageRows.trace` finds them. All is read that says when they happened."""
+        events = self._messages.trace(self, trace_id)
+        self.read_events(events)
+        return events
+
     def follow_lookups(self) -> Accesses:
         """The counts of lookups, as far as they are written."""
-        raise NotImplementedError
+        point, line = self.point, self.point.database.line
+        ends = ends_of(point)
 
-    @property
-    def point(self) -> Point:
-        """The point of a ledger whose rows are read here."""
-        raise NotImplementedError
+        def written(first: int) -> Iterator[Counts]:
+            for row in point.rows(LOOKED_UP, first=line.row("operation", first)):
+                yield row.tx, point.content(row.data, row.checksum, "counts of lookups").get(COUNTS, {})
 
-    def read_names(self, ents: Iterable[int]) -> None:
-        """Make what things are ready to be looked at. A working set reads it when it is asked."""
+        committed = min(ends.operations, cast(RowCore, self.core).operations)
+        self.core.accesses.follow(ends.rewritten, committed, written)
+        return self.core.accesses
 
-    def read_things(self, ents: Iterable[int]) -> None:
-        """Make things with their periods and versions ready to be looked at. A working set reads them when they are asked for."""
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots known here, whose names may stand for a time."""
+        return settings.snapshots(self.point)
 
-    def read_versions(self, vers: Iterable[int]) -> None:
-        """Make versions ready to be looked at. A working set reads them when they are asked for."""
-
-    def read_links(self, ents: Iterable[int]) -> None:
-        """Make the links of things ready to be looked at. A working set reads them when they are asked for."""
-
-    def read_events(self, ents: Iterable[int]) -> None:
-        """Make events ready to be looked at. A working set reads them when they are asked for."""
-
-    def read_weighed(self, ents: Iterable[int]) -> None:
-        """Make all that things are weighed by ready to be looked at. A working set reads it when it is asked."""
-
-    def read_ends(self, ents: Iterable[int]) -> None:
-        """Make what the links of things lead to ready to be looked at. A working set reads it when it is asked."""
+    # ------------------------------------------------------------------ what is kept until the next write
 
     def memo(self) -> dict[Any, Any] | None:
         """Answers cached until the next write. None while an open transaction has written something."""
@@ -367,15 +458,17 @@ class Sight(Rows):
             whole.memo = memo = {"state": state}  # who reads beside a writer keeps the one before
         return memo
 
+    def was_made(self, link: int) -> bool:
+        """Return True if a link was made by the sight's tx."""
+        return self.index.was_made(link)
+
     def _memo_state(self) -> Hashable:
-        """Return what is another value after each write; None while an open transaction has written something."""
-        index = self.index
-        return None if index.pending else (index, index.mark())
+        ends = ends_of(self.point)
+        return "rows", ends.rewritten, ends.operations
 
     @property
     def _whole(self) -> Core:
-        """What all readers of the store share."""
-        return self.core
+        return cast(RowCore, self.core).whole
 
     def turns(self, axis: str) -> list[Instant]:
         """As `Rows.turns`, kept until the next write."""
@@ -389,389 +482,61 @@ class Sight(Rows):
         return found
 
     def _all_turns(self, axis: str) -> list[Instant]:
-        return super().turns(axis)
+        found = self.point.rows(TRANSACTIONS_BY if axis == "tx" else TURNS)
+        return [row.at for row in found if axis == "tx" or -OPEN < row.at < OPEN]
 
     def sees_all(self) -> bool:
         """Whether no transaction has ended that this does not see."""
         return self.index.last_tx <= self.tx
 
-    def tagged_versions(self, name: str) -> Sequence[int]:
-        """The versions with a tag, by the name that topics use, that were recorded by now."""
-        raise NotImplementedError
-
-    # ------------------------------------------------------------------ how things stand
-
-    def standing(self, ent: int) -> str:
-        """The standing of an entity here."""
-        found = self._standings.get(ent)
-        if found is None:
-            found = self.index.standing(ent, self.valid, self.tx)
-            if found == "stands":
-                found = self.upright(ent)
-            self._standings[ent] = found
-        return found
-
-    def stands(self, ent: int) -> bool:
-        """Return True if an entity stands here, shaky or not."""
-        return (self._standings.get(ent) or self.index.standing(ent, self.valid, self.tx)) in UPRIGHT
-
-    def upright(self, ent: int) -> str:
-        """The standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
-        index = self.index
-        if ent not in index.rests or not within_reach(index, ent, self.tx):
-            return "stands"
-        kept = index._shaken
-        says = NOT_KEPT if kept is None else kept.says(ent, self.valid, self.tx)
-        if says == NOT_KEPT and self.core.lock.acquire(timeout=_BRIEFLY):
-            try:
-                says = look(index, self.core.raw, ent).says(ent, self.valid, self.tx)
-            finally:
-                self.core.lock.release()
-        if says < 0:
-            return "shaky" if self.resting.is_shaky(ent) else "stands"
-        return "shaky" if says else "stands"
+    # ------------------------------------------------------------------ reading at once
 
     @property
-    def resting(self) -> Resting:
-        """What rests on what here."""
-        if self._resting is None:
-            self._resting = resting_at(self.index, self.valid, self.tx, self.core.raw)
-        return self._resting
+    def point(self) -> Point:
+        """The point of a ledger whose rows are read here."""
+        return cast(RowCore, self.core).point
 
-    # ------------------------------------------------------------------ nodes and events
+    def read_names(self, ents: Iterable[int]) -> None:
+        """Read what things are at once."""
+        self.index.read_entities(ents)
 
-    def thing(self, ent: int) -> Node | Event:
-        """A node or event with any standing; one that does not stand shows its last content known here."""
-        found = self._things.get(ent)
-        if found is None:
-            found = self._things[ent] = self._look(ent)
-        return found
+    def read_things(self, ents: Iterable[int]) -> None:
+        """Read things with their periods and versions at once."""
+        self.index.read_things(ents)
 
-    def things(self, ents: Iterable[int]) -> list[Node | Event]:
-        """Nodes and events with any standing."""
-        return list(map(self.thing, ents))
+    def read_versions(self, vers: Iterable[int]) -> None:
+        """Read versions at once."""
+        self.index.read_versions(vers)
 
-    def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
-        """The nodes and events of some ids that are known here, with any standing, by id."""
-        return {id: self.thing(ent) for id in ids if (ent := self.entity(id)) >= 0}
+    def read_links(self, ents: Iterable[int]) -> None:
+        """Read the links of things at once."""
+        self.index.read_links(ents)
 
-    def events_and_links(self, ents: Iterable[int]) -> list[Event]:
-        """Events with any standing, and their links."""
-        return list(map(self.event_and_links, ents))
+    def read_events(self, ents: Iterable[int]) -> None:
+        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
+        self.index.read_events(ents)
 
-    def events_of(self, ids: Iterable[str]) -> list[Event]:
-        """The events of some ids that are known here, with any standing, and their links."""
-        return [self.event_and_links(ent) for id in ids if (ent := self.entity(id)) >= 0]
+    def read_weighed(self, ents: Iterable[int]) -> None:
+        """Read all that things are weighed by at once."""
+        ents = list(ents)
+        self.index.read_weighed(ents)
+        self._read_standings(ents)
 
-    def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
-        """How those things of some ids stand here that are known."""
-        return {id: self.standing(ent) for id in ids if (ent := self.entity(id)) >= 0}
+    def read_ends(self, ents: Iterable[int]) -> None:
+        """Read what the links of some things lead to, and how that stands, at once."""
+        self._read_standings(self.index.read_ends(ents))
 
-    def _face(self, ent: int) -> tuple[str, int]:
-        """The standing of an entity here, and the row that shows it; -1: it was added and superseded in one transaction, so it held at no instant, but
-        a link names it."""
-        index = self.index
-        standing, row = index.face(ent, self.valid, self.tx)
-        if standing == "stands":
-            standing = self._standings.get(ent) or self.upright(ent)
-        self._standings[ent] = standing
-        if row < 0:
-            believed = index.believed(ent, self.tx)
-            row = believed[-1] if believed else index.last_written(ent, self.tx)
-        return standing, row
 
-    def _look(self, ent: int) -> Node | Event:
-        index = self.index
-        if index.is_event[ent]:
-            return self._event(ent)
-        standing, row = self._face(ent)
-        if row >= 0:
-            return self.node(row, standing)
-        born = index.born[ent]
-        return self._node_of(index.versions_of[ent][0], standing, (born, born, born, born))
-
-    def shown(self, row: int) -> Node | Event:
-        """The thing whose row holds here; an event with its links."""
-        ent = self.index.r_ent[row]
-        return self.shown_event(row) if self.index.is_event[ent] else self.node(row, self.upright(ent))
-
-    def shown_event(self, row: int) -> Event:
-        """The event whose row holds here, with its links."""
-        ent = self.index.r_ent[row]
-        return self.event(row, self.standing(ent), self.links_of(ent))
-
-    def entity_of(self, row: int) -> int:
-        """The entity of a row."""
-        return self.index.r_ent[row]
-
-    def first_recorded(self, ent: int) -> Instant:
-        """When an entity was recorded first."""
-        return self.index.born[ent]
-
-    def confirmations(self, ent: int) -> int:
-        """How often an entity was confirmed, as known here."""
-        return len(self.index.confirmations(ent, self.tx))
-
-    def shaky(self, found: ShakyEntity) -> Shaky:
-        """A shaky thing as a value."""
-        self._standings[found.ent] = "shaky"  # known: no need to compute it again
-        why = self._reasons.get(found.op)
-        if found.op not in self._reasons:
-            body = self.core.body(self.index.o_pos[found.op], self.index.o_len[found.op])
-            why = self._reasons[found.op] = body.get("reason")
-        return Shaky.made(
-            {
-                "node": self.thing(found.ent),
-                "root": self.thing(found.root),
-                "links": self._ways.of(found.path, self.link),
-                "why": why,
-                "recorded_at": moment(found.fell_at),
-            }
-        )
-
-    def described(self, ent: int, number: int, last: int = -1) -> Node:
-        """The node as one of its versions describes it. `last`: the row of that version written last, if the caller has it."""
-        index = self.index
-        row = self.find(ent)
-        if row >= 0 and index.v_num[index.r_ver[row]] == number:
-            return self.node(row, self.upright(ent))
-        last = last if last >= 0 else self.last_row(ent, number)
-        return self.node(last, "superseded" if row >= 0 else self.standing(ent))
-
-    def last_row(self, ent: int, number: int) -> int:
-        """The row of a version written last, or -1."""
-        index = self.index
-        rows = index.rows_of_version(ent, number)
-        known = bisect_right(rows, self.tx, key=index.r_tx.__getitem__)
-        return rows[known - 1] if known else -1
-
-    def content(self, ent: int, number: int) -> Json:
-        """The content of a version by its number. Raises NotFoundError."""
-        index, row = self.index, self.last_row(ent, number)
-        if row < 0:
-            name = index.names[ent]
-            raise NotFoundError(
-                f"no version {number} of {name!r} as known at {exactly(self.tx)}. versions({name!r}) lists them."
-            )
-        ver = index.r_ver[row]
-        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(ent)
-        content: Json = body["content"]
-        return content
-
-    def node(self, row: int, standing: str) -> Node:
-        """A row of a node as a value."""
-        index = self.index
-        ver = index.r_ver[row]
-        length = index.v_len[ver]
-        body = orjson.loads(self.core.raw(index.v_pos[ver], length)) if length else None
-        return self._node_from(body or index.tombstone(index.v_ent[ver]), ver, standing, self.periods(row))
-
-    def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
-        index = self.index
-        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(index.v_ent[ver])
-        return self._node_from(body, ver, standing, periods)
-
-    def written(self, row: int, standing: str, body: Json) -> Node:
-        """A row of a node that has just been written, with its body at hand."""
-        return self._node_from(body, self.index.r_ver[row], standing, self.periods(row))
-
-    def _node_from(self, body: Json, ver: int, standing: str, periods: Periods) -> Node:
-        index = self.index
-        ent = index.v_ent[ver]
-        start, to, tx_from, end = periods
-        op = index.v_op[ver]
-        get = body.get
-        return Node.made(
-            {
-                "id": index.names[ent],
-                "kind": index.kind[ent],
-                "key": index.key[ent],
-                "scope": index.scope[ent],
-                "number": index.v_num[ver],
-                "content": body["content"],
-                "text": text_of_body(body),
-                "tags": tuple(tags) if (tags := get("tags")) else (),
-                "trigger": get("trigger", "initial"),
-                "source": get("source"),
-                "author": index.o_author[op] if op >= 0 else None,
-                "recorded_at": moment(index.o_tx[op] if op >= 0 else index.born[ent]),
-                "standing": standing,
-                "valid_from": moment(start),
-                "valid_to": None if to >= OPEN else moment(to),
-                "tx_from": moment(tx_from),
-                "tx_to": None if end >= OPEN else moment(end),
-            }
-        )
-
-    def version(self, row: int) -> Version:
-        """A row of a node as a line of its history."""
-        fields = dict(self.node(row, "stands").__dict__)
-        del fields["standing"]
-        fields["ref"] = f"{fields['id']}-v{fields['number']}"
-        return Version.made(fields)
-
-    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
-        """A row of an event as a value."""
-        return self._event_of(self.index.r_ver[row], standing, self.periods(row)[3], links)
-
-    def event_and_links(self, ent: int, body: Json | None = None) -> Event:
-        """An event with any standing, and its links. `body`: its body, if the caller has it."""
-        return self._event(ent, self.links_of(ent), body)
-
-    def _event(self, ent: int, links: tuple[Link, ...] | None = None, body: Json | None = None) -> Event:
-        index = self.index
-        standing, row = self._face(ent)
-        if row < 0:
-            return self._event_of(index.versions_of[ent][0], standing, index.born[ent], links, body)
-        return self._event_of(index.r_ver[row], standing, self.periods(row)[3], links, body)
-
-    def _event_of(
-        self,
-        ver: int,
-        standing: str,
-        end: Instant,
-        links: tuple[Link, ...] | None = None,
-        body: Json | None = None,
-    ) -> Event:
-        index = self.index
-        ent = index.v_ent[ver]
-        if body is None:
-            body = self.core.body(index.v_pos[ver], index.v_len[ver]) or tombstone(index, self.core.raw, ent)
-        first, last, count = self.happened.seen(ent)
-        op = index.v_op[ver]
-        get = body.get
-        metadata = self.happened.latest(ent, body).get("metadata", {})
-        return Event.made(
-            {
-                "id": index.names[ent],
-                "type": index.kind[ent],
-                "description": body["description"],
-                "source": get("source"),
-                "origin": body["origin"],
-                "agent": get("agent"),
-                "occurred_at": moment(first),
-                "first_seen": moment(first),
-                "last_seen": moment(last),
-                "count": count,
-                "status": self.happened.status(ent, body),
-                "metadata": metadata,
-                "links": links,
-                "fingerprint": get("fingerprint"),
-                "trace_id": get("trace_id"),
-                "span_id": get("span_id"),
-                "parent_span_id": get("parent_span_id"),
-                "ended_at": spans.ended(metadata, body),
-                "sender": get("sender"),
-                "sender_name": get("sender_name"),
-                "thread": get("thread"),
-                "classification": get("classification"),
-                "authorized": authorized_of(index.kind[ent], body),
-                "media_path": get("media_path"),
-                "media_hash": get("media_hash"),
-                "standing": standing,
-                "author": index.o_author[op] if op >= 0 else None,
-                "recorded_at": moment(index.born[ent]),
-                "tx_from": moment(index.born[ent]),
-                "tx_to": end_moment(end),
-            }
-        )
-
-    # ------------------------------------------------------------------ links
-
-    def links_of(self, ent: int) -> tuple[Link, ...]:
-        """The links that hold here on either side of an entity."""
-        index = self.index
-        if ent not in index.out and ent not in index.into:
-            return ()
-        rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
-        return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
-
-    def change(self, op: int) -> Change:
-        """An operation as a value."""
-        index = self.index
-        forked, verb = index.forked, index.o_verb[op]
-        here = forked is None or (op >= forked.ops and verb not in FORGETTING)
-        body = self.core.body(index.o_pos[op], index.o_len[op])
-        return Change.made(
-            {
-                "tx": moment(index.o_tx[op]),
-                "verb": verb,
-                "subject": index.o_subject[op],
-                "author": index.o_author[op],
-                "reason": body.get("reason"),
-                "branch": index.branch if here else None,
-            }
-        )
-
-    def operations(self, id: str) -> list[int]:
-        """The operations on a thing or a link by the sight's tx, in order: those that name it, and those that wrote or closed a row of it."""
-        index = self.index
-        link = index.link_ids.get(id, -1)
-        if link >= 0:
-            name, rows = id, index.rows_of_link[link]
-            opened, closed, begins, ends = index.k_op, index.k_close, index.k_tx, index.k_end
-        else:
-            ent = self.resolve(id)[0]
-            name, rows = index.names[ent], index.rows_of[ent]
-            opened, closed, begins, ends = index.r_op, index.r_close, index.r_tx, index.r_end
-        ops = set(index.naming(name, self.tx))
-        ops.update(opened[row] for row in rows if begins[row] <= self.tx)
-        ops.update(closed[row] for row in rows if ends[row] <= self.tx)
-        return sorted(ops)
-
-    def link(self, row: int, turned: str = "") -> Link:
-        """A row of a link as a value; turned round under another name when one is given."""
-        index = self.index
-        link, claim = index.k_link[row], index.k_claim[row]
-        source, target = index.l_src[link], index.l_tgt[link]
-        if turned:
-            source, target = target, source
-        length = index.c_len[claim]
-        body = orjson.loads(self.core.raw(index.c_pos[claim], length)) if length else _NOTHING
-        end, to, op = index.k_end[row], index.k_to[row], index.c_op[claim]
-        names, standings = index.names, self._standings
-        return Link.made(
-            {
-                "id": index.l_name[link],
-                "source": names[source],
-                "kind": turned or index.l_kind[link],
-                "target": names[target],
-                "reason": body.get("reason"),
-                "strength": index.c_strength[claim] or None,
-                "confidence": "inferred" if index.c_inferred[claim] else "explicit",
-                "created_by": index.c_by[claim],
-                "metadata": body["metadata"] if "metadata" in body else {},
-                "source_standing": standings.get(source) or self.standing(source),
-                "target_standing": standings.get(target) or self.standing(target),
-                "author": index.o_author[op],
-                "recorded_at": moment(index.o_tx[op]),
-                "valid_from": moment(index.k_from[row]),
-                "valid_to": None if to >= OPEN else moment(to),
-                "tx_from": moment(index.k_tx[row]),
-                "tx_to": None if end > self.tx else moment(end),
-            }
-        )
-
-    def neighbours(self, ent: int) -> set[int]:
-        """What is linked with an entity here, either way."""
-        index = self.index
-        near = {index.l_tgt[link] for link in index.out.get(ent, ()) if self.held(link) >= 0}
-        return near | {index.l_src[link] for link in index.into.get(ent, ()) if self.held(link) >= 0}
-
-    def causal(self, ent: int, side: Side) -> list[int]:
-        """The causal link rows on one side of an entity that respect time, in order."""
-        index, kinds = self.index, self.core.vocabulary.kinds
-        rows = []
-        for link in index.perhaps(side, ent, self.valid, self.tx, self.core.vocabulary.causal):
-            if kinds[index.l_kind[link]].causal:
-                row = self.held(link)
-                if row >= 0 and in_time(
-                    index, index.l_src[link], index.l_tgt[link], index.k_from[row], self.tx
-                ):
-                    rows.append(row)
-        if len(rows) > 1:
-            rows.sort(key=self.link_order)
-        return rows
+def sight_of(core: Core, point: Point) -> Sight:
+    """Return what reads at a point. A transaction that reads its own rows keeps nothing of what it finds: they are taken back."""
+    shown = core.shown if core.is_worker else None
+    search = core.row_search if shown is None else shown.search
+    rows = RowCore(
+        IndexOfRows(point), core.journal, point, search, core.vocabulary, core.accesses, core.asserted, core
+    )
+    if shown is not None:
+        rows.asserted, rows.operations, rows.versions = Asserted(), shown.operations, shown.versions
+    return Sight(cast(Core, rows), point.valid, point.tx)
 
 
 def in_time(index: Index, effect: int, cause: int, since: Instant | None, tx: Instant) -> bool:

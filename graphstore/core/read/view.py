@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.read import conflicts, hops, light_rows, shaken, view_diff
-from graphstore.core.read.row_sight import row_sight
 from graphstore.core.read.rows import Row
-from graphstore.core.read.sight import Core, Sight
+from graphstore.core.read.sight import Core, Sight, sight_of
+from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.errors import InvalidError
-from graphstore.ledger.database import Readable
 from graphstore.read import (
     chains,
     described,
@@ -76,40 +75,6 @@ def _again(kinds: Iterable[str] | str) -> Iterable[str] | str:
     return tuple(kinds) if hasattr(kinds, "__next__") else kinds
 
 
-class Reading:
-    """The store's lock held for as long as something is read at one coordinate: `with view.reading() as sight`."""
-
-    __slots__ = ("_ahead", "_is_narrow", "_lock", "_reader", "_snapshot")
-
-    def __init__(self, reader: Reader, ahead: Instant, is_narrow: bool) -> None:
-        self._reader, self._ahead, self._lock = reader, ahead, reader._core.lock
-        self._is_narrow = is_narrow
-        self._snapshot: AbstractContextManager[Readable] | None = None
-
-    def __enter__(self) -> Sight:
-        self._lock.acquire()
-        try:
-            core, (valid, tx) = self._reader._core, self._reader._coordinate()
-            valid = max(valid, self._ahead)
-            if self._is_narrow and core.is_worker:
-                with core.on_working_set():
-                    return Sight(core, valid, tx)
-            snapshot = core.answering.snapshot()
-            point = Point(snapshot.__enter__(), valid, tx, core.vocabulary)
-            self._snapshot = snapshot
-            return row_sight(core, core.journal, point)
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            if self._snapshot is not None:
-                self._snapshot.__exit__(None, None, None)
-        finally:
-            self._lock.release()
-
-
 class Reader(Painted):
     """The reads, at the coordinate that `_coordinate` gives."""
 
@@ -153,7 +118,7 @@ class Reader(Painted):
     def _looked_up(
         self,
         answer: Callable[Concatenate[Point, P], T],
-        look: Callable[Concatenate[Sight, P], T],
+        look: Callable[Concatenate[WorkingSight, P], T],
         *args: P.args,
         **named: P.kwargs,
     ) -> T:
@@ -161,7 +126,7 @@ class Reader(Painted):
         core = self._core
         if core.is_worker:
             with suppress(Exception), core.on_working_set():  # the rows tell the error
-                return look(Sight(core, *self._coordinate()), *args, **named)
+                return look(WorkingSight(core, *self._coordinate()), *args, **named)
         return self._by_rows(answer, *args, **named)
 
     def _searched(self, look: Callable[[Sight], T]) -> T:
@@ -170,19 +135,36 @@ class Reader(Painted):
         ledger = core.answering
         valid, tx = self._coordinate()
         with ledger.snapshot() as database, no_collecting():
-            return look(row_sight(core, core.journal, Point(database, valid, tx, core.vocabulary)))
+            return look(sight_of(core, Point(database, valid, tx, core.vocabulary)))
 
     def _count_access(self, ids: Iterable[str]) -> None:
         """Count these things as looked up, once each."""
         self._core.accesses.count(ids)
 
-    def reading(self, *, ahead: Instant = -OPEN, is_narrow: bool = False) -> Reading:
+    @overload
+    def reading(self, *, ahead: Instant = ...) -> AbstractContextManager[Sight]: ...
+    @overload
+    def reading(
+        self, *, ahead: Instant = ..., is_narrow: bool
+    ) -> AbstractContextManager[Sight | WorkingSight]: ...
+    @contextmanager
+    def reading(self, *, ahead: Instant = -OPEN, is_narrow: bool = False) -> Iterator[Any]:
         """What stands here as numbers, for functions that look at it and write: one coordinate, with nothing written meanwhile.
 
         A context manager; what it gives is valid inside the block alone. `ahead`: a valid time to read at if it is later. `is_narrow`: no more is looked at
         than ids lead to, so a transaction has it without rows. A store that lies elsewhere refuses: register the function, and it runs where the store is.
         """
-        return Reading(self, ahead, is_narrow)
+        core = self._core
+        with core.lock:
+            valid, tx = self._coordinate()
+            valid = max(valid, ahead)
+            if is_narrow and core.is_worker:
+                with core.on_working_set():
+                    sight = WorkingSight(core, valid, tx)
+                yield sight
+                return
+            with core.answering.snapshot() as database:
+                yield sight_of(core, Point(database, valid, tx, core.vocabulary))
 
     @property
     def _why_closed(self) -> str | None:
@@ -208,7 +190,7 @@ class Reader(Painted):
 
     def knows(self, id: str) -> bool:
         """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
-        return self._looked_up(ids.knows, Sight.knows, id)
+        return self._looked_up(ids.knows, WorkingSight.knows, id)
 
     def scan(
         self,
@@ -255,11 +237,11 @@ class Reader(Painted):
 
         Raises NotFoundError when it does not stand there: the message names its standing and its successor.
         """
-        return self._looked_up(described.node, Sight.node_of, id)
+        return self._looked_up(described.node, WorkingSight.node_of, id)
 
     def event(self, id: str) -> Event:
         """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
-        return self._looked_up(described.event, Sight.event_of, id)
+        return self._looked_up(described.event, WorkingSight.event_of, id)
 
     @overload
     def history(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]

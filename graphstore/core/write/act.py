@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from graphstore.core.index.index import Index
-from graphstore.core.read.sight import Core, Sight
+from graphstore.core.read.sight import Core
+from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import Trust
@@ -40,9 +41,9 @@ class Act:
         """What the transaction reads from: another index once it has left the rows."""
         return self.work.index
 
-    def sight(self) -> Sight:
+    def sight(self) -> WorkingSight:
         """The store as the verb leaves it."""
-        return Sight(self.core, self.work.tx, self.work.tx)
+        return WorkingSight(self.core, self.work.tx, self.work.tx)
 
     def time(self, value: TimeLike, what: str) -> Instant:
         """The instant a caller gave; "now" is the transaction's instant."""
@@ -184,7 +185,7 @@ class Act:
 
     def linked(self, rows: list[int]) -> list[Link]:
         """Links as a verb leaves them, by their rows."""
-        sight: list[Sight] = []
+        sight: list[WorkingSight] = []
 
         def make(row: int) -> Link:
             if not sight or sight[0].index is not self.index:  # the transaction has left the rows meanwhile

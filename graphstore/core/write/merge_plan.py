@@ -13,8 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 from graphstore.core.index.index import Index
 from graphstore.core.journal.line import dumps
-from graphstore.core.read.sight import Core, Sight
+from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
+from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.changes_since import ChangesSince, SharedVersions
 from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
@@ -233,9 +234,9 @@ class Planning:
     def _disputed(self, name: str, cell: Cell) -> Side:
         start = cell.start
         sights = (
-            Sight(self.branch, start, self.base),
-            Sight(self.trunk, start, self.now),
-            Sight(self.branch, start, self.now),
+            WorkingSight(self.branch, start, self.base),
+            WorkingSight(self.trunk, start, self.now),
+            WorkingSight(self.branch, start, self.now),
         )
         shown = [
             None if word is None else _shown(sight, word.row)
@@ -280,8 +281,8 @@ class Planning:
             "slot",
             during=both,
             other=mine.names[other],
-            ours=None if held < 0 else _shown(Sight(self.trunk, both[0], now), held),
-            theirs=_shown(Sight(self.branch, both[0], now), word.row),
+            ours=None if held < 0 else _shown(WorkingSight(self.trunk, both[0], now), held),
+            theirs=_shown(WorkingSight(self.branch, both[0], now), word.row),
         )
         if side == "branch":
             plan.closes.append((other, both))
@@ -316,14 +317,14 @@ class Planning:
         if fresh and mine.now_of[ours]:
             self.plan.events[ent] = fresh
         elif fresh:
-            theirs = _shown(Sight(self.branch, self.now, self.now), index.now_of[ent][0])
+            theirs = _shown(WorkingSight(self.branch, self.now, self.now), index.now_of[ent][0])
             self._conflict(name, "event", ("trunk",), theirs=theirs)
 
     def _goes(self, ent: int, ours: int, before: list[Instant], there: list[Instant]) -> bool:
         """Whether an event retracted on the branch is retracted: unless it happened again on the trunk, and the trunk is kept."""
         if not _left(there, before):
             return True
-        shown = _shown(Sight(self.trunk, self.now, self.now), self.mine.now_of[ours][0])
+        shown = _shown(WorkingSight(self.trunk, self.now, self.now), self.mine.now_of[ours][0])
         return self._conflict(self.theirs.names[ent], "event", ours=shown) == "branch"
 
     # ------------------------------------------------------------------ links
@@ -386,9 +387,9 @@ class Planning:
     def _disputed_link(self, triple: Triple, cell: Cell) -> bool:
         """Add a conflict on a link. True: the trunk's is kept."""
         sights = (
-            Sight(self.branch, cell.start, self.base),
-            Sight(self.trunk, cell.start, self.now),
-            Sight(self.branch, cell.start, self.now),
+            WorkingSight(self.branch, cell.start, self.base),
+            WorkingSight(self.trunk, cell.start, self.now),
+            WorkingSight(self.branch, cell.start, self.now),
         )
         shown = [
             None if word is None else sight.link(word.row)
@@ -400,7 +401,7 @@ class Planning:
 
     def _link(self, wins: list[Win]) -> Link | None:
         word = next((word for _, word in wins if word is not None), None)
-        return None if word is None else Sight(self.branch, self.now, self.now).link(word.row)
+        return None if word is None else WorkingSight(self.branch, self.now, self.now).link(word.row)
 
     def _comes(self, name: str) -> bool:
         """Whether something is on the trunk after the merge."""
@@ -623,7 +624,7 @@ def _begins_within(held: list[Period], was: list[Period], fresh: list[Period]) -
     return any(without_all(piece, fresh) != [piece] for piece in alone)
 
 
-def _shown(sight: Sight, row: int) -> Node | Event:
+def _shown(sight: WorkingSight, row: int) -> Node | Event:
     index = sight.index
     if index.is_event[index.r_ent[row]]:
         return sight.event(row, "stands")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from graphstore.core.read.conflicts import BOTH, of_link, rows_between
-from graphstore.core.read.sight import Core, Sight
+from graphstore.core.read.sight import Core
+from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.giving_back import let_go
 from graphstore.core.write.linking import Claim, Ends, Linking
 from graphstore.core.write.transaction import Transaction
@@ -24,7 +25,7 @@ def resolve(
     """
     if not isinstance(contradiction, Contradiction):
         raise InvalidError(f"{contradiction!r} is no contradiction. Pass one that contradictions() gave.")
-    sight = Sight(core, work.tx, work.tx)
+    sight = WorkingSight(core, work.tx, work.tx)
     ends = _ends(sight, contradiction)
     kept = _kept(sight, ends, keep)
     row = _open_row(sight, contradiction, ends)
@@ -39,13 +40,13 @@ def resolve(
         _correct(linking, kept, ends[0] if kept == ends[1] else ends[1], reason)
 
     def make() -> Contradiction:
-        after = Sight(core, work.tx, work.tx)
+        after = WorkingSight(core, work.tx, work.tx)
         return of_link(after, after.held(link))
 
     return work.answer(Contradiction, make)
 
 
-def _ends(sight: Sight, contradiction: Contradiction) -> tuple[int, int]:
+def _ends(sight: WorkingSight, contradiction: Contradiction) -> tuple[int, int]:
     """The two things, which must stand."""
     index = sight.index
     found = []
@@ -62,7 +63,7 @@ def _ends(sight: Sight, contradiction: Contradiction) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def _kept(sight: Sight, ends: tuple[int, int], keep: str) -> int | None:
+def _kept(sight: WorkingSight, ends: tuple[int, int], keep: str) -> int | None:
     """The one that is right, None when both stay."""
     if keep == BOTH:
         return None
@@ -78,7 +79,7 @@ def _kept(sight: Sight, ends: tuple[int, int], keep: str) -> int | None:
     return ent
 
 
-def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int]) -> int:
+def _open_row(sight: WorkingSight, contradiction: Contradiction, ends: tuple[int, int]) -> int:
     """The row of the `contradicts` link between the two that holds now, -1 for a mere candidate. Raises ConflictError when the pair is
     decided, or is not what it was when the contradiction was read.
     """
@@ -110,7 +111,9 @@ def _open_row(sight: Sight, contradiction: Contradiction, ends: tuple[int, int])
     return rows[0] if rows else -1
 
 
-def _new_decision(linking: Linking, sight: Sight, ends: tuple[int, int], decision: str, reason: str) -> int:
+def _new_decision(
+    linking: Linking, sight: WorkingSight, ends: tuple[int, int], decision: str, reason: str
+) -> int:
     """Add the link of a candidate, with the decision, over the time that both have held together."""
     claim = Claim(reason=reason, created_by="store", metadata={DECISION: decision})
     joined = Ends(ends[0], linking.kind("contradicts"), ends[1])
@@ -118,7 +121,7 @@ def _new_decision(linking: Linking, sight: Sight, ends: tuple[int, int], decisio
     return linking.index.k_link[row]
 
 
-def _free(linking: Linking, sight: Sight, ends: Ends) -> Period:
+def _free(linking: Linking, sight: WorkingSight, ends: Ends) -> Period:
     """The period from when both hold on, without the periods of an existing link."""
     index = linking.index
     since = max(index.r_from[sight.find(ent)] for ent in (ends.source, ends.target))

@@ -332,7 +332,7 @@ class Writer(Reader):
             elif at > now_tx:
                 self._refuse_ahead(at, now_tx)
         if self._handed.note(asked) and self._has_begun(at) and at > self._coordinate()[1]:
-            return self._handed_view(snapshot, valid, tx)
+            return self.as_of(snapshot, valid=valid, tx=tx)
         return View(self._core, here, at)
 
     def _has_begun(self, at: Instant) -> bool:
