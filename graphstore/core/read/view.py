@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read import conflicts, hops, light_rows, shaken, view_diff
+from graphstore.core.read import conflicts, light_rows, shaken, view_diff
 from graphstore.core.read.rows import Row
 from graphstore.core.read.sight import Core, Sight, sight_of
 from graphstore.core.read.working_sight import WorkingSight
@@ -70,11 +70,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _again(kinds: Iterable[str] | str) -> Iterable[str] | str:
-    """Return kinds that can be read twice."""
-    return tuple(kinds) if hasattr(kinds, "__next__") else kinds
-
-
 class Reader(Painted):
     """The reads, at the coordinate that `_coordinate` gives."""
 
@@ -114,20 +109,6 @@ class Reader(Painted):
         valid, tx = self._coordinate()
         with ledger.snapshot() as database:
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
-
-    def _looked_up(
-        self,
-        answer: Callable[Concatenate[Point, P], T],
-        look: Callable[Concatenate[WorkingSight, P], T],
-        *args: P.args,
-        **named: P.kwargs,
-    ) -> T:
-        """Do as `_by_rows`. A transaction of this thread looks into its working set first, which has most of what one id leads to, and then shows no rows."""
-        core = self._core
-        if core.is_worker:
-            with suppress(Exception), core.on_working_set():  # the rows tell the error
-                return look(WorkingSight(core, *self._coordinate()), *args, **named)
-        return self._by_rows(answer, *args, **named)
 
     def _searched(self, look: Callable[[Sight], T]) -> T:
         """Return what a function finds that looks at few things here."""
@@ -190,7 +171,7 @@ class Reader(Painted):
 
     def knows(self, id: str) -> bool:
         """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
-        return self._looked_up(ids.knows, WorkingSight.knows, id)
+        return self._by_rows(ids.knows, id)
 
     def scan(
         self,
@@ -237,11 +218,11 @@ class Reader(Painted):
 
         Raises NotFoundError when it does not stand there: the message names its standing and its successor.
         """
-        return self._looked_up(described.node, WorkingSight.node_of, id)
+        return self._by_rows(described.node, id)
 
     def event(self, id: str) -> Event:
         """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
-        return self._looked_up(described.event, WorkingSight.event_of, id)
+        return self._by_rows(described.event, id)
 
     @overload
     def history(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
@@ -367,10 +348,15 @@ class Reader(Painted):
         An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without
         one counts as 3.
         """
-        return self._looked_up(
-            linked.links_from, hops.links_from, id, _again(kinds),
-            group=group, strength=strength, confidence=confidence, created_by=created_by,
-        )  # fmt: skip
+        return self._by_rows(
+            linked.links_from,
+            id,
+            kinds,
+            group=group,
+            strength=strength,
+            confidence=confidence,
+            created_by=created_by,
+        )
 
     def backlinks_to(
         self,
@@ -383,10 +369,15 @@ class Reader(Painted):
         created_by: str | None = None,
     ) -> list[Link]:
         """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
-        return self._looked_up(
-            linked.backlinks_to, hops.backlinks_to, id, _again(kinds),
-            group=group, strength=strength, confidence=confidence, created_by=created_by,
-        )  # fmt: skip
+        return self._by_rows(
+            linked.backlinks_to,
+            id,
+            kinds,
+            group=group,
+            strength=strength,
+            confidence=confidence,
+            created_by=created_by,
+        )
 
     def link_history(self, source: str, kind: str, target: str) -> list[Link]:
         """Every period believed at the view's tx of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.

@@ -28,33 +28,6 @@ class WorkingSight(Rows):
 
     # ------------------------------------------------------------------ what an id leads to
 
-    def knows(self, id: str) -> bool:
-        """Return True if a node or event of exactly this id is known here."""
-        return self.entity(id) >= 0
-
-    def node_of(self, id: str) -> Node:
-        """Return the node of an id as it stands here. Raises an error where it does not."""
-        ent, number = self.resolve(id)
-        if number:
-            return self.described(self._must_be(ent, False), number)
-        return self.node(self._must_hold(ent, False), self.upright(ent))
-
-    def event_of(self, id: str) -> Event:
-        """Return the event of an id that has happened by here, with its links. Raises an error where it has not."""
-        ent, _ = self.resolve(id)
-        return self.event(self._must_hold(ent, True), self.standing(ent), self.links_of(ent))
-
-    def _must_be(self, ent: int, event: bool) -> int:
-        if bool(self.index.is_event[ent]) != event:
-            raise LookupError(ent)
-        return ent
-
-    def _must_hold(self, ent: int, event: bool) -> int:
-        row = self.find(self._must_be(ent, event))
-        if row < 0:
-            raise LookupError(ent)
-        return row
-
     def resolve(self, id: str) -> tuple[int, int]:
         """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
         index = self.index
