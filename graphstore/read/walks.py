@@ -1,4 +1,4 @@
-"""More than one hop: walks around things, and paths that respect time, whatever holds the links.
+"""More than one hop: walks around things, and paths that respect time, over the rows of a ledger.
 
 A link is walked from its source to its target (`out`), the other way (`in`), or either way (`both`). An inverse name walks it the other way round, a
 symmetric kind is walked from both ends. Links are shown as they are stored, whichever way they were walked.
@@ -15,13 +15,17 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from heapq import heappop, heappush, merge
 from itertools import islice
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.ledger.statements import Statement
+from graphstore.read.described import things
+from graphstore.read.ids import resolve
+from graphstore.read.linked import LINKS_OVER, link_of
+from graphstore.read.points import Point, as_json
 from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Chain
 from graphstore.values.period import OPEN, Instant, exactly
-from graphstore.values.vocabulary import Vocabulary
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 By: TypeAlias = Literal["hops", "arrival"]
@@ -37,43 +41,90 @@ _BACK: dict[str, Direction] = {"out": "in", "in": "out", "both": "both"}
 _ONE_WAY: tuple[Direction, ...] = ("out", "in")
 
 
-class Ground(Protocol):
-    """The things and links of one coordinate, by numbers that are valid for one read."""
+class Way(NamedTuple):
+    """A link that leads on from a thing: the numbers of both, and of its period."""
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The kinds of link that are known."""
+    near: int
+    far: int
+    far_id: str
+    id: str
+    period: int
+    valid_from: Instant
+    recorded_at: Instant
 
-    @property
-    def valid(self) -> Instant:
-        """The instant of valid time."""
 
-    @property
-    def tx(self) -> Instant:
-        """The instant of transaction time."""
+WAYS = Statement("ways", Way)
+
+
+class Ground:
+    """The things and links of a ledger at a coordinate, by their numbers in the tables."""
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+        self.valid, self.tx, self.vocabulary = point.valid, point.tx, point.vocabulary
+        self._ids: dict[int, str] = {}
+        self._orders: dict[int, tuple[Instant, Instant, str]] = {}
+        self._onward: dict[tuple[int, frozenset[str], frozenset[str]], list[Pass]] = {}
 
     def number(self, id: str) -> int:
-        """Return the thing that an id names. Raises NotFoundError, InvalidError for what is not text."""
+        """Return the number of the thing that an id names."""
+        entity, _ = resolve(self._point, id)
+        self._ids[entity.thing] = entity.id
+        return entity.thing
 
     def id(self, thing: int) -> str:
         """Return the id of a thing that was reached or named."""
+        return self._ids[thing]
 
     def onward(self, thing: int, ahead: frozenset[str], back: frozenset[str]) -> list[Pass]:
         """Return the links that hold with a thing as their source, of the kinds `ahead`, or as their target, of the kinds `back`; in no order."""
+        self.fetch([thing], ahead, back)
+        return self._onward[thing, ahead, back]
 
     def fetch(self, things: Iterable[int], ahead: frozenset[str], back: frozenset[str]) -> None:
-        """Read together what `onward` is going to be asked about some things."""
+        """Read the links of some things by one statement, of each thing once."""
+        wanted = [thing for thing in things if (thing, ahead, back) not in self._onward]
+        if not wanted:
+            return
+        for thing in wanted:
+            self._onward[thing, ahead, back] = []
+        kinds = {"ahead": as_json(list(ahead)), "back": as_json(list(back))}
+        for way in self._point.rows(WAYS, numbers=as_json(wanted), **kinds):
+            self._ids[way.far] = way.far_id
+            self._orders[way.period] = way.valid_from, way.recorded_at, way.id
+            self._onward[way.near, ahead, back].append((way.valid_from, way.id, way.period, way.far))
 
-    def order(self, row: int) -> Any:
+    def order(self, row: int) -> tuple[Instant, Instant, str]:
         """Return what links are ordered by: when they begin to hold, when they were recorded, id."""
+        return self._orders[row]
 
     def chain(self, root: int, reached: Iterable[int], walked: Iterable[int], truncated: bool) -> Chain:
-        """Make the value of a walk: things by number, links by row."""
+        """Make the value of a walk."""
+        ids = [self._ids[root], *(self._ids[thing] for thing in reached)]
+        found = things(self._point, ids)
+        rows = self._point.rows(LINKS_OVER, periods=as_json(list(walked)))
+        links = [
+            link_of(self._point, row, found[row.source].standing, found[row.target].standing) for row in rows
+        ]
+        return Chain.made(
+            {
+                "root": found[ids[0]],
+                "nodes": tuple([found[id] for id in ids[1:]]),
+                "links": tuple(links),
+                "truncated": truncated,
+            }
+        )
 
 
-def walk(ground: Ground, ids: Iterable[str] | str, kinds: Kinds, hops: int, direction: Direction) -> Chain:
-    """Return what lies at most `hops` links away from any of the ids, the nearest first, the first id as root."""
+def walk(
+    point: Point, ids: Iterable[str] | str, kinds: Kinds = (), hops: int = 2, direction: Direction = "both"
+) -> Chain:
+    """Return what lies at most `hops` links away from any of the ids, the nearest first, the first id as root.
+
+    Raises NotFoundError for an unknown id, InvalidError for an unknown kind or direction.
+    """
     at_least_one("hops", hops)
+    ground = Ground(point)
     roots = list(dict.fromkeys(map(ground.number, _ids(ids))))
     if not roots:
         raise InvalidError("a walk wants a thing to start from. Give an id, or a list of ids.")
@@ -99,11 +150,18 @@ def walk(ground: Ground, ids: Iterable[str] | str, kinds: Kinds, hops: int, dire
 
 
 def path(
-    ground: Ground, source: str, target: str, kinds: Kinds, by: By, direction: Direction, depth: int | None
+    point: Point,
+    source: str,
+    target: str,
+    kinds: Kinds = (),
+    by: By = "hops",
+    direction: Direction = "out",
+    depth: int | None = None,
 ) -> Chain:
-    """Return the path with the fewest hops, or with the earliest arrival. Raises NotFoundError when there is none."""
+    """Return the path along links whose `valid_from` never goes back that has the fewest hops, or the earliest arrival. Raises NotFoundError when there is none."""
     if by not in BESTS:
         raise InvalidError.choice("way to choose a path (by=)", by, BESTS)
+    ground, kinds = Ground(point), _kept(kinds)
     most = OPEN if depth is None else at_least_one("depth", depth)
     start, goal = ground.number(source), ground.number(target)
     orders = _orders(ground, kinds, direction)
@@ -127,9 +185,16 @@ def path(
 
 
 def paths(
-    ground: Ground, source: str, target: str, kinds: Kinds, direction: Direction, limit: int, depth: int
+    point: Point,
+    source: str,
+    target: str,
+    kinds: Kinds = (),
+    direction: Direction = "out",
+    limit: int = 100,
+    depth: int = 10,
 ) -> list[Chain]:
-    """Return all paths that pass no thing twice, by (hops, order, arrival, link ids)."""
+    """Return all paths along links whose `valid_from` never goes back that pass no thing twice, by (hops, order, arrival, link ids)."""
+    ground, kinds = Ground(point), _kept(kinds)
     at_least_one("limit", limit)
     at_least_one("depth", depth)
     start, goal = ground.number(source), ground.number(target)
@@ -145,8 +210,6 @@ def paths(
 def _orders(ground: Ground, kinds: Kinds, direction: Direction) -> list[Ways]:
     """Return the orders a path may have: forward in time; either way also back in time, and along causal links from effect to cause or from cause to
     effect, whenever these began to hold."""
-    if isinstance(kinds, Iterable) and not isinstance(kinds, str):
-        kinds = tuple(kinds)  # asked for each order
     forward = Ways(ground, kinds, direction)
     if direction != "both":
         return [forward]
@@ -373,6 +436,11 @@ def _ids(ids: Iterable[str] | str) -> list[str]:
     if not isinstance(ids, (str, Iterable)):
         raise InvalidError(f"{ids!r} is no id. Give an id, or a list of ids.")
     return [ids] if isinstance(ids, str) else list(ids)
+
+
+def _kept(kinds: Kinds) -> Kinds:
+    """Return kinds that can be asked for several times."""
+    return tuple(kinds) if isinstance(kinds, Iterable) and not isinstance(kinds, str) else kinds
 
 
 def _named(ground: Ground, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:

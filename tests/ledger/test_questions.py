@@ -41,7 +41,7 @@ from graphstore.read import (
     points,
     settings,
     superseding,
-    walking,
+    walks,
     whole_view,
 )
 from graphstore.store import feed_from_rows
@@ -57,7 +57,7 @@ STANDINGS_ARE_WRITTEN = True
 MODULES = (
     chains, closings, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
     inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
-    settings, shaken, sight, spans_from_rows, superseding, walking, whole_view,
+    settings, shaken, sight, spans_from_rows, superseding, walks, whole_view,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -755,12 +755,12 @@ def compare_walks(database: Database, view: Any) -> None:
     for roots, hops in product(
         ("alpha", "event-a", "alpha-v1", "no such", 7, [], ["bravo", "event-b", "bravo"]), (0, 1, 2, 9)
     ):
-        asked.append((walking.walk, (roots,), {"hops": hops}))
+        asked.append((walks.walk, (roots,), {"hops": hops}))
     for ends in product((*THINGS, "no such"), (*THINGS, "alpha-v1", 7)):
         for more in ({}, {"by": "arrival"}, {"by": "luck"}, {"depth": 1}, {"depth": 0}):
-            asked.append((walking.path, ends, more))
+            asked.append((walks.path, ends, more))
         for more in ({}, {"limit": 2}, {"limit": 0}, {"depth": 2}):
-            asked.append((walking.paths, ends, more))
+            asked.append((walks.paths, ends, more))
     chance = random.Random(str(view.at))
     for read, args, more in chance.sample(asked, 250):
         kinds, direction = chance.choice(WALKED_KINDS), chance.choice(DIRECTIONS)

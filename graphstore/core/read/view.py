@@ -27,7 +27,7 @@ from graphstore.read import (
     operations,
     settings,
     superseding,
-    walking,
+    walks,
     whole_view,
 )
 from graphstore.read.points import Point
@@ -424,7 +424,7 @@ class Reader(Painted):
 
         `direction`: `out` from source to target, `in`, or `both`. An inverse name among `kinds` is walked the other way round.
         """
-        return self._by_rows(walking.walk, ids, kinds, hops, direction)
+        return self._by_rows(walks.walk, ids, kinds, hops, direction)
 
     def paths(
         self,
@@ -440,7 +440,7 @@ class Reader(Painted):
         Ordered by (hops, arrival, link ids). With `both` also those along which it never goes forward, and chains of causes, whenever
         their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
         """
-        return self._by_rows(walking.paths, source, target, kinds, direction, limit, depth)
+        return self._by_rows(walks.paths, source, target, kinds, direction, limit, depth)
 
     def shaky(self, limit: int | None = None) -> list[Shaky]:
         """What stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
@@ -589,7 +589,7 @@ class View(Reader):
         Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
         Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
         """
-        return self._by_rows(walking.path, source, target, kinds, by, direction, depth)
+        return self._by_rows(walks.path, source, target, kinds, by, direction, depth)
 
     def __repr__(self) -> str:
         return f"<View valid {exactly(self._valid)}, as known at {exactly(self._tx)}>"
