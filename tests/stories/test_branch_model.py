@@ -192,13 +192,17 @@ def followed(was: Value, ours: Value, theirs: Value, side: str) -> tuple[Value, 
 
 
 class Merging(Forking):
-    """Each branch is merged twice at the end of its history. Reads were held against the oracles before: here they are the oracle."""
+    """Each branch is merged twice at the end of its history. Reads are held against the oracles before: then they are the oracle."""
 
     def teardown(self) -> None:
         if self.block is not None:
             self.block_ends(fails=True)
         try:
-            self.go_to(self.lines[0])
+            if len(self.lines) == 1:
+                self.fork()
+            for line in reversed(self.lines):
+                self.go_to(line)
+                self.look(0, -1, 4)
             for turn in range(2):
                 for number, line in enumerate(self.lines[1:]):
                     self.merge(line, ("trunk", "branch")[(turn + number) % 2])
