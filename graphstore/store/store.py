@@ -21,10 +21,10 @@ from graphstore.core.tables.graphs import Graphs
 from graphstore.core.tables.result import Result
 from graphstore.core.write import describing, evictable_rows, retention, verbs
 from graphstore.core.write.act import Act, new_id
+from graphstore.core.write.carrying import Carrying
 from graphstore.core.write.changes_since import line_of
 from graphstore.core.write.deciding import decides
 from graphstore.core.write.merge_plan import Decide, Planning
-from graphstore.core.write.merge_write import MergeWriter
 from graphstore.core.write.recording import Recording, Report
 from graphstore.core.write.resolving import resolve
 from graphstore.core.write.retention import Content
@@ -792,7 +792,7 @@ class GraphStore(Store):
             if plan.undecided:
                 return Merge(merged=False, conflicts=tuple(plan.conflicts))
             with self._transact(None, None, reason) as work, self._core.on_working_set():
-                return MergeWriter(self._core, branch, work, plan, record.base).write()
+                return Carrying(self._core, branch, work, plan, record.base).write()
 
     def verify(self) -> Verification:
         """Read the whole chain again, compare the rows of all lines with it, and every value of the graph tables with the rows. Changes nothing."""
@@ -1149,7 +1149,7 @@ class Branch(Store):
             if plan.is_empty:
                 return Merge(merged=True)
             with self._transact(None, None, reason) as work, self._core.on_working_set():
-                return MergeWriter(self._core, there, work, plan, record.latest).write()
+                return Carrying(self._core, there, work, plan, record.latest).write()
 
     merge = _refused("merge", "Branches are merged into the trunk")
     delete_branch = _refused("delete_branch", "It concerns the whole store")

@@ -1,105 +1,186 @@
-"""Carrying the operations of a branch over to the trunk, for what the trunk has left alone since: each as what it was, in its order.
+"""Carrying over what a merge takes: each operation of a branch is done on the trunk as what it was, in its order.
 
-The result is that of doing them on the trunk, all in one transaction: how operations are grouped changes no standing.
+What is done is cut to the periods over which a `MergePlan` lets the branch have its way. The result is that of doing it on the trunk, all in one
+transaction: how operations are grouped changes no standing.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from operator import itemgetter
 
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
-from graphstore.core.write.linking import Linking
-from graphstore.core.write.merge_plan import MergePlan
+from graphstore.core.write.linking import Claim, Ends, Linking
+from graphstore.core.write.merge_plan import MergePlan, between, claimed, triple_of
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import TRUST, Trust
-from graphstore.values.models import Json
-from graphstore.values.period import OPEN, Instant, overlap, without
+from graphstore.values.models import Json, Merge
+from graphstore.values.period import (
+    ALWAYS,
+    OPEN,
+    Instant,
+    Period,
+    exactly,
+    moment,
+    overlap,
+    without,
+    without_all,
+)
 
-Act = tuple[Callable[[int], None], int]  # what to do, with which row of the branch
+Act = Callable[[], object]
+Acts = defaultdict[int, list[Act]]  # what to do by operations of the branch
 
 
 class Carrying:
-    """The operations on some things and links of a branch, written on the trunk."""
+    """The operations of a branch that a plan takes over, written on the trunk."""
 
-    def __init__(
-        self,
-        trunk: Core,
-        branch: Core,
-        work: Transaction,
-        base: Instant,
-        plan: MergePlan,
-    ) -> None:
-        self.trunk, self.branch, self.work, self.base = trunk, branch, work, base
+    def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: MergePlan, base: Instant) -> None:
+        self.trunk, self.branch, self.work, self.plan, self.base = trunk, branch, work, plan, base
         self.mine, self.theirs = trunk.index, branch.index
-        self.ents, self.links, self.looks = plan.carried
+        self.name = self.theirs.branch or self.mine.branch or ""
         self.linking = Linking(trunk, work)
         self.since, self.shared = plan.since, plan.shared
+        self.during: dict[
+            int, list[Period]
+        ] = {}  # by numbers of the branch: what comes, and over which periods
+        self.links: dict[int, list[Period]] = {}
         self.ent: dict[int, int] = {}  # of the branch -> of the trunk
         self.ver: dict[int, int] = {}
         self.link: dict[int, int] = {}
         self.claim: dict[int, int] = {}
         self.ops: dict[int, int] = {}
-        self.made_versions: list[int] = []  # versions of the branch that the trunk had not
-        self.made_links: list[int] = []
 
-    def write(self) -> None:
-        """Write them in the caller's transaction."""
-        for ent in self.ents:
-            self._meet(ent)
-        for link in self.links:
-            self._meet_link(link)
+    def write(self) -> Merge:
+        """Write the plan in the caller's transaction."""
+        work, plan = self.work, self.plan
+        verb = "pull" if self.theirs.branch is None else "merge"
+        work.branches.append([verb, self.name])
+        work.op(verb, self.name)
+        self._decisions()
+        self._settings()
+        added, changed, ended = self._meet()
+        bare = self._meet_links()
         for op, acts in sorted(self._acts().items()):
             self._op(op)
-            for act, row in acts:
-                act(row)
-        for ent in self.ents:
-            self._changes(ent)
+            for act in acts:
+                act()
         for link in self.links:
             self._taken(link)
         self._arguments()
-        self.work.carried = True
+        work.carried = True
         self.mine._said.clear()
+        for ent, share in plan.things.items():
+            for other, period in share.closes:
+                self._replace(ent, other, period)
+        if plan.trust is not None:  # once all else was written under the ranks of the trunk
+            work.op("set_trust", "")
+            self.mine.add_settings([{TRUST: plan.trust}])
+        return Merge(
+            merged=True,
+            conflicts=tuple(plan.conflicts),
+            added=tuple(added + bare),
+            changed=tuple(changed),
+            ended=tuple(ended),
+            links=tuple(dict.fromkeys(self.mine.l_name[ours] for ours in self.link.values())),
+            left_out=tuple(plan.left_out),
+            tx=moment(work.tx),
+        )
+
+    def _decisions(self) -> None:
+        verbs = {"link": "decide_link", "cycle": "decide_link"}
+        for found in self.plan.conflicts:
+            if found.what not in ("kind", "trust"):
+                since = "" if found.valid_from is None else f" from {exactly(found.valid_from)}"
+                until = "" if found.valid_to is None else f" to {exactly(found.valid_to)}"
+                choice = (
+                    f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
+                )
+                self.work.op(verbs.get(found.what, "decide"), found.id, choice)
+
+    def _settings(self) -> None:
+        for kind in self.plan.kinds:
+            self.work.op("define_kind", kind["name"])
+            self.mine.kinds.append(kind)
+        self.trunk.vocabulary.reset(self.mine.kinds)
+        for name in self.theirs.promoted:
+            if name not in self.mine.promoted:
+                self.work.op("promote_kind", name)
+                self.mine.promoted.append(name)
 
     # ------------------------------------------------------------------ what there is on the trunk
 
-    def _meet(self, ent: int) -> None:
-        """Pair a thing of the branch with that of the trunk, row by row as both believed it when the branch was merged last."""
-        mine, theirs, name = self.mine, self.theirs, self.theirs.names[ent]
-        ours = mine.ids.get(name, -1)
-        if ours < 0:
-            ours = mine.add_entity(
-                name, bool(theirs.is_event[ent]), theirs.kind[ent], theirs.key[ent], theirs.scope[ent], self.work.tx
-            )  # fmt: skip
-        self.ent[ent] = ours
-        there = {(mine.r_from[row], mine.r_to[row]): row for row in mine.now_of[ours]}
-        for row in theirs.believed(ent, self.base):
-            twin = there.get((theirs.r_from[row], theirs.r_to[row]), -1)
-            if twin >= 0:
-                self.ver[theirs.r_ver[row]] = mine.r_ver[twin]
+    def _meet(self) -> tuple[list[str], list[str], list[str]]:
+        """Find each thing on the trunk, or add it. Returns which are added, changed and ended."""
+        added, changed, ended = [], [], []
+        for ent, share in self.plan.things.items():
+            is_new, name = share.ours < 0, self.theirs.names[ent]
+            if is_new and not (share.is_whole or share.gained()):
+                continue  # its slot is taken
+            self.during[ent] = share.during()
+            self.ent[ent] = self._new(ent) if is_new else share.ours
+            if share.gained() or share.instants:
+                (added if is_new else changed).append(name)
+            if (share.lost() and not is_new) or share.is_retracted:
+                ended.append(name)
+        return added, changed, ended
 
-    def _meet_link(self, link: int) -> None:
+    def _new(self, ent: int) -> int:
+        theirs = self.theirs
+        return self.mine.add_entity(
+            theirs.names[ent], bool(theirs.is_event[ent]), theirs.kind[ent], theirs.key[ent], theirs.scope[ent], self.work.tx
+        )  # fmt: skip
+
+    def _meet_links(self) -> list[str]:
+        """Find each link on the trunk, or add it. Returns the things that links name and that hold nowhere any more: they are added too."""
         mine, theirs = self.mine, self.theirs
-        name = theirs.l_name[link]
-        ends = self._end(theirs.l_src[link]), self._end(theirs.l_tgt[link])
-        ours = self._there(link, ends)
-        if ours < 0:
-            if name in mine.link_ids:
-                name = self.linking.new_link_id()
-            ours = mine.add_link(name, ends[0], theirs.l_kind[link], ends[1])
-        self.link[link] = ours
-        there = {(mine.k_from[row], mine.k_to[row]): row for row in mine.believed_link(ours, self.work.tx)}
-        for row in theirs.believed_link(link, self.base):
-            twin = there.get((theirs.k_from[row], theirs.k_to[row]), -1)
-            if twin >= 0:
-                self.claim[theirs.k_claim[row]] = mine.k_claim[twin]
+        bare = []
+        for link in sorted(self.since.links):
+            triple = triple_of(self.branch, link)
+            share = self.plan.links.get(triple)
+            if share is None or not share.is_merged:
+                continue
+            for name in (triple.source, triple.target):
+                if name not in mine.ids:
+                    self._bare(theirs.ids[name])
+                    bare.append(name)
+            ends = [mine.ids[theirs.names[end]] for end in (theirs.l_src[link], theirs.l_tgt[link])]
+            ours = self._there(link, between(mine, triple))
+            if ours < 0:
+                name = theirs.l_name[link]
+                if name in mine.link_ids:
+                    name = self.linking.new_link_id()
+                ours = mine.add_link(name, ends[0], triple.kind, ends[1])
+            self.links[link], self.link[link] = share.during(), ours
+            there = {
+                (mine.k_from[row], mine.k_to[row]): row for row in mine.believed_link(ours, self.work.tx)
+            }
+            for row in theirs.believed_link(link, self.base):
+                twin = there.get((theirs.k_from[row], theirs.k_to[row]), -1)
+                if twin >= 0 and claimed(self.branch, row) == claimed(self.trunk, twin):
+                    self.claim[theirs.k_claim[row]] = mine.k_claim[twin]
+        return bare
 
-    def _there(self, link: int, ends: tuple[int, int]) -> int:
+    def _bare(self, ent: int) -> None:
+        """Add a thing with its last description, which holds nowhere."""
+        theirs, work, ours = self.theirs, self.work, self._new(ent)
+        self.ent[ent], name = ours, theirs.names[ent]
+        row = theirs.rows_of[ent][-1] if theirs.rows_of[ent] else -1
+        ver = theirs.r_ver[row] if row >= 0 else theirs.versions_of[ent][-1]
+        period = (theirs.r_from[row], theirs.r_to[row]) if row >= 0 else (work.tx, OPEN)
+        verb = "record_event" if theirs.is_event[ent] else "add_node"
+        work.describe(ours, [period], description(self.branch, ver), work.op(verb, name), theirs.v_num[ver])
+        self.ver[ver] = self.mine.versions_of[ours][-1]
+        work.aliases.append((theirs.v_num[ver], self.ver[ver]))
+        source_op = theirs.r_close[row] if row >= 0 else -1
+        verb = theirs.o_verb[source_op] if source_op >= 0 else "supersede"
+        work.take(ours, period, self._op(source_op) if verb == "retract" else work.op("supersede", name))
+
+    def _there(self, link: int, alike: list[int]) -> int:
         """The trunk's link that a link of the branch is, known by its id, or after a merge by what holds; -1: none."""
         mine, theirs = self.mine, self.theirs
-        alike = mine.saying(ends[0], theirs.l_kind[link], ends[1])
         for one in alike:
             if mine.l_name[one] == theirs.l_name[link]:
                 return one
@@ -109,50 +190,78 @@ class Carrying:
                 return one
         return -1
 
-    def _end(self, ent: int) -> int:
-        return self.ent[ent] if ent in self.ent else self.mine.ids[self.theirs.names[ent]]
-
     # ------------------------------------------------------------------ operations
 
-    def _acts(self) -> dict[int, list[Act]]:
+    def _acts(self) -> Acts:
         """What each operation of the branch did to what is carried, closings first."""
-        theirs, base = self.theirs, self.base
-        acts: dict[int, list[Act]] = defaultdict(list)
-        first = self.since.first_op
-        for ent in self.ents:
+        theirs, first, acts = self.theirs, self.since.first_op, Acts(list)
+        for ent, during in self.during.items():
             for row in theirs.rows_of[ent]:
-                if base < theirs.r_end[row] < OPEN:
-                    acts[theirs.r_close[row]].insert(0, (self._close, row))
+                if self.base < theirs.r_end[row] < OPEN:
+                    for part in parts(during, (theirs.r_from[row], theirs.r_to[row])):
+                        acts[theirs.r_close[row]].insert(
+                            0, partial(self._close, ent, part, theirs.r_close[row])
+                        )
             for row in theirs.rows_of[ent]:
-                if theirs.r_tx[row] > base:
-                    acts[theirs.r_op[row]].append((self._open, row))
-                    acts[theirs.v_op[theirs.r_ver[row]]]
-            for seen in theirs.seen_of.get(ent, ()):
-                if theirs.s_tx[seen] > base and theirs.believed_op(theirs.s_op[seen], OPEN - 1):
-                    acts[theirs.s_op[seen]].append((self._seen, seen))
-            for op in self._named_by(ent, first):
-                acts[op]
-        for op in self.looks:
+                if theirs.r_tx[row] > self.base:
+                    for part in parts(during, (theirs.r_from[row], theirs.r_to[row])):
+                        acts[theirs.r_op[row]].append(partial(self._open, ent, row, part))
+                        acts[theirs.v_op[theirs.r_ver[row]]]
+            for op, act in self._unseen(ent):
+                acts[op].append(act)
+            if theirs.is_event[ent]:
+                for op, act in self._occurrences(ent):
+                    acts[op].append(act)
+        for op in self.plan.looks:
             acts[op]
-        for link in self.links:
+        for link, during in self.links.items():
             for row in theirs.rows_of_link[link]:
-                if base < theirs.k_end[row] < OPEN:
-                    acts[theirs.k_close[row]].insert(0, (self._unlink, row))
+                if self.base < theirs.k_end[row] < OPEN:
+                    for part in parts(during, (theirs.k_from[row], theirs.k_to[row])):
+                        acts[theirs.k_close[row]].insert(0, partial(self._unlink, row, part))
             for row in theirs.rows_of_link[link]:
-                if theirs.k_tx[row] > base:
-                    acts[theirs.k_op[row]].append((self._hold, row))
-                    acts[theirs.c_op[theirs.k_claim[row]]]
-        return {op: done for op, done in acts.items() if op >= first}
+                if theirs.k_tx[row] > self.base:
+                    for part in parts(during, (theirs.k_from[row], theirs.k_to[row])):
+                        acts[theirs.k_op[row]].append(partial(self._hold, row, part))
+                        acts[theirs.c_op[theirs.k_claim[row]]]
+        return Acts(list, {op: done for op, done in acts.items() if op >= first})
 
-    def _named_by(self, ent: int, first: int) -> Iterable[int]:
-        """The operations that show in no row: changes of content, what came and went."""
-        theirs = self.theirs
-        for _, _, _, op in (*self.since.turns(ent), *theirs.gaps.get(ent, ())):
-            if op >= first and theirs.believed_op(op, OPEN - 1):
-                yield op
-        for _, _, _, ver in theirs.ghosts.get(ent, ()):
-            if theirs.v_op[ver] >= first:
-                yield theirs.v_op[ver]
+    def _unseen(self, ent: int) -> Iterator[tuple[int, Act]]:
+        """What operations did that shows in no row: changes of content, removals, what came and went."""
+        theirs, work, during, ours = self.theirs, self.work, self.during[ent], self.ent[ent]
+        for op, period in theirs.removals(ent, OPEN - 1):
+            for part in parts(during, period):
+                yield op, lambda op=op, part=part: work.removals.append((ours, part, self._op(op)))
+        for _, start, stop, op in self.since.turns(ent):
+            if theirs.believed_op(op, OPEN - 1):
+                for part in parts(during, (start, stop)):
+                    yield op, lambda op=op, part=part: work.turn(ours, part, self._op(op))
+        for tx, start, stop, ver in theirs.ghosts.get(ent, ()):
+            if tx > self.base and theirs.believed_op(theirs.v_op[ver], OPEN - 1):
+                for part in parts(during, (start, stop)):
+                    yield (
+                        theirs.v_op[ver],
+                        lambda ver=ver, part=part: work.ghost(ours, part, self._version(ver)),
+                    )
+
+    def _occurrences(self, ent: int) -> Iterator[tuple[int, Act]]:
+        """What operations did to an event. Of one of which the trunk has recorded something too the new occurrences are recorded again."""
+        theirs, share, ours = self.theirs, self.plan.things[ent], self.ent[ent]
+        rows = [row for row in theirs.seen_of.get(ent, ()) if theirs.believed_op(theirs.s_op[row], OPEN - 1)]
+        if share.is_whole:
+            for row in rows:
+                if theirs.s_tx[row] > self.base:
+                    yield theirs.s_op[row], partial(self._seen, ours, row)
+            return
+        if share.is_retracted:
+            op = theirs.r_close[theirs.rows_of[ent][-1]]
+            yield op, partial(self._close, ent, ALWAYS, op)
+        first = theirs.first_reported(ent), theirs.v_op[theirs.versions_of[ent][0]]
+        left = list(share.instants)
+        for at, op in [first, *((theirs.s_at[row], theirs.s_op[row]) for row in rows)]:
+            if at in left and op >= self.since.first_op:
+                left.remove(at)
+                yield op, lambda at=at, op=op: self.work.happen_again(ours, at, self._op(op), {})
 
     def _op(self, op: int) -> int:
         """The operation of the trunk for one of the branch."""
@@ -167,68 +276,73 @@ class Carrying:
             self.ops[op] = self.work.op_of(theirs.o_verb[op], subject, theirs.o_author[op], body)
         return self.ops[op]
 
+    def _op_said(self, op: int) -> int:
+        return self._op(op) if op >= self.since.first_op else -1
+
+    def _arguments(self) -> None:
+        """Record the arguments of the operations that came over. Of a call with several operations some may be left out."""
+        for op, ours in sorted(self.ops.items(), key=itemgetter(1)):
+            entry = dict(self.since.entries.get(op, {}))
+            count = sum(each in self.ops for each in range(op, op + entry.pop("ops", 1)))
+            self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
+
     # ------------------------------------------------------------------ rows
 
-    def _close(self, row: int) -> None:
-        mine, theirs = self.mine, self.theirs
-        ours = self.ent[theirs.r_ent[row]]
-        wanted = (theirs.r_from[row], theirs.r_to[row])
-        op = self.ops[theirs.r_close[row]]
-        writer_of(self.trunk, self.branch, theirs.r_close[row]).guard(ours, [wanted])
-        for there in mine.over(mine.now_of[ours], wanted):  # an earlier merge may have split it elsewhere
-            whole = (mine.r_from[there], mine.r_to[there])
-            mine.close_row(there, self.work.tx, op)
+    def _close(self, ent: int, wanted: Period, op: int, by: int = -1) -> None:
+        """Stop believing a thing over a period. `by`: the operation whose writer does it, if that is another one."""
+        mine, ours = self.mine, self.ent[ent]
+        rows = mine.over(mine.now_of[ours], wanted)
+        if rows:
+            writer_of(self.trunk, self.branch, op if by < 0 else by).guard(ours, [wanted])
+        for row in rows:  # an earlier merge may have split it elsewhere
+            whole = (mine.r_from[row], mine.r_to[row])
+            mine.close_row(row, self.work.tx, self._op(op))
             for piece in without(whole, wanted):
-                mine.open_row(mine.r_ver[there], piece, self.work.tx, op)
+                mine.open_row(mine.r_ver[row], piece, self.work.tx, self._op(op))
 
-    def _open(self, row: int) -> None:
-        theirs = self.theirs
-        ver = self._version(theirs.r_ver[row])
-        self.mine.open_row(
-            ver, (theirs.r_from[row], theirs.r_to[row]), self.work.tx, self.ops[theirs.r_op[row]]
-        )
+    def _open(self, ent: int, row: int, part: Period) -> None:
+        theirs, op, ver = self.theirs, self.theirs.r_op[row], self.theirs.r_ver[row]
+        self._close(ent, part, op, theirs.v_op[ver])
+        if self.plan.things[ent].is_whole:
+            self.mine.open_row(self._version(ver), part, self.work.tx, self._op(op))
+        else:
+            self.work.restore(self.ent[ent], self._version(ver), part, self._op(op))
 
     def _version(self, ver: int) -> int:
         """The trunk's version for one of the branch; one it has not is written with a number of the trunk."""
         found = self.ver.get(ver)
         if found is None:
-            theirs = self.theirs
-            ours = self.ent[theirs.v_ent[ver]]
             found = self.shared.find(ver)
             if found < 0:
+                theirs, ours = self.theirs, self.ent[self.theirs.v_ent[ver]]
                 op = self._op_said(theirs.v_op[ver])
                 number = theirs.v_num[ver] and max(theirs.v_num[ver], self.work.next_number(ours))
-                place = self.work.body(description(self.branch, ver))
-                found = self.mine.add_version(ours, number, *place, op)
+                found = self.mine.add_version(
+                    ours, number, *self.work.body(description(self.branch, ver)), op
+                )
                 if number:
-                    self.made_versions.append(ver)
                     self.work.aliases.append((theirs.v_num[ver], found))
             self.ver[ver] = found
         return found
 
-    def _op_said(self, op: int) -> int:
-        return self._op(op) if op >= self.since.first_op else -1
-
-    def _seen(self, seen: int) -> None:
+    def _seen(self, ours: int, row: int) -> None:
         theirs = self.theirs
-        ours = self.ent[theirs.s_ent[seen]]
-        self.mine.add_seen(ours, theirs.s_at[seen], self.work.tx, self.ops[theirs.s_op[seen]])
+        self.mine.add_seen(ours, theirs.s_at[row], self.work.tx, self._op(theirs.s_op[row]))
 
-    def _unlink(self, row: int) -> None:
-        mine, theirs = self.mine, self.theirs
-        wanted = (theirs.k_from[row], theirs.k_to[row])
-        link = self.link[theirs.k_link[row]]
-        rows = mine.believed_link(link, self.work.tx)
-        over = [there for there in rows if overlap((mine.k_from[there], mine.k_to[there]), wanted)]
-        writer_of(self.trunk, self.branch, theirs.k_close[row]).guard_links(over)
-        self.work.take_link(link, wanted, self.ops[theirs.k_close[row]])
+    def _unlink(self, row: int, part: Period) -> None:
+        mine, op = self.mine, self.theirs.k_close[row]
+        for link in between(mine, triple_of(self.branch, self.theirs.k_link[row])):
+            rows = mine.believed_link(link, self.work.tx)
+            over = [there for there in rows if overlap((mine.k_from[there], mine.k_to[there]), part)]
+            if over:
+                writer_of(self.trunk, self.branch, op).guard_links(over)
+                self.work.take_link(link, part, self._op(op))
 
-    def _hold(self, row: int) -> None:
-        theirs = self.theirs
-        claim = self._claimed(theirs.k_claim[row])
-        during = (theirs.k_from[row], theirs.k_to[row])
-        self.mine.open_link_row(claim, during, self.work.tx, self.ops[theirs.k_op[row]])
-        self.made_links.append(self.link[theirs.k_link[row]])
+    def _hold(self, row: int, part: Period) -> None:
+        theirs, op = self.theirs, self._op(self.theirs.k_op[row])
+        for link in between(self.mine, triple_of(self.branch, theirs.k_link[row])):
+            self.work.take_link(link, part, op)
+        self.mine.open_link_row(self._claimed(theirs.k_claim[row]), part, self.work.tx, op)
 
     def _claimed(self, claim: int) -> int:
         found = self.claim.get(claim)
@@ -245,37 +359,46 @@ class Carrying:
             )  # fmt: skip
         return found
 
-    # ------------------------------------------------------------------ what the rows do not show
-
-    def _arguments(self) -> None:
-        """Record the arguments of the operations that came over. Of a call with several operations some may be left out."""
-        for op, ours in sorted(self.ops.items(), key=itemgetter(1)):
-            entry = dict(self.since.entries.get(op, {}))
-            count = sum(each in self.ops for each in range(op, op + entry.pop("ops", 1)))
-            self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
-
-    def _changes(self, ent: int) -> None:
-        theirs, ours = self.theirs, self.ent[ent]
-        first = self.since.first_op
-        for op, period in theirs.removals(ent, OPEN - 1):
-            if op >= first:
-                self.work.removals.append((ours, period, self._op(op)))
-        for _, start, stop, op in self.since.turns(ent):
-            if op >= first and theirs.believed_op(op, OPEN - 1):
-                self.work.turn(ours, (start, stop), self._op(op))
-        for tx, start, stop, ver in theirs.ghosts.get(ent, ()):
-            if tx > self.base and theirs.believed_op(theirs.v_op[ver], OPEN - 1):
-                self.work.ghost(ours, (start, stop), self._version(ver))
-
     def _taken(self, link: int) -> None:
         """What a supersession of the branch took, so that it can be restored."""
-        theirs, ours = self.theirs, self.link[link]
+        theirs, ours, during = self.theirs, self.link[link], self.links[link]
         for _, start, stop, op in theirs.link_ghosts.get(link, ()):
             if op >= self.since.first_op and theirs.believed_op(op, OPEN - 1):
-                self.work.link_ghost(ours, (start, stop), self._op(op))
+                for part in parts(during, (start, stop)):
+                    self.work.link_ghost(ours, part, self._op(op))
         pieces = theirs.taken.get(link, ())
-        if theirs.l_tgt[link] in self.ent and (pieces or link in self.since.taking):
-            self.work.set_taken(ours, [(self._version(ver), start, stop) for ver, start, stop in pieces])
+        target = self.during.get(theirs.l_tgt[link])
+        if target is not None and (pieces or link in self.since.taking):
+            carried = [part for whole in target for part in parts(during, whole)]
+            kept = [
+                (ver, *part)
+                for ver, start, stop in self.mine.taken.get(ours, ())
+                for part in without_all((start, stop), carried)
+            ]
+            fresh = [
+                (self._version(ver), *part)
+                for ver, *piece in pieces
+                for part in parts(carried, (piece[0], piece[1]))
+            ]
+            self.work.set_taken(ours, [*kept, *fresh])
+
+    def _replace(self, ent: int, old: int, period: Period) -> None:
+        """Replace a value of a slot by one of the branch, with a `supersedes` link where that is possible."""
+        new, said = self.ent[ent], self.theirs.rows_of[ent]
+        ends = Ends(new, self.linking.kind("supersedes"), old)
+        source_op = self.theirs.v_op[self.theirs.r_ver[said[-1]]] if said else -1
+        writer_of(self.trunk, self.branch, source_op).guard(old, [period])
+        if self.linking.closes_cycle(ends, self.work.tx) or self.linking.overlapping(
+            ends, period, self.work.tx
+        ):
+            self.work.take(old, period, self.work.op("supersede", self.mine.names[old]))
+        else:
+            self.linking.supersede(new, old, Claim(created_by="store"), since=period[0], until=period[1])
+
+
+def parts(during: Iterable[Period], period: Period) -> list[Period]:
+    """Return the parts of a period that lie in some others."""
+    return [part for each in during if (part := overlap(each, period))]
 
 
 def writer_of(trunk: Core, branch: Core, op: int) -> Trust:

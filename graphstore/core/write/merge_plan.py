@@ -1,7 +1,7 @@
 """What a merge would do: for each thing and link changed on a branch since it forked or was merged, which side holds when.
 
 Only reads. A different change on both sides is a conflict; so is what cannot coexist with the trunk. What is merged is in a
-`MergePlan`; `merge_write.py` writes it.
+`MergePlan`; `carrying.py` writes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,17 @@ from graphstore.core.write.changes_since import ChangesSince, SharedVersions
 from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
 from graphstore.values.models import Event, Json, Link, MergeConflict, Node
-from graphstore.values.period import OPEN, Instant, Period, coalesce, end_moment, moment, overlap, without_all
+from graphstore.values.period import (
+    ALWAYS,
+    OPEN,
+    Instant,
+    Period,
+    coalesce,
+    end_moment,
+    moment,
+    overlap,
+    without_all,
+)
 from graphstore.values.threeway import Cell, Piece, Statement, cells
 
 Side = Literal["trunk", "branch"]
@@ -39,52 +49,68 @@ class Triple(NamedTuple):
 
 
 @dataclass
-class NodePlan:
-    """What is merged of one node. `ours` is its number on the trunk, -1 for a new one."""
+class Share:
+    """What is merged of one thing or link."""
 
-    ent: int
-    ours: int
-    wins: list[Win] = field(default_factory=list)
-    kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
-    stated: list[Period] = field(default_factory=list)  # when the node holds on any of the three sides
-    closes: list[tuple[int, Period]] = field(
+    wins: list[Win] = field(
         default_factory=list
-    )  # the periods it takes from other values of its slot
+    )  # where the branch's statement holds, and the trunk has another or none
+    held: list[Period] = field(default_factory=list)  # where what the trunk has recorded since holds
+    came_back: bool = False  # the branch has taken over a part from here
 
-    def only(self, periods: Iterable[Period]) -> list[Win]:
-        """The wins outside these periods."""
-        holes = list(periods)
-        return [(piece, word) for whole, word in self.wins for piece in without_all(whole, holes)]
+    @property
+    def is_whole(self) -> bool:
+        """Return True if all is carried over that the branch recorded of it."""
+        return not self.held and not self.came_back
+
+    @property
+    def is_merged(self) -> bool:
+        """Return True if there may be something to write."""
+        return self.is_whole or bool(self.wins)
+
+    def during(self) -> list[Period]:
+        """Return the periods over which what the branch did is done on the trunk."""
+        return [period for period, _ in self.wins] if self.came_back else without_all(ALWAYS, self.held)
+
+    def leave(self, periods: list[Period]) -> None:
+        """Leave the trunk as it is over some periods."""
+        self.wins = [(piece, word) for whole, word in self.wins for piece in without_all(whole, periods)]
+        self.held += periods
 
     def gained(self) -> list[Period]:
-        """When it holds according to the branch."""
+        """Return when it holds according to the branch."""
         return coalesce(period for period, word in self.wins if word is not None)
 
     def lost(self) -> list[Period]:
-        """When it no longer holds according to the branch."""
+        """Return when it no longer holds according to the branch."""
         return coalesce(period for period, word in self.wins if word is None)
 
 
-class Carried(NamedTuple):
-    """What is carried over as it was done, by numbers of the branch: things, links, and the operations that confirmed something."""
+@dataclass
+class ThingShare(Share):
+    """What is merged of one thing. `ours` is its number on the trunk, -1 for a new one."""
 
-    ents: list[int]
-    links: list[int]
-    looks: list[int]
+    ours: int = -1
+    kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
+    closes: list[tuple[int, Period]] = field(
+        default_factory=list
+    )  # the periods it takes from other values of its slot
+    instants: list[Instant] = field(default_factory=list)  # of an event: its new occurrences
+    is_retracted: bool = False  # an event
+
+    @property
+    def is_merged(self) -> bool:
+        return super().is_merged or bool(self.instants) or self.is_retracted
 
 
 @dataclass
 class MergePlan:
     """All that is merged: things by their number on the branch, links by their triple."""
 
-    nodes: dict[int, NodePlan] = field(default_factory=dict)
-    events: dict[int, list[Instant]] = field(
-        default_factory=dict
-    )  # new events and new occurrences, with their instants
-    retracted: list[int] = field(default_factory=list)  # events
-    links: dict[Triple, list[Win]] = field(default_factory=dict)
+    things: dict[int, ThingShare] = field(default_factory=dict)
+    links: dict[Triple, Share] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # links
-    carried: Carried = field(default_factory=lambda: Carried([], [], []))
+    looks: list[int] = field(default_factory=list)  # the operations of the branch that confirmed something
     kinds: list[Json] = field(default_factory=list)
     trust: Json | None = None
     since: ChangesSince = field(kw_only=True)  # what the branch recorded
@@ -94,9 +120,14 @@ class MergePlan:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
-        carried = any(self.carried)
-        stated = self.events or self.retracted or self.links or self.kinds or self.trust or self.conflicts
-        return not (carried or stated or any(node.wins for node in self.nodes.values()))
+        shares = (*self.things.values(), *self.links.values())
+        return not (
+            self.looks
+            or self.kinds
+            or self.trust
+            or self.conflicts
+            or any(share.is_merged for share in shares)
+        )
 
     @property
     def undecided(self) -> bool:
@@ -131,7 +162,7 @@ class Planning:
                 self._node(ent)
         self._slots()
         self._links()
-        self.plan.carried = self._carried()
+        self.plan.looks = self._looks()
         self._refuse_idle()
         return self.plan
 
@@ -197,20 +228,26 @@ class Planning:
             self._conflict(name, "identity", ("trunk",))
             return
         was = index.believed(ent, self.base) if index.born[ent] <= self.base else []
-        plan = self.plan.nodes[ent] = NodePlan(ent, ours)
-        for cell in cells(
+        share = self.plan.things[ent] = ThingShare(ours=ours, came_back=self._came_back(ent))
+        three = cells(
             self._pieces(self.branch, was),
             self._pieces(self.trunk, self.mine.now_of[ours] if ours >= 0 else ()),
             self._pieces(self.branch, index.now_of[ent]),
-        ):
-            plan.stated.append(cell.period)
-            if cell.outcome == "conflict":
-                if self._disputed(name, cell) == "trunk":
-                    plan.kept.append(cell.period)
-                    continue
-            elif cell.outcome == "ours":
-                continue
-            plan.wins.append((cell.period, cell.theirs))
+        )
+        share.kept = self._divide(share, three, lambda cell: self._disputed(name, "node", cell, _shown))
+        share.held += share.kept
+
+    def _divide(self, share: Share, three: list[Cell], disputed: Callable[[Cell], Side]) -> list[Period]:
+        """Note of each cell which side holds. Returns what was decided for the trunk."""
+        kept = []
+        for cell in three:
+            if cell.outcome == "conflict" and disputed(cell) == "trunk":
+                kept.append(cell.period)
+            elif cell.outcome != "ours":
+                share.wins.append((cell.period, cell.theirs))
+            elif cell.ours != cell.base:
+                share.held.append(cell.period)
+        return kept
 
     def _is_one(self, ent: int, ours: int) -> bool:
         one, other = self.theirs, self.mine
@@ -231,51 +268,50 @@ class Planning:
             self._words[key] = dumps(description(core, ver))
         return self._words[key]
 
-    def _disputed(self, name: str, cell: Cell) -> Side:
-        start = cell.start
+    def _disputed(self, id: str, what: str, cell: Cell, shown: Callable[[WorkingSight, int], Any]) -> Side:
+        """Add a conflict on what the three sides state over a period."""
         sights = (
-            WorkingSight(self.branch, start, self.base),
-            WorkingSight(self.trunk, start, self.now),
-            WorkingSight(self.branch, start, self.now),
+            WorkingSight(self.branch, cell.start, self.base),
+            WorkingSight(self.trunk, cell.start, self.now),
+            WorkingSight(self.branch, cell.start, self.now),
         )
-        shown = [
-            None if word is None else _shown(sight, word.row)
-            for sight, word in zip(sights, cell[2:], strict=True)
-        ]
-        three: dict[str, Any] = dict(zip(("base", "ours", "theirs"), shown, strict=True))
-        return self._conflict(name, "node", during=cell.period, **three)
+        three: dict[str, Any] = {
+            side: None if word is None else shown(sight, word.row)
+            for side, sight, word in zip(("base", "ours", "theirs"), sights, cell[2:], strict=True)
+        }
+        return self._conflict(id, what, during=cell.period, **three)
 
     # ------------------------------------------------------------------ slots
 
     def _slots(self) -> None:
         """Find values that would hold in a slot beside a value of the trunk."""
         index = self.mine
-        for plan in self.plan.nodes.values():
-            key = self.theirs.key[plan.ent]
-            if key is None or not plan.gained():
+        for ent, share in self.plan.things.items():
+            key = self.theirs.key[ent]
+            if key is None or not share.gained():
                 continue
-            for other in index.slots.get((key, self.theirs.scope[plan.ent]), ()):
-                if other == plan.ours:
+            for other in index.slots.get((key, self.theirs.scope[ent]), ()):
+                if other == share.ours:
                     continue
                 for period in self._held_after(other):
-                    for gained in plan.gained():
+                    for gained in share.gained():
                         both = overlap(period, gained)
                         if both is not None:
-                            self._collision(plan, other, both)
+                            self._collision(ent, other, both)
 
     def _held_after(self, ours: int) -> list[Period]:
         """When a node of the trunk holds after the merge."""
         index = self.mine
         ent = self.theirs.ids.get(index.names[ours], -1)
-        lost = self.plan.nodes[ent].lost() if ent in self.plan.nodes else []
+        lost = self.plan.things[ent].lost() if ent in self.plan.things else []
         held = [(index.r_from[row], index.r_to[row]) for row in index.now_of[ours]]
         return coalesce(piece for whole in held for piece in without_all(whole, lost))
 
-    def _collision(self, plan: NodePlan, other: int, both: Period) -> None:
-        mine, now = self.mine, self.now
-        name = self.theirs.names[plan.ent]
+    def _collision(self, ent: int, other: int, both: Period) -> None:
+        mine, now, share = self.mine, self.now, self.plan.things[ent]
+        name = self.theirs.names[ent]
         held = mine.find(other, both[0], now)
-        word = next(word for period, word in plan.wins if word is not None and overlap(period, both))
+        word = next(word for period, word in share.wins if word is not None and overlap(period, both))
         side = self._conflict(
             name,
             "slot",
@@ -285,20 +321,22 @@ class Planning:
             theirs=_shown(WorkingSight(self.branch, both[0], now), word.row),
         )
         if side == "branch":
-            plan.closes.append((other, both))
+            share.closes.append((other, both))
         else:
-            plan.wins = plan.only([both])
-            plan.kept.append(both)
+            share.leave([both])
+            share.kept.append(both)
 
     # ------------------------------------------------------------------ events
 
     def _event(self, ent: int) -> None:
         """Plan an event: it exists or not, and its occurrences only grow."""
         index, mine, name = self.theirs, self.mine, self.theirs.names[ent]
-        ours = mine.ids.get(name, -1)
+        ours, is_old = mine.ids.get(name, -1), index.born[ent] <= self.base
+        happened = _happened(index, ent) if index.now_of[ent] else []
+        share = ThingShare(ours=ours)
         if ours < 0:
-            if index.now_of[ent]:
-                self.plan.events[ent] = _happened(index, ent)
+            share.instants = happened
+            self.plan.things[ent] = share
             return
         versions = index.versions_of[ent][0], mine.versions_of[ours][0]
         alike = self._is_one(ent, ours) and description(self.branch, versions[0]) == description(
@@ -307,18 +345,19 @@ class Planning:
         if not alike:
             self._conflict(name, "identity", ("trunk",))
             return
-        before = _happened(index, ent, self.base) if index.born[ent] <= self.base else []
+        if not is_old or self._came_back(ent) or self.since_here.is_changed(ours):
+            share.held = [ALWAYS]
+        before = _happened(index, ent, self.base) if is_old else []
         there = _happened(mine, ours)
-        if not index.now_of[ent]:
-            if mine.now_of[ours] and index.born[ent] <= self.base and self._goes(ent, ours, before, there):
-                self.plan.retracted.append(ent)
-            return
-        fresh = _left(_happened(index, ent), before if index.born[ent] <= self.base else there)
-        if fresh and mine.now_of[ours]:
-            self.plan.events[ent] = fresh
-        elif fresh:
+        fresh = _left(happened, before if is_old else there)
+        if not happened:
+            share.is_retracted = bool(mine.now_of[ours]) and is_old and self._goes(ent, ours, before, there)
+        elif fresh and not mine.now_of[ours]:
             theirs = _shown(WorkingSight(self.branch, self.now, self.now), index.now_of[ent][0])
             self._conflict(name, "event", ("trunk",), theirs=theirs)
+            return
+        share.instants = fresh
+        self.plan.things[ent] = share
 
     def _goes(self, ent: int, ours: int, before: list[Instant], there: list[Instant]) -> bool:
         """Whether an event retracted on the branch is retracted: unless it happened again on the trunk, and the trunk is kept."""
@@ -331,50 +370,42 @@ class Planning:
 
     def _links(self) -> None:
         for triple in self._triples():
-            wins = self._won(triple)
-            if not wins:
-                continue
+            share = self._divided(triple)
             if not all(self._comes(name) for name in (triple.source, triple.target)):
-                self.plan.left_out += self._names(triple)
-            elif self._closes_cycle(triple, wins):
+                self.plan.left_out += self._names(triple) if share.wins else []
+            elif share.wins and self._closes_cycle(triple, share):
                 self._conflict(
                     self._names(triple)[0],
                     "cycle",
                     ("trunk",),
                     other=triple.target,
-                    theirs=self._link(wins),
+                    theirs=self._link(share),
                 )
-                self._stay(triple, wins)
+                self._stay(triple, share)
             else:
-                self.plan.links[triple] = wins
+                self.plan.links[triple] = share
 
     def _triples(self) -> list[Triple]:
         """The links changed on the branch since."""
-        return list(dict.fromkeys(self.triple(link) for link in sorted(self.since.links)))
-
-    def triple(self, link: int) -> Triple:
-        """The triple of a link of the branch."""
-        return triple_of(self.branch, link)
+        return list(dict.fromkeys(triple_of(self.branch, link) for link in sorted(self.since.links)))
 
     def _names(self, triple: Triple) -> list[str]:
         return [self.theirs.l_name[link] for link in between(self.theirs, triple)]
 
-    def _won(self, triple: Triple) -> list[Win]:
-        wins: list[Win] = []
+    def _divided(self, triple: Triple) -> Share:
         theirs, ours = between(self.theirs, triple), between(self.mine, triple)
-        for cell in cells(
+        share = Share(came_back=any(map(self._link_came_back, theirs)))
+        three = cells(
             self._link_pieces(self.branch, theirs, self.base),
             self._link_pieces(self.trunk, ours, OPEN - 1),
             self._link_pieces(self.branch, theirs, OPEN - 1),
-        ):
-            if cell.outcome == "ours" or (cell.outcome == "conflict" and self._disputed_link(triple, cell)):
-                continue
-            wins.append((cell.period, cell.theirs))
-        target = self.theirs.ids[triple.target]
-        if triple.kind in _SUCCEEDING and target in self.plan.nodes:
-            kept = self.plan.nodes[target].kept
-            wins = [(piece, word) for whole, word in wins for piece in without_all(whole, kept)]
-        return wins
+        )
+        id = self._names(triple)[-1]
+        share.held += self._divide(share, three, lambda cell: self._disputed(id, "link", cell, WorkingSight.link))
+        target = self.plan.things.get(self.theirs.ids[triple.target])
+        if triple.kind in _SUCCEEDING and target is not None:
+            share.leave(target.kept)
+        return share
 
     def _link_pieces(self, core: Core, links: list[int], tx: Instant) -> list[Piece]:
         index = core.index
@@ -384,39 +415,24 @@ class Planning:
             for row in index.believed_link(link, tx)
         ]
 
-    def _disputed_link(self, triple: Triple, cell: Cell) -> bool:
-        """Add a conflict on a link. True: the trunk's is kept."""
-        sights = (
-            WorkingSight(self.branch, cell.start, self.base),
-            WorkingSight(self.trunk, cell.start, self.now),
-            WorkingSight(self.branch, cell.start, self.now),
-        )
-        shown = [
-            None if word is None else sight.link(word.row)
-            for sight, word in zip(sights, cell[2:], strict=True)
-        ]
-        three: dict[str, Any] = dict(zip(("base", "ours", "theirs"), shown, strict=True))
-        name = self._names(triple)[-1]
-        return self._conflict(name, "link", during=cell.period, **three) == "trunk"
-
-    def _link(self, wins: list[Win]) -> Link | None:
-        word = next((word for _, word in wins if word is not None), None)
+    def _link(self, share: Share) -> Link | None:
+        word = next((word for _, word in share.wins if word is not None), None)
         return None if word is None else WorkingSight(self.branch, self.now, self.now).link(word.row)
 
     def _comes(self, name: str) -> bool:
         """Whether something is on the trunk after the merge."""
         ent = self.theirs.ids[name]
-        if name in self.mine.ids or ent in self.plan.events:
+        if name in self.mine.ids:
             return True
         if ent in self.theirs.gone:  # forgotten before the trunk knew it
             return False
-        if self.theirs.is_event[ent]:
-            return not self.theirs.now_of[ent]
-        plan = self.plan.nodes.get(ent)  # one that holds nowhere is merged with its last description
-        return plan is None or not self.theirs.now_of[ent] or any(word for _, word in plan.wins)
+        share = self.plan.things.get(ent)
+        if not self.theirs.now_of[ent]:  # it is merged with its last description
+            return True
+        return share is not None if self.theirs.is_event[ent] else share is None or bool(share.gained())
 
-    def _closes_cycle(self, triple: Triple, wins: list[Win]) -> bool:
-        if not self.branch.vocabulary.kinds[triple.kind].acyclic or not any(word for _, word in wins):
+    def _closes_cycle(self, triple: Triple, share: Share) -> bool:
+        if not self.branch.vocabulary.kinds[triple.kind].acyclic or not share.gained():
             return False
         seen, todo = {triple.target}, [triple.target]
         while todo:
@@ -434,92 +450,37 @@ class Planning:
         for link in index.of_kinds(index.out, index.ids.get(name, -1), (kind,)):
             target = index.names[index.l_tgt[link]]
             rows = index.believed_link(link, OPEN - 1)
-            lost = [
-                period for period, word in self.plan.links.get(Triple(name, kind, target), ()) if not word
-            ]
+            share = self.plan.links.get(Triple(name, kind, target))
+            lost = share.lost() if share else []
             held = ((index.k_from[row], index.k_to[row]) for row in rows)
             if index.l_kind[link] == kind and any(without_all(whole, lost) for whole in held):
                 yield target
-        for triple, wins in self.plan.links.items():
-            if triple[:2] == (name, kind) and any(word for _, word in wins):
+        for triple, share in self.plan.links.items():
+            if triple[:2] == (name, kind) and share.gained():
                 yield triple.target
 
-    def _stay(self, triple: Triple, wins: list[Win]) -> None:
+    def _stay(self, triple: Triple, share: Share) -> None:
         """Leave a link out. What a supersession left out would take stays."""
         self.plan.left_out += self._names(triple)
-        target = self.plan.nodes.get(self.theirs.ids[triple.target])
+        target = self.plan.things.get(self.theirs.ids[triple.target])
         if triple.kind == "supersedes" and target is not None:
-            held = [period for period, word in wins if word is not None]
-            gained = [win for win in target.wins if win[1] is not None]
-            target.wins = [*gained, *(win for win in target.only(held) if win[1] is None)]
-
-    # ------------------------------------------------------------------ what is carried over as it was done
-
-    def _carried(self) -> Carried:
-        """What the trunk has left alone since the branch began or was merged last, and is in no conflict."""
-        mine, theirs = self.mine, self.theirs
-        known = self._known_here()
-        looks = [
-            each
-            for each in self.since.operations
-            if each.verb == "confirm" and each.tx not in known and theirs.believed_op(each.number, OPEN - 1)
-        ]
-        in_conflict = {conflict.id for conflict in self.plan.conflicts}
-        ents = {
-            ent
-            for ent in self._touched
-            if theirs.names[ent] not in in_conflict
-            and not self._is_changed_here(ent)
-            and not self._came_otherwise(ent)
-            and known.isdisjoint(
-                tx for row in theirs.rows_of[ent] for tx in (theirs.r_tx[row], theirs.r_end[row])
+            target.leave(
+                [part for gone in target.lost() for held in share.gained() if (part := overlap(gone, held))]
             )
-        }
-        links = self._free_links(ents, known)
-        looked = [
+
+    # ------------------------------------------------------------------ what does not show in rows
+
+    def _looks(self) -> list[int]:
+        """Return the operations of the branch that confirmed what is on the trunk after the merge."""
+        ids, things = self.theirs.ids, self.plan.things
+        return [
             each.number
-            for each in looks
-            if each.subject in mine.ids or theirs.ids.get(each.subject, -1) in ents
-        ]
-        return Carried(sorted(ents), sorted(links), looked)
+            for each in self.since.operations
+            if each.verb == "confirm" and each.tx not in self._known_here and self.theirs.believed_op(each.number, OPEN - 1)
+            and (each.subject in self.mine.ids or (ids.get(each.subject, -1) in things and self._comes(each.subject)))
+        ]  # fmt: skip
 
-    def _is_changed_here(self, ent: int) -> bool:
-        """Return True if the trunk has changed an entity of the branch since, or another one of its slot."""
-        mine, theirs = self.mine, self.theirs
-        ours, key = mine.ids.get(theirs.names[ent], -1), theirs.key[ent]
-        slot = () if key is None else mine.slots.get((key, theirs.scope[ent]), ())
-        return any(self.since_here.is_changed(each) for each in ({ours} - {-1}) | set(slot))
-
-    def _came_otherwise(self, ent: int) -> bool:
-        """Return True if the trunk believes an entity where the branch has begun to since: both have it from elsewhere, as from another branch."""
-        mine, theirs = self.mine, self.theirs
-        ours = mine.ids.get(theirs.names[ent], -1)
-        if ours < 0:
-            return False
-        held = [(mine.r_from[row], mine.r_to[row]) for row in mine.now_of[ours]]
-        was = [(theirs.r_from[row], theirs.r_to[row]) for row in theirs.believed(ent, self.base)]
-        fresh = [
-            (theirs.r_from[row], theirs.r_to[row])
-            for row in theirs.rows_of[ent]
-            if theirs.r_tx[row] > self.base
-        ]
-        return _begins_within(held, was, fresh)
-
-    def _link_came_otherwise(self, link: int) -> bool:
-        """Return True if the trunk believes a link where the branch has begun to since."""
-        mine, theirs, triple = self.mine, self.theirs, self.triple(link)
-        here, there = between(mine, triple), between(theirs, triple)
-        held, was = (
-            [(index.k_from[row], index.k_to[row]) for each in links for row in index.believed_link(each, tx)]
-            for index, links, tx in ((mine, here, OPEN - 1), (theirs, there, self.base))
-        )
-        fresh = [
-            (theirs.k_from[row], theirs.k_to[row])
-            for row in theirs.rows_of_link[link]
-            if theirs.k_tx[row] > self.base
-        ]
-        return _begins_within(held, was, fresh)
-
+    @cached_property
     def _known_here(self) -> set[Instant]:
         """The transactions of the branch since that took over what was recorded here."""
         lines = self.mine.lineage
@@ -529,37 +490,13 @@ class Planning:
             if each.verb == "pull" or (each.verb == "merge" and each.subject in lines)
         }
 
-    def _free_links(self, ents: set[int], known_here: set[Instant]) -> set[int]:
-        """The links to carry over. What is superseded by one that is not carried is taken out of `ents`."""
-        mine, theirs = self.mine, self.theirs
-        here = self.since_here
-        left_out = {*self.plan.left_out, *(conflict.id for conflict in self.plan.conflicts)}
-        every = self.since.links
-        links = set()
-        for link in every:
-            ends = theirs.l_src[link], theirs.l_tgt[link]
-            own = known_here.isdisjoint(
-                tx for row in theirs.rows_of_link[link] for tx in (theirs.k_tx[row], theirs.k_end[row])
-            )
-            known = own and all(end in ents or theirs.names[end] in mine.ids for end in ends)
-            if (
-                known
-                and theirs.l_name[link] not in left_out
-                and not any(map(here.is_link_changed, between(mine, self.triple(link))))
-                and not self._link_came_otherwise(link)
-            ):
-                links.add(link)
-        while True:
-            held = {
-                link for link in links
-                if (theirs.l_kind[link] in _SUCCEEDING and theirs.l_tgt[link] in self.plan.nodes and theirs.l_tgt[link] not in ents)
-                or any(end not in ents and theirs.names[end] not in mine.ids for end in (theirs.l_src[link], theirs.l_tgt[link]))
-            }  # fmt: skip
-            away = {theirs.l_tgt[link] for link in every - links if theirs.l_kind[link] in _SUCCEEDING} & ents
-            if not held and not away:
-                return links
-            links -= held
-            ents -= away
+    def _came_back(self, ent: int) -> bool:
+        index, known = self.theirs, self._known_here
+        return any(index.r_tx[row] in known or index.r_end[row] in known for row in index.rows_of[ent])
+
+    def _link_came_back(self, link: int) -> bool:
+        index, known = self.theirs, self._known_here
+        return any(index.k_tx[row] in known or index.k_end[row] in known for row in index.rows_of_link[link])
 
     # ------------------------------------------------------------------ the store's own
 
@@ -616,12 +553,6 @@ def claimed(core: Core, row: int) -> list[Any]:
         index.c_inferred[claim],
         index.c_by[claim],
     ]
-
-
-def _begins_within(held: list[Period], was: list[Period], fresh: list[Period]) -> bool:
-    """Return True if one of the fresh periods is over what one side holds and the other did not."""
-    alone = [piece for whole in held for piece in without_all(whole, was)]
-    return any(without_all(piece, fresh) != [piece] for piece in alone)
 
 
 def _shown(sight: WorkingSight, row: int) -> Node | Event:
