@@ -15,11 +15,12 @@ import pyarrow as pa
 import pytest
 
 import graphstore
-from graphstore.core.tables import queries, texts
+from graphstore.core.tables import texts
 from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.guard import check_aggregates, guard, parse
 from graphstore.errors import InvalidError, QueryError
 from graphstore.values.vocabulary import KINDS
+from tests.support import named_queries as queries
 
 pytestmark = pytest.mark.driver
 
