@@ -14,14 +14,6 @@ import pyarrow.compute as pc
 
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.tables.arrow_tables import instants, names_of, numbers
-from graphstore.core.tables.history_arrow import (
-    events_as_table,
-    links_as_table,
-    nodes_as_table,
-    occurrences_as_table,
-    operations_as_table,
-    versions_as_table,
-)
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
@@ -39,6 +31,13 @@ PART = 50_000
 _ROWS = {"nodes": "entities", "versions": "rows", "events": "rows", "occurrences": "seen", "links": "link_rows",
          "operations": "ops"}  # fmt: skip
 _CLOSINGS = {"versions": "closings", "events": "closings", "links": "link_closings"}
+_LABELS = {
+    "nodes": "Node",
+    "versions": "Version",
+    "occurrences": "Occurrence",
+    "links": "LINK",
+    "operations": "Op",
+}
 NAMES = tuple(_ROWS)
 """The tables, in the order in which a copy takes them: when the operations of a transaction are there, so is all that they did."""
 
@@ -104,7 +103,7 @@ class ChangeFeed:
 
     def events(self, ids: list[str]) -> pa.Table:
         """Events as the graph tables have them now, one row each, with both ends of the belief in them; of the ids that are nodes none."""
-        table = events_as_table(self._read(lambda source: source.events(ids)))
+        table = self._read(lambda source: source.events(ids))
         for at, column in enumerate(table.schema):
             if pa.types.is_timestamp(column.type):
                 table = table.set_column(at, column.name, table[at].cast(pa.timestamp("us", tz="UTC")))
@@ -168,21 +167,10 @@ class ChangeFeed:
 
 
 def _table(source: RowFeed, name: str, low: int, high: int) -> pa.Table:
-    history = source.history
-    match name:
-        case "nodes":
-            nodes = [thing.number for thing in history.things(low, high) if not thing.is_event]
-            return nodes_as_table(history.nodes(nodes))
-        case "versions":
-            return versions_as_table(history.versions(low, high))
-        case "events":
-            return source.event_periods(low, high)
-        case "occurrences":
-            return occurrences_as_table(history.occurrences(low, high))
-        case "links":
-            return links_as_table(history.links(low, high))
-        case _:
-            return operations_as_table(history.operations(low, high))
+    if name == "events":
+        return source.event_periods(low, high)
+    table = source.history.table(_LABELS[name], range(low, high))
+    return table.drop_columns(["source_label", "target_label"]) if name == "links" else table
 
 
 def _known(table: pa.Table) -> pa.Table:

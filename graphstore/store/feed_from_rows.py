@@ -13,7 +13,6 @@ from graphstore.core.index.index_of_rows import LINKS_BESIDE
 from graphstore.core.index.part_of_index import Number
 from graphstore.core.tables.history_arrow import tombstone
 from graphstore.core.tables.history_from_rows import RowHistory
-from graphstore.core.tables.history_source import Event
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN, Line
 from graphstore.ledger.database import Readable
@@ -185,10 +184,10 @@ class RowFeed:
                     order.setdefault((line.row(table, place), tx), len(order))
         return order
 
-    def events(self, ids: list[str]) -> list[Event]:
+    def events(self, ids: list[str]) -> pa.Table:
         """Return the rows of those of some things that are events."""
         things = self._point.rows(FEED_THINGS, ids=as_json(ids))
-        return self.history.events([thing.number % SPAN for thing in things if thing.is_event])
+        return self.history.table("Event", [thing.number % SPAN for thing in things])
 
     def owners(self, periods: list[int]) -> list[str]:
         """Return the id of the thing of each period."""

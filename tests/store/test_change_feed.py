@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from graphstore.core.tables.history_from_rows import RowHistory
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
 from graphstore.store.change_feed import ChangeFeed, Position
-from graphstore.values.period import OPEN, moment
 from tests.ledger.test_branch_rows import Branching
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
@@ -43,16 +43,15 @@ def test_rows_and_closings_add_up_to_the_history_of_their_line(seed: int, tmp_pa
             assert isinstance(rows, (Ledger, BranchLedger))
             whole = RowHistory(rows)
             mark = whole.reached().mark
-            periods = {"versions": whole.versions(0, mark.rows), "links": whole.links(0, mark.link_rows)}
-            for table, expected in periods.items():
+            for table, label, rows in (("versions", "Version", mark.rows), ("links", "LINK", mark.link_rows)):
                 ends = {
-                    each.number: (None, None)
-                    if each.tx_to == OPEN
-                    else (moment(each.tx_to), None if each.closed_by is None else str(each.closed_by))
-                    for each in expected
+                    int(each["row"]): (None, None)
+                    if each["tx_to"] == datetime.max
+                    else (each["tx_to"].replace(tzinfo=UTC), each["closed_by"])
+                    for each in whole.table(label, range(rows)).to_pylist()
                 }
                 assert ends == taken(feed, table)
                 closed += sum(end != (None, None) for end in ends.values())
-            assert f"{whole.operations(0, 1)[0].tx} {name}" == feed.identity()
+            assert f"{whole.last_tx(1)} {name}" == feed.identity()
     assert branches
     assert closed > 20

@@ -26,6 +26,10 @@ _FEW = 64  # texts that are not looked at first for being one and the same
 _MOST = (1 << 31) - 1  # bytes of a column of text
 _INSTANT = pa.timestamp("us", tz="UTC")
 _NAMES = ("id", "kind", "key", "scope", "number", "content", "text", "tags", "trigger", "source", "author")
+_INSTANTS = frozenset(
+    {"tx", "told", "occurred_at", "first_seen", "last_seen", "valid_from", "valid_to", "tx_from", "tx_to"}
+)
+_NUMBERS = frozenset({"number", "strength", "count"})
 _CONTENT = b'{"content":{'
 _SALT = b',"salt":"'
 
@@ -68,6 +72,29 @@ def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.
     columns["metadata"] = texts(json_text(body.get("metadata")) for body in bodies)
     columns["authorized"] = truths(list(map(authorized_of, types, bodies)))
     return {field.name: columns[field.name] for field in BODY}
+
+
+def said_of_links(bodies: Sequence[Json]) -> dict[str, pa.Array]:
+    """Make the columns of links that their bodies say."""
+    return {
+        "reason": texts([body.get("reason") for body in bodies]),
+        "metadata": texts([json_text(body.get("metadata")) for body in bodies]),
+    }
+
+
+def columns_of(rows: Sequence[Any], model: Any) -> dict[str, list[Any]]:
+    """Return the columns of rows, which are tuples of a model, by its fields."""
+    columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in model._fields)
+    return dict(zip(model._fields, columns, strict=True))
+
+
+def columns_by_name(columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
+    """Make columns of the types that their names have in every graph. With `told` comes `remainder`: what was recorded later is a piece of what was said then."""
+    found = {
+        name: (instants if name in _INSTANTS else numbers if name in _NUMBERS else texts)(values)
+        for name, values in columns.items()
+    }
+    return {**found, "remainder": pc.less(found["told"], found["tx_from"])} if "told" in found else found
 
 
 def json_text(value: Any) -> str:

@@ -400,9 +400,17 @@ class Engine:
         with self._lock, _frames_unasked():
             self._run_raw(statement, {"rows": _arrow_in(rows, {})}, writes=True)
 
-    def copy(self, table: str, /, rows: pyarrow.Table, *, pair: tuple[str, str] | None = None) -> None:
+    def copy(
+        self,
+        table: str,
+        /,
+        rows: pyarrow.Table,
+        *,
+        pair: tuple[str, str] | None = None,
+        is_empty: bool = False,
+    ) -> None:
         """Add rows to a node table, or with `pair` (labels) to a relationship table: then `source` and `target` hold
-        the keys of the ends. Columns are matched by name; every column of the table must be there."""
+        the keys of the ends. Columns are matched by name; every column of the table must be there. `is_empty`: by COPY, however few rows there are."""
         if rows.num_rows == 0:
             return
         types = self._properties(table)
@@ -413,7 +421,7 @@ class Engine:
         names = {"TABLE": table}
         if pair:
             names |= {"SOURCE": pair[0], "TARGET": pair[1]}
-        if rows.num_rows >= COPY_FROM:
+        if is_empty or rows.num_rows >= COPY_FROM:
             statement = text("copy_links" if pair else "copy_nodes", **names)
         else:
             if pair:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.core.journal.line import dumps
+from graphstore.core.tables.arrow_tables import (
+    columns_of as columns_of,
+)
 from graphstore.core.tables.arrow_tables import (
     description_columns,
     event_columns,
@@ -186,12 +189,6 @@ def with_latest(body: Json, latest: Json) -> Json:
     """Return the body of an event with the metadata of its latest occurrence."""
     metadata = latest.get("metadata")
     return body if metadata == body.get("metadata") else {**body, "metadata": metadata}
-
-
-def columns_of(rows: Sequence[Any], model: Any) -> dict[str, list[Any]]:
-    """Return the columns of rows, which are tuples of a model, by its fields."""
-    columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in model._fields)
-    return dict(zip(model._fields, columns, strict=True))
 
 
 def _told(columns: dict[str, list[Any]]) -> dict[str, pa.Array]:

@@ -1,41 +1,41 @@
-"""Read the whole history from the rows of the ledger."""
+"""Read the whole history from the rows of the ledger: each table of it by one statement, for the places of its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import namedtuple
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 from zlib import crc32
+
+import pyarrow as pa
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.journal.line import GENESIS
 from graphstore.core.journal.positions import BLOCK, Position
-from graphstore.core.tables.history_source import (
-    ChangedEvent,
-    ClosedLink,
-    ClosedVersion,
-    Event,
-    Link,
-    Node,
-    Occurrence,
-    Operation,
-    Reached,
-    Thing,
-    Version,
-)
+from graphstore.core.tables.arrow_tables import columns_of
+from graphstore.core.tables.history_arrow import LINK, as_table
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.closings import Closings, closings
+from graphstore.ledger.closings import closings
 from graphstore.ledger.database import Readable
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import as_json
 from graphstore.values.period import Instant
 
-_NUMBERS = ("number", "told_by", "opened_by", "closed_by")  # columns with numbers of rows
 
-T = TypeVar("T")
-S = TypeVar("S", Version, Operation, Link)
+class Reached(NamedTuple):
+    """States how far a history goes, or how far tables have followed it.
+
+    `end` and `digest`: of the last line of the journal. `forgetting`: a text that changes as soon as something is evicted or erased.
+    """
+
+    mark: Mark
+    end: Sequence[int]
+    digest: str
+    last_tx: Instant
+    forgetting: str = ""
 
 
 class State(NamedTuple):
@@ -58,18 +58,69 @@ class Promoted(NamedTuple):
     promoted: str
 
 
+class Thing(NamedTuple):
+    """Names a node or event by its number."""
+
+    number: int
+    id: str
+    is_event: int
+
+
+class Changed(NamedTuple):
+    """Names an event by its number."""
+
+    number: int
+
+
+_NODE = namedtuple("_NODE", "id kind key scope tx_from")
+_EVENT = namedtuple(
+    "_EVENT",
+    "id type occurred_at tx_from tx_to opened_by closed_by word data place body checksum place_body place_checksum",
+)
+_VERSION = namedtuple(
+    "_VERSION",
+    "row node_id ref number author told told_by valid_from valid_to tx_from tx_to opened_by closed_by word data body checksum",
+)
+_OCCURRENCE = namedtuple("_OCCURRENCE", "row event_id occurred_at tx_from opened_by")
+_OPERATION = namedtuple("_OPERATION", "id tx verb subject author data body checksum")
+_LINK = namedtuple(
+    "_LINK",
+    "source_label target_label source target row id kind strength confidence created_by author told told_by "
+    "valid_from valid_to tx_from tx_to opened_by closed_by data body checksum",
+)
+
 STATE = Statement("table_state", State)
 PROMOTED = Statement("table_promoted", Promoted)
 THINGS = Statement("table_things", Thing)
-NODES = Statement("table_nodes", Node)
-EVENTS = Statement("table_events", Event)
-VERSIONS = Statement("table_versions", Version)
-OCCURRENCES = Statement("table_occurrences", Occurrence)
-OPERATIONS = Statement("table_operations", Operation)
-LINKS = Statement("table_links", Link)
-CLOSED_VERSIONS = Statement("table_closed_versions", ClosedVersion)
-CHANGED_EVENTS = Statement("table_changed_events", ChangedEvent)
-CLOSED_LINKS = Statement("table_closed_links", ClosedLink)
+CHANGED_EVENTS = Statement("table_changed_events", Changed)
+NODES = Statement("table_nodes", _NODE)
+EVENTS = Statement("table_events", _EVENT)
+VERSIONS = Statement("table_versions", _VERSION)
+OCCURRENCES = Statement("table_occurrences", _OCCURRENCE)
+OPERATIONS = Statement("table_operations", _OPERATION)
+LINKS = Statement("table_links", _LINK)
+
+
+class Table(NamedTuple):
+    """A table of the history, or all those of links: which of the counts of a mark counts its rows, in which table of the ledger these are, and what reads them."""
+
+    count: str
+    of: str
+    statement: Statement[Any]
+    key: str = "row"
+    owner: str = ""
+    """The label of what has the rows, and the column that names it, such as `Node.node_id`."""
+
+
+TABLES = {
+    "Node": Table("entities", "entity", NODES, "id"),
+    "Event": Table("entities", "entity", EVENTS, "id"),
+    "Occurrence": Table("seen", "occurrence", OCCURRENCES, owner="Event.event_id"),
+    LINK: Table("link_rows", "link_period", LINKS),
+    "Version": Table("rows", "period", VERSIONS, owner="Node.node_id"),
+    "Op": Table("ops", "operation", OPERATIONS, "id"),
+}
+"""By their labels, in the order in which they are written: links, which take long to write, while the columns of versions are made."""
 
 
 class RowHistory:
@@ -85,7 +136,7 @@ class RowHistory:
 
     def reached(self) -> Reached:
         """Return how far the ledger goes."""
-        [state] = self._rows(STATE)
+        [state] = STATE.rows(self._database, {})
         mark = Mark(
             entities=state.entities,
             rows=state.periods,
@@ -107,96 +158,50 @@ class RowHistory:
 
     def promoted(self) -> list[str]:
         """Return the kinds of link that were given tables of their own."""
-        return [row.promoted for row in self._rows(PROMOTED)]
+        return [row.promoted for row in PROMOTED.rows(self._database, {})]
+
+    def last_tx(self, operations: int) -> Instant:
+        """Return the instant of the last of so many operations; 0 of none."""
+        return self._rows(TABLES["Op"], [operations - 1])[0].tx if operations else 0
 
     def things(self, first: int, stop: int) -> list[Thing]:
         """Return nodes and events."""
-        return self._placed(self._range(THINGS, "entity", first, stop))
+        row = self._database.line.row
+        bounds = {"first": row("entity", first), "stop": row("entity", stop)}
+        return [thing._replace(number=thing.number % SPAN) for thing in THINGS.rows(self._database, bounds)]
 
-    def nodes(self, numbers: Sequence[int]) -> list[Node]:
-        """Return the rows of these nodes."""
-        return self._rows(NODES, numbers=self._numbers(numbers))
+    def table(self, label: str, places: Iterable[int]) -> pa.Table:
+        """Return the rows of a table at these places. Raises DamageError for a body that is not what was written."""
+        table = TABLES[label]
+        columns = columns_of(self._rows(table, places), table.statement.model)
+        for data, body, checksum in (
+            ("data", "body", "checksum"),
+            ("place", "place_body", "place_checksum"),
+        ):
+            if data in columns:
+                columns[data] = list(map(self._whole, columns[body], columns[data], columns[checksum]))
+        return as_table(label, columns)
 
-    def events(self, numbers: Sequence[int]) -> list[Event]:
-        """Return the rows of these events."""
-        return [
-            event._replace(
-                data=self._whole(event.body, event.data, event.checksum),
-                place=self._whole(event.place_body, event.place, event.place_checksum),
-            )
-            for event in self._placed(self._rows(EVENTS, numbers=self._numbers(numbers)))
-        ]
-
-    def versions(self, first: int, stop: int) -> list[Version]:
-        """Return those of the periods that are of nodes."""
-        return self._checked(self._range(VERSIONS, "period", first, stop))
-
-    def occurrences(self, first: int, stop: int) -> list[Occurrence]:
-        """Return occurrences."""
-        return self._placed(self._range(OCCURRENCES, "occurrence", first, stop))
-
-    def operations(self, first: int, stop: int) -> list[Operation]:
-        """Return operations."""
-        return self._checked(self._range(OPERATIONS, "operation", first, stop))
-
-    def links(self, first: int, stop: int) -> list[Link]:
-        """Return periods of links."""
-        return self._checked(self._range(LINKS, "link_period", first, stop))
-
-    def closed_versions(self, since: Mark, upto: Mark) -> list[ClosedVersion]:
-        """Return what was closed between two marks."""
-        return self._placed(self._rows(CLOSED_VERSIONS, numbers=as_json(self._closings(since, upto).periods)))
-
-    def changed_events(self, since: Mark, upto: Mark) -> list[ChangedEvent]:
-        """Return the events of which a period was opened or closed between two marks."""
-        first, closed = self._database.line.row("period", since.rows), self._closings(since, upto).periods
-        return self._placed(self._rows(CHANGED_EVENTS, first=first, numbers=as_json(closed)))
-
-    def closed_links(self, since: Mark, upto: Mark) -> list[ClosedLink]:
-        """Return what was closed of links between two marks."""
-        return self._placed(
-            self._rows(CLOSED_LINKS, numbers=as_json(self._closings(since, upto).link_periods))
-        )
-
-    def _closings(self, since: Mark, upto: Mark) -> Closings:
-        return closings(self._database, since.closings, upto.closings)
+    def changed(self, since: Mark, upto: Mark) -> dict[str, list[int]]:
+        """Return the places of the rows of which the ends may be others than at an earlier mark, by their label, in their order."""
+        closed = closings(self._database, since.closings, upto.closings)
+        first = self._database.line.row("period", since.rows)
+        events = CHANGED_EVENTS.rows(self._database, {"first": first, "numbers": as_json(closed.periods)})
+        found = {
+            "Version": closed.periods,
+            "Event": [event.number for event in events],
+            LINK: closed.link_periods,
+        }
+        return {label: sorted({number % SPAN for number in numbers}) for label, numbers in found.items()}
 
     @property
     def _database(self) -> Readable:
         return self._of_line.database
 
-    def _rows(self, statement: Statement[T], **values: Any) -> list[T]:
-        return statement.rows(self._database, values)
-
-    def _range(self, statement: Statement[T], table: str, first: int, stop: int) -> list[T]:
+    def _rows(self, table: Table, places: Iterable[int]) -> list[Any]:
         row = self._database.line.row
-        return self._rows(statement, first=row(table, first), stop=row(table, stop))
-
-    def _numbers(self, entities: Sequence[int]) -> str:
-        row = self._database.line.row
-        return as_json([row("entity", place) for place in entities])
-
-    def _placed(self, rows: list[T]) -> list[T]:
-        """Return rows with places in place of numbers."""
-        if self._of_line is self._ledger:
-            return rows
-        found: list[Any] = []
-        for row in cast("list[Any]", rows):
-            numbers = {name: getattr(row, name) for name in _NUMBERS if name in row._fields}
-            found.append(
-                row._replace(
-                    **{name: None if number is None else number % SPAN for name, number in numbers.items()}
-                )
-            )
-        return found
-
-    def _checked(self, rows: list[S]) -> list[S]:
-        rows = self._placed(rows)
-        for at, row in enumerate(rows):
-            data = self._whole(row.body, row.data, row.checksum)
-            if data is not row.data:
-                rows[at] = row._replace(data=data)
-        return rows
+        numbers = as_json([row(table.of, place) for place in places])
+        return table.statement.rows(self._database, {"numbers": numbers})
 
     def _whole(self, body: int | None, data: bytes | None, checksum: int) -> bytes | None:
         """Return the data of a body; what is not what was written is asked of the ledger again, which refuses it by the name of its line."""

@@ -12,12 +12,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from graphstore.core.index import libraries
 from graphstore.core.index.columns import Mark
@@ -35,17 +34,8 @@ from graphstore.values.vocabulary import KINDS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from graphstore.core.tables.history_from_rows import RowHistory
-    from graphstore.core.tables.history_source import (
-        ChangedEvent,
-        ClosedLink,
-        ClosedVersion,
-        Link,
-        Reached,
-    )
+    from graphstore.core.tables.history_from_rows import Reached, RowHistory
     from graphstore.core.tables.readback import Readback
-
-    L = TypeVar("L", Link, ClosedLink)
 
 SCHEMA = 6
 CHUNK = 2 * 131_072
@@ -311,7 +301,7 @@ class Projection:
         now, ops = self._history.reached(), done.mark.ops
         if any(at > to for at, to in zip(done.mark, now.mark, strict=True)):
             return False
-        if done.last_tx != (self._history.operations(ops - 1, ops)[0].tx if ops else 0):
+        if done.last_tx != self._history.last_tx(ops):
             return False
         if done.digest == now.digest:
             return done.mark == now.mark
@@ -464,32 +454,24 @@ class Projection:
             )
 
     def _follow(self, now: Reached, progress: Progress | None) -> None:
+        from graphstore.core.tables.history_from_rows import TABLES
+
         done, goal = self._done, now.mark
         self._of_promoted = frozenset(self._history.promoted())
-        # a row that was closed when it was first written is written closed
-        versions = [one for one in self._history.closed_versions(done, goal) if one.number < done.rows]
-        events = [one for one in self._history.changed_events(done, goal) if one.number < done.entities]
-        links = [one for one in self._history.closed_links(done, goal) if one.number < done.link_rows]
-        steps: list[tuple[Callable[[Pen, int, int], None], int, int]] = [
-            *((self._add_things, lo, hi) for lo, hi in _chunks(done.entities, goal.entities)),
-            *((self._add_occurrences, lo, hi) for lo, hi in _chunks(done.seen, goal.seen)),
-            # links, which take long to write, while the columns of versions are made; last what is written in no time
-            *((self._add_links, lo, hi) for lo, hi in _chunks(done.link_rows, goal.link_rows)),
-            *((self._add_versions, lo, hi) for lo, hi in _chunks(done.rows, goal.rows)),
-            *((self._add_ops, lo, hi) for lo, hi in _chunks(done.ops, goal.ops)),
-            *(
-                (partial(self._close_versions, versions), lo, hi)
-                for lo, hi in _chunks(0, len(versions), CLOSINGS)
-            ),
-            *((partial(self._set_ends, events), lo, hi) for lo, hi in _chunks(0, len(events), CLOSINGS)),
-            *((partial(self._close_links, links), lo, hi) for lo, hi in _chunks(0, len(links), CLOSINGS)),
-        ]
-        total, at = sum(hi - lo for _, lo, hi in steps), 0
+        steps: list[tuple[Callable[[Pen, str, Sequence[int]], None], str, Sequence[int]]] = []
+        for label, table in TABLES.items():
+            first, stop = getattr(done, table.count), getattr(goal, table.count)
+            steps += [(self._add, label, places) for places in _chunks(range(first, stop), CHUNK)]
+        for label, changed in self._history.changed(done, goal).items():
+            # a row that was closed when it was first written is written closed
+            there = [place for place in changed if place < getattr(done, TABLES[label].count)]
+            steps += [(self._close, label, places) for places in _chunks(there, CLOSINGS)]
+        total, at = sum(len(places) for *_, places in steps), 0
         try:
             with Pen() as pen:
-                for step, lo, hi in steps:
-                    step(pen, lo, hi)
-                    at += hi - lo
+                for step, label, places in steps:
+                    step(pen, label, places)
+                    at += len(places)
                     if progress:
                         progress(at, total)
         except BaseException:
@@ -497,67 +479,70 @@ class Projection:
             raise
         self._reached = now
 
+    def _add(self, pen: Pen, label: str, places: Sequence[int]) -> None:
+        """Add the rows of a table at these places; of things that others have, also the relationships by which these have them."""
+        import pyarrow as pa
+
+        from graphstore.core.tables.history_from_rows import LINK, TABLES
+
+        rows = self._history.table(label, places)
+        if label == LINK:
+            for kind in rows["kind"].unique().to_pylist():
+                self._make_table(kind)
+            for (table, *ends), links in self.by_table(rows).items():
+                pen.write(self._write, table, links, tuple(ends))
+            return
+        pen.write(self._write, label, rows)
+        if owner := TABLES[label].owner:
+            owning, _, name = owner.partition(".")
+            held = pa.table({"source": rows[name], "target": rows["row"]})
+            pen.write(self._write, f"HAS_{label.upper()}", held, (owning, label))
+
     def _write(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
         """Add rows. Into empty tables always by COPY: the file is a sixth of the size."""
         assert self._engine is not None
-        if any(self._done):
-            self._engine.copy(table, rows, pair=pair)
-        else:
-            fill(self._engine, table, rows, pair)
+        self._engine.copy(table, rows, pair=pair, is_empty=not any(self._done))
 
-    def _add_things(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_arrow import events_as_table, nodes_as_table
+    def _close(self, pen: Pen, label: str, places: Sequence[int]) -> None:
+        """Set the ends of rows. Where the retraction of an event was undone, what was written closed is open again."""
+        from graphstore.core.tables.history_from_rows import LINK, TABLES
 
-        things = self._history.things(lo, hi)
-        nodes = [thing.number for thing in things if not thing.is_event]
-        events = [thing.number for thing in things if thing.is_event]
-        if nodes:
-            pen.write(self._write, "Node", nodes_as_table(self._history.nodes(nodes)))
-        if events:
-            pen.write(self._write, "Event", events_as_table(self._history.events(events)))
+        table, rows = TABLES[label], self._history.table(label, places)
+        rows = rows.append_column("closed_at", rows["tx_to"]).append_column("op", rows["closed_by"])
+        count = getattr(self._done, table.count)
+        if label != LINK:
+            statement = text(f"close_{label.lower()}s", driver=self._driver)
+            pen.write(self._set_ends, count, statement, rows.select([table.key, "closed_at", "op"]))
+            return
+        for (name, source, target), links in self.by_table(rows).items():
+            holes = {"KIND": name, "SOURCE": source, "TARGET": target}
+            statement = text("close_links", driver=self._driver, **holes)
+            pen.write(
+                self._set_ends, count, statement, links.select(["source", "target", "row", "closed_at", "op"])
+            )
 
-    def _add_occurrences(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_arrow import occurrences_as_table
+    def _set_ends(self, count: int, statement: str, rows: pa.Table) -> None:
+        """Set the ends of some of a table's `count` rows."""
+        assert self._engine is not None
+        self._engine.load(statement, rows)
+        self._held += min(len(rows), count // VECTOR + 1)
+        if self._held >= CHECKPOINT_AFTER:
+            self._engine.checkpoint()
+            self._held = 0
 
-        table = occurrences_as_table(self._history.occurrences(lo, hi))
-        self._add_held(pen, "Occurrence", table, "event_id", ("Event", "Occurrence"))
-
-    def _add_ops(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_arrow import operations_as_table
-
-        pen.write(self._write, "Op", operations_as_table(self._history.operations(lo, hi)))
-
-    def _add_versions(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_arrow import versions_as_table
-
-        table = versions_as_table(self._history.versions(lo, hi))
-        self._add_held(pen, "Version", table, "node_id", ("Node", "Version"))
-
-    def _add_held(self, pen: Pen, label: str, table: pa.Table, owner: str, pair: tuple[str, str]) -> None:
-        """Add rows of things, and the relationships by which these have them."""
-        import pyarrow as pa
-
-        if len(table):
-            pen.write(self._write, label, table)
-            held = pa.table({"source": table[owner], "target": table["row"]})
-            pen.write(self._write, f"HAS_{label.upper()}", held, pair)
-
-    def _add_links(self, pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_arrow import links_as_table
-
-        links = self._history.links(lo, hi)
-        for kind in {link.kind for link in links}:
-            self._make_table(kind)
-        for (table, *ends), rows in self.by_table(links).items():
-            pen.write(self._write, table, links_as_table(rows), tuple(ends))
-
-    def by_table(self, links: Sequence[L]) -> dict[tuple[str, str, str], list[L]]:
+    def by_table(self, links: pa.Table) -> dict[tuple[str, str, str], pa.Table]:
         """Return links by their table and the labels of their ends."""
-        found: dict[tuple[str, str, str], list[L]] = {}
-        for link in links:
-            key = self._table_of(link.kind), _label(link.from_event), _label(link.to_event)
-            found.setdefault(key, []).append(link)
-        return found
+        from graphstore.core.tables.arrow_tables import numbers
+
+        groups: dict[tuple[str, str, str], list[int]] = {}
+        labels = (links[name].to_pylist() for name in ("kind", "source_label", "target_label"))
+        for at, (kind, source, target) in enumerate(zip(*labels, strict=True)):
+            groups.setdefault((self._table_of(kind), source, target), []).append(at)
+        links = links.drop_columns(["source_label", "target_label"])
+        return {
+            key: links if len(rows) == len(links) else links.take(numbers(rows))
+            for key, rows in groups.items()
+        }
 
     def _table_of(self, kind: str) -> str:
         """The name of the table of a kind of link."""
@@ -574,53 +559,6 @@ class Projection:
             self._engine.script(text("link_table", driver=self._driver, KIND=name))
             self._tables.add(name)
 
-    # ------------------------------------------------------------------ closing
-
-    def _close_versions(self, closed: Sequence[ClosedVersion], pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_arrow import closings_as_table
-
-        rows = closings_as_table(closed[lo:hi]).select(["row", "closed_at", "op"])
-        pen.write(self._close, self._done.rows, text("close_versions", driver=self._driver), rows)
-
-    def _set_ends(self, events: Sequence[ChangedEvent], pen: Pen, lo: int, hi: int) -> None:
-        """Set the ends of events. Where a retraction was undone, what was written closed is open again."""
-        from graphstore.core.tables.history_arrow import closings_as_table
-
-        rows = closings_as_table(events[lo:hi], "id").select(["id", "closed_at", "op"])
-        pen.write(self._close, self._done.entities, text("close_events", driver=self._driver), rows)
-
-    def _close_links(self, closed: Sequence[ClosedLink], pen: Pen, lo: int, hi: int) -> None:
-        from graphstore.core.tables.history_arrow import closings_as_table
-
-        for (table, source, target), rows in self.by_table(closed[lo:hi]).items():
-            holes = {"KIND": table, "SOURCE": source, "TARGET": target}
-            statement = text("close_links", driver=self._driver, **holes)
-            pen.write(
-                self._close, self._done.link_rows, statement, closings_as_table(rows, "source", "target")
-            )
-
-    def _close(self, of: int, statement: str, rows: pa.Table) -> None:
-        """Set the ends of some of a table's `of` rows."""
-        assert self._engine is not None
-        self._engine.load(statement, rows)
-        self._held += min(len(rows), of // VECTOR + 1)
-        if self._held >= CHECKPOINT_AFTER:
-            self._engine.checkpoint()
-            self._held = 0
-
-
-# --------------------------------------------------------------------------------------------- tables, filled
-
-
-def fill(engine: AnyEngine, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
-    """Add rows by COPY: columns in the order of the schema, for links after `source` and `target`."""
-    if pair:
-        engine.load(
-            text("copy_links", driver=engine.driver, TABLE=table, SOURCE=pair[0], TARGET=pair[1]), rows
-        )
-    else:
-        engine.load(text("copy_nodes", driver=engine.driver, TABLE=table), rows)
-
 
 def link_table(kind: str) -> str:
     """The name in Cypher of a kind's own table."""
@@ -631,19 +569,13 @@ def link_table(kind: str) -> str:
 # ---------------------------------------------------------------------------------------------- small things
 
 
-def _chunks(lo: int, hi: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
-    while lo < hi:
-        stop = min(hi, (lo // size + 1) * size)
-        yield lo, stop
-        lo = stop
-
-
-def _label(event: bool | int) -> str:
-    return "Event" if event else "Node"
+def _chunks(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for at in range(0, len(places), size):
+        yield places[at : at + size]
 
 
 def _reached(note: Json) -> Reached:
-    from graphstore.core.tables.history_source import Reached
+    from graphstore.core.tables.history_from_rows import Reached
 
     mark = Mark(**{name: int(count) for name, count in note["mark"].items()})
     return Reached(mark, note["end"], str(note["digest"]), note["last_tx"], str(note["forgetting"]))

@@ -15,17 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.tables.history_arrow import (
-    closings_as_table,
-    events_as_table,
-    links_as_table,
-    nodes_as_table,
-    occurrences_as_table,
-    operations_as_table,
-    versions_as_table,
-)
-from graphstore.core.tables.history_from_rows import RowHistory
-from graphstore.core.tables.history_source import ClosedLink, ClosedVersion, Link, Thing
+from graphstore.core.tables.history_arrow import LINK
+from graphstore.core.tables.history_from_rows import TABLES, RowHistory
 from graphstore.core.tables.texts import text
 from graphstore.core.tables.workers import AnyEngine
 from graphstore.values.period import OPEN, Instant, moment
@@ -37,9 +28,9 @@ MOST = 10_000
 _SAMPLE = 4
 _EVER = "timestamp('0001-01-01 00:00:00')"
 _AFTER_ALL = "\U0010ffff" * 2  # no id comes after it
+_COUNTED = ("Node", "Event", "Version", "Occurrence", "Op")
 
-
-ByTable = Callable[[Any], dict[tuple[str, str, str], list[Any]]]
+ByTable = Callable[[pa.Table], dict[tuple[str, str, str], pa.Table]]
 
 
 class Readback:
@@ -52,7 +43,7 @@ class Readback:
     def all(self, done: Mark, names: list[str]) -> Iterator[str]:
         """Every value of every row up to a mark. `names`: the link tables there are."""
         found = list(self._ranges(Mark(), done, names, _EVER))
-        for label in ("Node", "Event", "Version", "Occurrence", "Op"):
+        for label in _COUNTED:
             yield from self._count(label, text("count_things", driver=self._engine.driver, LABEL=label))
         for name in names:
             yield from self._count(name, text("count_link_rows", driver=self._engine.driver, KIND=name))
@@ -60,34 +51,34 @@ class Readback:
 
     def written(self, lo: Mark, hi: Mark, names: list[str]) -> Iterator[str]:
         """Every value of what was written between two marks, and what was closed."""
-        since = _literal(self._history.operations(lo.ops, lo.ops + 1)[0].tx)
+        since = _literal(self._history.last_tx(lo.ops + 1))
         yield from self._ranges(lo, hi, names, since, MOST)
-        yield from self._closings(lo, hi, since)
+        changed = self._history.changed(lo, hi)
+        expected = self._history.table("Version", changed["Version"])
+        yield from _ends_differing("Version", self._read("read_closed_versions", since=since), expected)
+        for event in changed["Event"][-_SAMPLE:]:
+            yield from self._one("Event", event, names)
+        for name, links in self._of_tables(self._history.table(LINK, changed[LINK])).items():
+            found = self._read("read_closed_links", {"KIND": name}, since=since)
+            yield from _ends_differing(name, found, links)
 
     def some(self, done: Mark, names: list[str], chance: Random) -> Iterator[str]:
         """A few rows at random, by their keys: as quick in large tables as in small ones."""
-        history = self._history
-        for _ in range(_SAMPLE):
-            if done.entities:
-                number = chance.randrange(done.entities)
-                yield from self._thing(history.things(number, number + 1)[0])
-            if done.ops:
-                op = chance.randrange(done.ops)
-                expected = operations_as_table(history.operations(op, op + 1))
-                yield from _differences("Op", self._read("read_op", key=str(op)), expected, "id")
-            if done.rows:
-                row = chance.randrange(done.rows)
-                if versions := history.versions(row, row + 1):
-                    expected = _held(versions_as_table(versions), "node_id")
-                    found = self._read("read_version", key=str(row))
-                    yield from _differences("Version", found, expected, "row")
-            if done.link_rows:
-                row = chance.randrange(done.link_rows)
-                for (name, source, _), links in self._by_table(history.links(row, row + 1)).items():
-                    if name in names:
-                        holes = {"KIND": name, "SOURCE": source}
-                        found = self._read("read_link", holes, key=str(row), source=links[0].source)
-                        yield from _differences(name, found, links_as_table(links), "row")
+        for label in ("Node", "Event", "Op", "Version", LINK) * _SAMPLE:
+            if rows := getattr(done, TABLES[label].count):
+                yield from self._one(label, chance.randrange(rows), names)
+
+    def _one(self, label: str, place: int, names: list[str]) -> Iterator[str]:
+        """The row of a table at a place, if there is one."""
+        rows, key = self._history.table(label, [place]), TABLES[label].key
+        if label != LINK and len(rows):
+            found = self._read(f"read_{label.lower()}", key=rows[key][0].as_py())
+            yield from _differences(label, found, _held(label, rows), key)
+        for (name, source, _), links in self._by_table(rows).items() if label == LINK else ():
+            if name in names:
+                at = {"key": str(place), "source": links["source"][0].as_py()}
+                found = self._read("read_link", {"KIND": name, "SOURCE": source}, **at)
+                yield from _differences(name, found, links, key)
 
     # ------------------------------------------------------------------ whole ranges
 
@@ -95,38 +86,30 @@ class Readback:
         self, lo: Mark, hi: Mark, names: list[str], since: str, most: int | None = None
     ) -> Iterator[str]:
         """The rows between two marks; at most so many of each table, the last ones."""
-        history = self._history
-        things = history.things(lo.entities, hi.entities)
-        for numbers, first, after in _by_id([thing for thing in things if not thing.is_event], most):
-            found = self._read("read_nodes", since=since, lo=first, hi=after)
-            yield from self._compared("Node", found, nodes_as_table(history.nodes(numbers)), "id")
-        for numbers, first, after in _by_id([thing for thing in things if thing.is_event], most):
-            found = self._read("read_events", since=since, lo=first, hi=after)
-            yield from self._compared("Event", found, events_as_table(history.events(numbers)), "id")
-        for start, stop in _chunks(lo.ops, hi.ops, most):
-            found = self._read("read_ops", since=since, lo=start, hi=stop)
-            yield from self._compared("Op", found, operations_as_table(history.operations(start, stop)), "id")
-        for start, stop in _chunks(lo.rows, hi.rows, most):
-            found = self._read("read_versions", since=since, lo=start, hi=stop)
-            expected = _held(versions_as_table(history.versions(start, stop)), "node_id")
-            yield from self._compared("Version", found, expected, "row")
-        for start, stop in _chunks(lo.seen, hi.seen, most):
-            found = self._read("read_occurrences", since=since, lo=start, hi=stop)
-            expected = _held(occurrences_as_table(history.occurrences(start, stop)), "event_id")
-            yield from self._compared("Occurrence", found, expected, "row")
-        for start, stop in _chunks(lo.link_rows, hi.link_rows, most):
-            links = self._of_tables(history.links(start, stop))
-            for name in sorted(links) if most else names:
-                found = self._read("read_links", {"KIND": name}, since=since, lo=start, hi=stop)
-                if name in links or len(found):
-                    yield from self._compared(name, found, links_as_table(links.get(name, [])), "row")
+        for label in ("Node", "Event", "Op", "Version", "Occurrence", LINK):
+            start, stop = (getattr(mark, TABLES[label].count) for mark in (lo, hi))
+            by_id = label in ("Node", "Event")
+            for places, first, after in (
+                self._by_id(label, start, stop, most) if by_id else _in_order(start, stop, most)
+            ):
+                expected, given = self._history.table(label, places), {"lo": first, "hi": after}
+                if label != LINK:
+                    found = self._read(f"read_{label.lower()}s", since=since, **given)
+                    yield from self._compared(label, found, _held(label, expected), TABLES[label].key)
+                    continue
+                links = self._of_tables(expected)
+                for name in sorted(links) if most else names:
+                    found = self._read("read_links", {"KIND": name}, since=since, **given)
+                    if name in links or len(found):
+                        rows = links.get(name, next(iter(links.values()), expected)[:0])
+                        yield from self._compared(name, found, rows, "row")
 
-    def _of_tables(self, links: Sequence[Link | ClosedLink]) -> dict[str, list[Any]]:
+    def _of_tables(self, links: pa.Table) -> dict[str, pa.Table]:
         """Return links by their table."""
-        found: dict[str, list[Any]] = {}
+        found: dict[str, list[pa.Table]] = {}
         for (name, *_), rows in self._by_table(links).items():
-            found.setdefault(name, []).extend(rows)
-        return found
+            found.setdefault(name, []).append(rows)
+        return {name: pa.concat_tables(parts) for name, parts in found.items()}
 
     def _compared(self, name: str, found: pa.Table, expected: pa.Table, key: str) -> Iterator[str]:
         self._expected[name] += len(expected)
@@ -138,23 +121,24 @@ class Readback:
         if found != self._expected[name]:
             yield f"table {name} has {found} rows, the ledger {self._expected[name]}."
 
-    def _closings(self, lo: Mark, hi: Mark, since: str) -> Iterator[str]:
-        history = self._history
-        expected = _closed(history.closed_versions(lo, hi))
-        yield from _differences("Version", self._read("read_closed_versions", since=since), expected, "row")
-        for event in history.changed_events(lo, hi)[-_SAMPLE:]:
-            yield from self._thing(Thing(event.number, event.id, True))
-        for name, links in self._of_tables(history.closed_links(lo, hi)).items():
-            found = self._read("read_closed_links", {"KIND": name}, since=since)
-            yield from _differences(name, found, _closed(links), "row")
-
-    def _thing(self, thing: Thing) -> Iterator[str]:
-        if thing.is_event:
-            found, expected = self._read("read_event", key=thing.id), self._history.events([thing.number])
-            yield from _differences("Event", found, events_as_table(expected), "id")
-        else:
-            found = self._read("read_node", key=thing.id)
-            yield from _differences("Node", found, nodes_as_table(self._history.nodes([thing.number])), "id")
+    def _by_id(
+        self, label: str, start: int, stop: int, most: int | None
+    ) -> Iterator[tuple[Sequence[int], str, str]]:
+        """The places of nodes or events in the order of their ids, in parts: each with its first id and the first one after it. At most so many, the last by their ids."""
+        things = sorted(
+            (thing.id, thing.number)
+            for thing in self._history.things(start, stop)
+            if bool(thing.is_event) == (label == "Event")
+        )
+        first = ""
+        if most is not None and len(things) > most:
+            things = things[-most:]
+            first = things[0][0]
+        for lo in range(0, len(things), CHUNK):
+            part = things[lo : lo + CHUNK]
+            after = things[lo + CHUNK][0] if lo + CHUNK < len(things) else _AFTER_ALL
+            yield [place for _, place in part], first, after
+            first = after
 
     def _read(
         self, name: str, holes: dict[str, str] | None = None, /, *, since: str = _EVER, **params: Any
@@ -168,31 +152,20 @@ def _literal(at: Instant) -> str:
     return f"timestamp('{moment(at).replace(tzinfo=None).isoformat(sep=' ')}')"
 
 
-def _held(table: pa.Table, owner: str) -> pa.Table:
+def _held(label: str, table: pa.Table) -> pa.Table:
     """With the id of the thing that should hold each row."""
-    return table.append_column("holder", table[owner])
+    owner = TABLES[label].owner
+    return table.append_column("holder", table[owner.partition(".")[2]]) if owner else table
 
 
-def _closed(rows: Sequence[ClosedVersion | ClosedLink]) -> pa.Table:
-    return closings_as_table(rows).rename_columns(["row", "tx_to", "closed_by"])
+def _ends_differing(name: str, found: pa.Table, expected: pa.Table) -> Iterator[str]:
+    return _differences(name, found, expected.select(["row", "tx_to", "closed_by"]), "row")
 
 
-def _chunks(lo: int, hi: int, most: int | None = None) -> Iterator[tuple[int, int]]:
-    for start in range(lo if most is None else max(lo, hi - most), hi, CHUNK):
-        yield start, min(hi, start + CHUNK)
-
-
-def _by_id(things: list[Thing], most: int | None) -> Iterator[tuple[list[int], str, str]]:
-    """Things in the order of their ids, in parts: each with its first id and the first one after it. At most so many, the last by their ids."""
-    ordered = sorted(things, key=lambda thing: thing.id)
-    first = ""
-    if most is not None and len(ordered) > most:
-        ordered = ordered[-most:]
-        first = ordered[0].id
-    for start, stop in _chunks(0, len(ordered)):
-        after = ordered[stop].id if stop < len(ordered) else _AFTER_ALL
-        yield [thing.number for thing in ordered[start:stop]], first, after
-        first = after
+def _in_order(start: int, stop: int, most: int | None) -> Iterator[tuple[Sequence[int], int, int]]:
+    for lo in range(start if most is None else max(start, stop - most), stop, CHUNK):
+        hi = min(stop, lo + CHUNK)
+        yield range(lo, hi), lo, hi
 
 
 def _differences(name: str, found: pa.Table, expected: pa.Table, key: str) -> Iterator[str]:

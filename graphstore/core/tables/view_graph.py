@@ -26,7 +26,7 @@ from graphstore.core.tables.graph_source import (
 )
 from graphstore.core.tables.guard import LIMITS, Limits, parse
 from graphstore.core.tables.once_each import PLACE, once_each
-from graphstore.core.tables.projection import POOL, Pen, fill, link_table
+from graphstore.core.tables.projection import POOL, Pen, link_table
 from graphstore.core.tables.properties import FieldKind, chosen, field_kind, property_name
 from graphstore.core.tables.result import Result
 from graphstore.core.tables.texts import text
@@ -207,11 +207,14 @@ class ViewGraph:
                 things = self._things[label](self)
                 pen.wait()
                 del self._things[label]  # taken off as it is written, never twice
-                pen.write(fill, self.engine, label, things)
+                pen.write(self._fill, label, things)
             for table in [name for name in self._waiting if tables is None or name in tables]:
                 self._load_table(pen, table, labels)
                 if not self._waiting[table]:
                     del self._waiting[table]
+
+    def _fill(self, table: str, rows: pa.Table, pair: Ends | None = None) -> None:
+        self.engine.copy(table, rows, pair=pair, is_empty=True)
 
     def _load_table(self, pen: Pen, table: str, labels: frozenset[str] | None) -> None:
         waiting = self._waiting[table]
@@ -226,7 +229,7 @@ class ViewGraph:
             links = self._links(rows)
             pen.wait()
             waiting.remove(group)  # taken off as it is written, never twice
-            pen.write(fill, self.engine, table, links, group[0])
+            pen.write(self._fill, table, links, group[0])
 
 
 def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:

@@ -322,10 +322,18 @@ class ProcessEngine:
         if rows.num_rows:
             self.worker.ask("load", cypher, table=rows)
 
-    def copy(self, table: str, /, rows: pyarrow.Table, *, pair: tuple[str, str] | None = None) -> None:
+    def copy(
+        self,
+        table: str,
+        /,
+        rows: pyarrow.Table,
+        *,
+        pair: tuple[str, str] | None = None,
+        is_empty: bool = False,
+    ) -> None:
         """As `Engine.copy`."""
         if rows.num_rows:
-            self.worker.ask("copy", table, table=rows, pair=pair)
+            self.worker.ask("copy", table, table=rows, pair=pair, is_empty=is_empty)
 
     def checkpoint(self) -> None:
         """As `Engine.checkpoint`."""

@@ -366,7 +366,8 @@ def test_a_graph_that_was_not_loaded_whole_is_built_again(
     view.query("MATCH (n:Node) RETURN count(*) AS n")
     with monkeypatch.context() as patched:
         patched.setattr(
-            "graphstore.core.tables.view_graph.fill", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+            "graphstore.core.tables.engine.Engine.copy",
+            lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt),
         )
         with pytest.raises(KeyboardInterrupt):
             view.query(asked)
