@@ -1,4 +1,4 @@
--- Of which events did transactions open or close a period? One row for each event, in no order.
+-- Which events had a period that transactions opened or closed? One row for each event, in no order.
 --
 -- Parameters: :first, the number of the first period that they opened; :numbers, a JSON array of the numbers of the periods that they closed.
 -- Columns: number.

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.tables.arrow_tables import instants, names_of, numbers
+from graphstore.core.tables.result import arrow_out
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
 from graphstore.store.feed_from_rows import RowFeed
 from graphstore.store.feed_source import End
-from graphstore.values.period import OPEN, Instant
+from graphstore.values.period import Instant
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store
@@ -178,13 +178,8 @@ def _known(table: pa.Table) -> pa.Table:
     is_closing = table.column_names == ["row", "tx_to", "closed_by"]
     if not is_closing:
         table = table.drop_columns([name for name in ("tx_to", "closed_by") if name in table.column_names])
-    last = instants([OPEN])[0]
-    for at, column in enumerate(table.schema):
-        values = table[column.name]
-        if pa.types.is_timestamp(column.type):
-            if column.name == "valid_to":
-                values = pc.if_else(pc.equal(values, last), pa.nulls(1, column.type)[0], values)
-            table = table.set_column(at, column.name, values.cast(pa.timestamp("us", tz="UTC")))
-        elif column.name == "row":
-            table = table.set_column(at, column.name, values.cast(pa.int64()))
+    table = arrow_out(table)
+    if "row" in table.column_names:
+        at = table.column_names.index("row")
+        table = table.set_column(at, "row", table["row"].cast(pa.int64()))
     return table

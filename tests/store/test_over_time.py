@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graphstore import GraphStore, GraphStoreError, InvalidError, QueryError
-from graphstore.core.tables import view_graph
+from graphstore.core.tables import loading
 from graphstore.store.over_time import instants_of
 from graphstore.values.period import instant, moment
 from tests.conftest import Clock, day
@@ -286,8 +286,13 @@ def test_random_histories_are_answered_as_each_view_does(
 @pytest.mark.in_process("looks at how a text is asked")
 def test_one_graph_answers_what_it_can(orders: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[int] = []
-    build = view_graph.build
-    monkeypatch.setattr(view_graph, "build", lambda *args, **more: built.append(1) or build(*args, **more))
+    build = loading.build
+
+    def built_for_one(source, span, *args, **more):
+        built.extend([1] * (span is None))
+        return build(source, span, *args, **more)
+
+    monkeypatch.setattr(loading, "build", built_for_one)
     _random_fields(orders)
     for text in [*ONE_GRAPH, *MANY_GRAPHS]:
         built.clear()

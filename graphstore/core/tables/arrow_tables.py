@@ -18,14 +18,11 @@ from graphstore.core.journal.line import dumps
 from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
-from graphstore.values.period import OPEN
 from graphstore.values.text import own_statements, text_of_body
 
 _BATCH = 8_192
 _FEW = 64  # texts that are not looked at first for being one and the same
 _MOST = (1 << 31) - 1  # bytes of a column of text
-_INSTANT = pa.timestamp("us", tz="UTC")
-_NAMES = ("id", "kind", "key", "scope", "number", "content", "text", "tags", "trigger", "source", "author")
 _INSTANTS = frozenset(
     {"tx", "told", "occurred_at", "first_seen", "last_seen", "valid_from", "valid_to", "tx_from", "tx_to"}
 )
@@ -88,7 +85,7 @@ def columns_of(rows: Sequence[Any], model: Any) -> dict[str, list[Any]]:
     return dict(zip(model._fields, columns, strict=True))
 
 
-def columns_by_name(columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
+def columns_by_name(columns: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]:
     """Make columns of the types that their names have in every graph. With `told` comes `remainder`: what was recorded later is a piece of what was said then."""
     found = {
         name: (instants if name in _INSTANTS else numbers if name in _NUMBERS else texts)(values)
@@ -249,18 +246,3 @@ def _texts_of(contents: Sequence[bytes | None], rests: Sequence[Json]) -> list[s
         for at, statement in zip(batch, own_statements(parsed), strict=True):
             found[at] = statement
     return found
-
-
-def shown_nodes(found: Mapping[str, pa.Array]) -> pa.Table:
-    """The columns of nodes that stand as the table that a view gives: an open end is null."""
-    end, last = found["valid_to"], instants((OPEN,))[0]
-    return pa.table(
-        {
-            **{name: found[name] for name in _NAMES},
-            "recorded_at": found["told"].cast(_INSTANT),
-            "valid_from": found["valid_from"].cast(_INSTANT),
-            "valid_to": pc.if_else(pc.equal(end, last), pa.nulls(1, end.type)[0], end).cast(_INSTANT),
-            "tx_from": found["tx_from"].cast(_INSTANT),
-            "tx_to": pa.nulls(len(end), _INSTANT),
-        }
-    )

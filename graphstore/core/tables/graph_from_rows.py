@@ -1,42 +1,42 @@
-"""The graph of a view read from the rows of the ledger, by statements."""
+"""Read the graph of a view, or of many coordinates, from the rows of the ledger, by statements."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import orjson
 import pyarrow as pa
 
 from graphstore.core.index.part_of_index import SHAKY
-from graphstore.core.tables.arrow_tables import body_columns, instants, numbers, shown_nodes, texts
-from graphstore.core.tables.graph_source import (
-    ABSENT,
-    EVENT,
-    NODE,
-    Bounds,
-    Group,
-    LinkPeriod,
-    LinkShown,
-    NodePeriod,
-    Occurred,
-    Span,
-    Thing,
+from graphstore.core.journal.line import dumps
+from graphstore.core.tables.arrow_tables import (
+    body_columns,
+    columns_by_name,
     columns_of,
-    with_latest,
+    description_columns,
+    event_columns,
+    said_of_links,
 )
+from graphstore.core.tables.graph_source import ABSENT, EVENT, NODE, Bounds, Span
+from graphstore.core.tables.history_arrow import tombstone
+from graphstore.core.tables.result import arrow_out
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import Described, thing_rows
 from graphstore.read.happened import Happened
-from graphstore.read.linked import LINKS_OVER
+from graphstore.read.linked import LINKS_OVER, Linked
 from graphstore.read.points import NotInRows, Point, as_json
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
 
 Forgetting = tuple[int, int, int | None]
+Group = tuple[str, str, str]
+"""A kind of link, and the labels of its ends."""
+_SHOWN = ("id", "kind", "key", "scope", "number", "content", "text", "tags", "trigger", "source", "author")
+_OF_NODES = ("id", "kind", "key", "scope", "number", "author", "told", "valid_from", "valid_to", "tx_from")
+_OF_LINKS = ("source", "target", "id", "kind", "strength", "created_by", "author", "valid_from", "tx_from")
 
 
 class Held(NamedTuple):
@@ -111,99 +111,123 @@ STATE = Statement("state", State)
 
 
 class RowSource:
-    """What the rows have of a span at a point. What is read later is read only while nothing was forgotten since, else NotInRows is raised."""
+    """What the rows have of a span at a point. What is read later is read only while nothing was forgotten since, else NotInRows is raised.
+
+    `periods`: of nodes, each its number, that of the node, and its bounds; `link_periods`: of links, each its number, its kind, the numbers of what
+    it joins, and its bounds.
+    """
 
     def __init__(self, point: Point, span: Span) -> None:
         self._point = point
         self._state = state_of(point)
         held = point.rows(HELD, **_bounds(span))
         [arrays] = point.rows(HELD_LINKS, **_bounds(span))
-        links = [orjson.loads(array) for array in arrays]
+        links = list(zip(*map(orjson.loads, arrays), strict=True))
         if span.instants:
             held = [row for row in held if _holds(span, row)]
-            kept = [_holds(span, bounds) for bounds in map(Bounds, *links[4:])]
-            links = [list(compress(array, kept)) for array in links]
+            links = [row for row in links if _holds(span, Bounds(*row[4:]))]
         nodes = [row for row in held if not row.is_event]
         self._columns = _node_columns(point, nodes)
-        columns = columns_of(nodes, Held)
-        self._periods = [columns[name] for name in ("period", "entity", *Bounds._fields)]
+        self.periods = [(row.period, row.entity, Bounds(*row[8:12])) for row in nodes]
+        self.link_periods = links
         self._events = [row.id for row in held if row.is_event]
         self._labels = {row.entity: EVENT if row.is_event else NODE for row in held}
-        self._links, self._kinds = links, set(links[1])
-        self.size = self._state.known, len(links[0]), sum(row.size for row in held)
+        self.kinds = {row[1] for row in links}
+        self.size = self._state.known, len(links), sum(row.size for row in held)
 
     def nodes(self) -> dict[str, pa.Array]:
-        """Return the columns of the nodes that stand, in each of their periods, but for how they do."""
-        # handed over: what is large is not kept as long as the graph
+        """Return the columns of the nodes that stand, in each of their periods, but for how they do. They are handed over: what is large is not kept as long as the graph."""
         columns, self._columns = self._columns, {}
         return columns
-
-    def periods(self) -> list[NodePeriod]:
-        """Return these periods, in the same order."""
-        periods, entities, *bounds = self._periods
-        return list(map(NodePeriod, periods, entities, map(Bounds, *bounds)))
-
-    def link_periods(self) -> list[LinkPeriod]:
-        """Return the periods of links."""
-        links, self._links = self._links, []
-        return list(map(LinkPeriod, *links[:4], map(Bounds, *links[4:])))
 
     def standings(self) -> list[str]:
         """Return how these nodes stand."""
         shaky = {row.number for row in self._rows_now().rows(SHAKY)}
-        return ["shaky" if entity in shaky else "stands" for entity in self._periods[1]]
+        return ["shaky" if entity in shaky else "stands" for _, entity, _ in self.periods]
 
-    def events(self) -> list[tuple[Thing, Occurred]]:
-        """Return what has happened and is believed."""
+    def events(self) -> pa.Table:
+        """Return what has happened and is believed: the rows of Event."""
         point = self._rows_now()
         happened = Happened(point, self._events)
-        found = []
-        for row in thing_rows(point, self._events):
-            body = _body(happened, row)
-            status = happened.status(row.id, row.kind, body, is_forgotten=False)
-            seen = happened.seen(happened.of(row.id).own)
-            thing = _thing(row, with_latest(body, happened.latest(row.id, body)))
-            found.append((thing, Occurred(*seen, status, row.known_since)))
-        return found
+        rows = thing_rows(point, self._events)
+        bodies = [_body(happened, row) for row in rows]
+        columns = columns_of(rows, Described)
+        first, last, times = (
+            ([], [], [])
+            if not rows
+            else zip(*(happened.seen(happened.of(row.id).own) for row in rows), strict=True)
+        )
+        own: dict[str, Sequence[Any]] = {
+            "id": columns["id"],
+            "type": columns["kind"],
+            "occurred_at": first,
+            "first_seen": first,
+            "last_seen": last,
+            "count": times,
+            "status": [
+                happened.status(row.id, row.kind, body, is_forgotten=False)
+                for row, body in zip(rows, bodies, strict=True)
+            ],
+            "standing": columns["standing"],
+            "author": columns["author"],
+            "tx_from": columns["known_since"],
+        }
+        latest = [_with_latest(happened, row, body) for row, body in zip(rows, bodies, strict=True)]
+        return pa.table({**columns_by_name(own), **event_columns(columns["kind"], latest)})
 
-    def absent(self) -> list[Thing]:
-        """Return what is known and does not hold, with its last content."""
+    def absent(self) -> tuple[pa.Table, list[Json]]:
+        """Return what is known and does not hold, with its last content: the rows of Absent, and with them the contents of those that are nodes, of others nothing."""
         point, labels = self._rows_now(), self._labels
         rows = thing_rows(point, [row.id for row in point.rows(KNOWN) if row.number not in labels])
         happened = Happened(point, [row.id for row in rows if row.is_event])
-        found = []
+        bodies = []
         for row in rows:
             body = _body(happened, row)
-            if row.is_event and not row.forgotten:
-                body = with_latest(body, happened.latest(row.id, body))
-            found.append(_thing(row, body))
-        return found
+            if row.is_event:
+                body = body if row.forgotten else _with_latest(happened, row, body)
+                body = _as_description(body)
+            bodies.append(body)
+        columns = columns_of(rows, Described)
+        own = {
+            name: columns[name]
+            for name in (
+                "id",
+                "kind",
+                "key",
+                "scope",
+                "number",
+                "standing",
+                "author",
+                "valid_from",
+                "tx_from",
+            )
+        }
+        own |= {"told": columns["recorded_at"], "valid_to": list(map(_end, columns["valid_to"]))}
+        own["content"] = [dumps(body["content"]).decode() if "content" in body else None for body in bodies]
+        contents = [
+            {} if row.is_event else body.get("content", {}) for row, body in zip(rows, bodies, strict=True)
+        ]
+        return pa.table({**columns_by_name(own), **description_columns(bodies)}), contents
 
     def groups(self) -> dict[Group, list[int]]:
-        """Return the numbers of the periods of links."""
-        (periods, kinds, *ends), self._links = self._links[:4], []
-        sources, targets = ([self._labels.get(end, ABSENT) for end in side] for side in ends)
-        groups: dict[tuple[str, str, str], list[int]] = {}
-        for period, group in zip(periods, zip(kinds, sources, targets, strict=True), strict=True):
-            groups.setdefault(group, []).append(period)
-        return {Group(*group): numbers for group, numbers in groups.items()}
+        """Return the numbers of the periods of links, which are handed over."""
+        links, self.link_periods = self.link_periods, []
+        groups: dict[Group, list[int]] = {}
+        for number, kind, *ends in (row[:4] for row in links):
+            source, target = (self._labels.get(end, ABSENT) for end in ends)
+            groups.setdefault((kind, source, target), []).append(number)
+        return groups
 
-    def links(self, periods: Sequence[int]) -> list[LinkShown]:
-        """Return links by the numbers of their periods, one of which may be there several times."""
-        point, asked = self._rows_now(), list(dict.fromkeys(periods))
-        rows = point.rows(LINKS_OVER, periods=as_json(asked))
-        links = {
-            period: LinkShown(
-                row.id, row.kind, row.source, row.target, row.strength, row.is_inferred, row.created_by, row.author, row.recorded_at,
-                row.valid_from, _end(row.valid_to), row.tx_from, point.content(row.data, row.checksum, f"link {row.id!r}"),
-            )
-            for period, row in zip(asked, rows, strict=True)
-        }  # fmt: skip
-        return list(map(links.__getitem__, periods))
-
-    def kinds(self) -> set[str]:
-        """Return the kinds of the links there are."""
-        return self._kinds
+    def links(self, periods: Sequence[int]) -> pa.Table:
+        """Return links by the numbers of their periods."""
+        point = self._rows_now()
+        rows = point.rows(LINKS_OVER, periods=as_json(list(periods)))
+        columns = columns_of(rows, Linked)
+        own = {name: columns[name] for name in _OF_LINKS}
+        own |= {"told": columns["recorded_at"], "valid_to": list(map(_end, columns["valid_to"]))}
+        own["confidence"] = ["inferred" if each else "explicit" for each in columns["is_inferred"]]
+        bodies = [point.content(row.data, row.checksum, f"link {row.id!r}") for row in rows]
+        return pa.table({**columns_by_name(own), **said_of_links(bodies)})
 
     def _rows_now(self) -> Point:
         """Return the point, unless something was forgotten meanwhile. Raises NotInRows then."""
@@ -225,20 +249,18 @@ def stretch_of(point: Point) -> tuple[Instant, Instant]:
 
 
 def nodes_as_table(point: Point) -> pa.Table:
-    """Return the nodes that stand at a point as the table that a view gives."""
+    """Return the nodes that stand at a point as the table that a view gives: instants are in UTC, and an open end is null."""
     held = point.rows(HELD, **_bounds(Span.of(point.valid, point.tx)))
-    return shown_nodes(_node_columns(point, [row for row in held if not row.is_event]))
+    found = _node_columns(point, [row for row in held if not row.is_event])
+    shown = {name: found[name] for name in _SHOWN} | {"recorded_at": found["told"]}
+    shown |= {name: found[name] for name in ("valid_from", "valid_to", "tx_from")}
+    return arrow_out(pa.table({**shown, "tx_to": pa.nulls(len(found["told"]), pa.timestamp("us"))}))
 
 
 def _node_columns(point: Point, rows: list[Held]) -> dict[str, pa.Array]:
     """Make the columns of nodes, but for how they stand."""
     bodies, columns = [_checked(point, row) for row in rows], columns_of(rows, Held)
-    return {
-        **{name: texts(columns[name]) for name in ("id", "kind", "key", "scope", "author")},
-        "number": numbers(columns["number"]),
-        **body_columns(bodies),
-        **{name: instants(columns[name]) for name in ("told", "valid_from", "valid_to", "tx_from")},
-    }
+    return {**columns_by_name({name: columns[name] for name in _OF_NODES}), **body_columns(bodies)}
 
 
 def _bounds(span: Span) -> dict[str, Instant]:
@@ -268,13 +290,21 @@ def _body(happened: Happened, row: Described) -> Json:
     body = happened.point.content(row.data, row.checksum, what)
     if body:
         return body
-    word = row.forgotten or ""
-    body = {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
+    body = tombstone(row.forgotten or "")
     return {**body, "authorized": None, **happened.place(row.id)} if row.is_event else body
 
 
-def _thing(row: Described, body: Json) -> Thing:
-    return Thing(
-        row.id, row.kind, row.key, row.scope, row.number, row.standing, row.author, row.recorded_at,
-        row.valid_from, _end(row.valid_to), row.tx_from, bool(row.is_event), body,
-    )  # fmt: skip
+def _with_latest(happened: Happened, row: Described, body: Json) -> Json:
+    """Return the body of an event with the metadata of its latest occurrence."""
+    metadata = happened.latest(row.id, body).get("metadata")
+    return body if metadata == body.get("metadata") else {**body, "metadata": metadata}
+
+
+def _as_description(event: Json) -> Json:
+    """Return the body of an event as that of a node: what it says is the content."""
+    return {
+        "content": {name: value for name, value in event.items() if name not in ("salt", "content")},
+        "text": event.get("description"),
+        "source": event.get("source"),
+        "trigger": None,
+    }

@@ -314,7 +314,7 @@ class Graphs:
             return self._build(asked, point, worker).make_ready(None)
 
     def _build(self, asked: _Asked, point: Point, worker: Worker | None) -> ViewGraph:
-        from graphstore.core.tables import period_graph, view_graph
+        from graphstore.core.tables import loading
         from graphstore.core.tables.engine import NODE_GROUP, Engine
         from graphstore.core.tables.graph_from_rows import RowSource, stretch_of
         from graphstore.core.tables.graph_source import Span
@@ -329,10 +329,7 @@ class Graphs:
         span, (last, forgetting) = asked.span, _state(point)
         with no_collecting():
             source = RowSource(point, Span.of(point.valid, point.tx) if span is None else span)
-            if span is None:
-                graph = view_graph.build(source, self._vocabulary, engine=engine)
-            else:
-                graph = period_graph.build(source, span, self._vocabulary, engine=engine)
+            graph = loading.build(source, span, self._vocabulary, engine=engine)
         if not asked.core.is_worker:  # a transaction still open may change its own view
             stretch = stretch_of(point) if span is None else (-OPEN, OPEN + 1)
             self._views[_Key(*stretch, last, span, forgetting, id(graph))] = graph

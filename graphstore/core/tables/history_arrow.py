@@ -53,10 +53,14 @@ def _said_of_operations(columns: Columns) -> dict[str, pa.Array]:
     return {"reason": texts([reasons[data] for data in columns["data"]])}
 
 
+def _said_of_link_rows(columns: Columns) -> dict[str, pa.Array]:
+    return said_of_links(parsed(columns["data"]))
+
+
 _SAID = {
     "Event": _said_of_events,
     "Version": _said_of_versions,
     "Op": _said_of_operations,
-    LINK: lambda columns: said_of_links(parsed(columns["data"])),
+    LINK: _said_of_link_rows,
 }
 """What makes the columns of a label that are in the bodies of its rows."""

@@ -104,7 +104,7 @@ LINKS = Statement("table_links", _LINK)
 class Table(NamedTuple):
     """A table of the history, or all those of links: which of the counts of a mark counts its rows, in which table of the ledger these are, and what reads them."""
 
-    count: str
+    counted: str
     of: str
     statement: Statement[Any]
     key: str = "row"

@@ -6,51 +6,25 @@ holds at the instant. A text of which that would not be sure to give what the gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import pairwise, product
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-import orjson
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from graphstore.core.tables import macros
-from graphstore.core.tables.arrow_tables import instants, numbers, texts
-from graphstore.core.tables.graph_from_rows import RowSource
 from graphstore.core.tables.graph_source import (
-    Bounds,
-    LinkPeriod,
-    NodePeriod,
     Span,
-    links_as_table,
 )
 from graphstore.core.tables.guard import Limits, Statement, parse, pieces
-from graphstore.core.tables.once_each import LINK_ID, Pattern, Token, condition, returns_all, tokens_of
-from graphstore.core.tables.projection import link_table
-from graphstore.core.tables.properties import property_name
-from graphstore.core.tables.texts import text
+from graphstore.core.tables.once_each import Pattern, Token, condition, returns_all, tokens_of
 from graphstore.core.tables.view_graph import (
-    BASE,
-    RESERVED,
-    Fields,
-    ViewGraph,
-    Waiting,
-    fields_of,
-    memory_of,
     named_labels,
     named_tables,
 )
-from graphstore.core.tables.workers import AnyEngine
 from graphstore.errors import QueryError
-from graphstore.values.models import Json
 from graphstore.values.period import BEGINNING, OPEN, Instant
-from graphstore.values.vocabulary import Vocabulary
 
 _OWN = ("row", "tx_to", "standing")
 """What only one of the two graphs has."""
-_COLUMNS = tuple(name for name in BASE if name != "standing")
-_PERIODS = frozenset({"id", "valid_from", "valid_to", "tx_from"})
 _ALL_INSTANTS = frozenset({"FIELD", "MEET", "EXPLAIN", "PROFILE", "LOGICAL", "UNION", *macros.AXES})
 _IN_ORDER = frozenset({"SUM", "AVG", "COLLECT", "LIMIT", "SKIP"})
 """What may depend on the order of the rows of a pattern of several things."""
@@ -59,123 +33,6 @@ _BEHIND = frozenset({"MATCH", "OPTIONAL", "WHERE", "UNWIND", "RETURN", "WITH", "
 
 class DiffersError(QueryError):
     """The graph of each coordinate has another type, or another name, for a property than the graph of all of them."""
-
-
-# ------------------------------------------------------------------------------------------------ the graph
-
-
-def build(
-    source: RowSource, span: Span, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
-) -> ViewGraph:
-    """Build the graph of a span. Raises DiffersError when `span` names properties that are not of one type."""
-    nodes, periods = source.nodes(), source.periods()
-    contents = orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]")
-    fields = fields_of(contents) if span.fields is None else _agreed(contents, span.fields)
-    nodes["row"] = numbers([period.number for period in periods]).cast(pa.string())
-    nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
-    nodes["tx_to"] = _ends(periods, span)
-    base = [name for name in _COLUMNS if span.fields is None or name in span.fields | _PERIODS]
-    known, linked, content = source.size
-    graph = ViewGraph(
-        engine(memory_of(len(periods) + linked + known, content), len(periods)),
-        fields,
-        labels=("Node",),
-        of_view=span.fields is None,
-    )
-    if span.fields is None:
-        graph.identity = LINK_ID
-    try:
-        shape = "".join(f",\n  `{name}` {_type(nodes[name].type)}" for name in base)
-        shape += "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
-        graph.engine.run(text("period_node", driver=graph.driver).replace("__FIELDS__", shape))
-    except BaseException:
-        graph.close()
-        raise
-
-    def node_table() -> pa.Table:
-        own = {name: nodes[name] for name in ("row", "tx_to", *base)}
-        return pa.table(own | {each.name: each.values for each in fields.columns.values()})
-
-    of_node: dict[int, list[NodePeriod]] = {}
-    for period in periods:
-        of_node.setdefault(period.node, []).append(period)
-    links = {
-        link.number: link
-        for link in source.link_periods()
-        if link.source in of_node and link.target in of_node
-    }
-    waiting: Waiting = {}
-    for link in links.values():
-        waiting.setdefault(link_table(link.kind), [(("Node", "Node"), [])])[0][1].append(link.number)
-    kinds = set(map(link_table, {*vocabulary.kinds, *source.kinds()}))
-    graph.await_links(kinds, waiting, partial(_links, source, span, of_node, links), "period_link")
-    graph.await_things({"Node": lambda _: node_table()})
-    return graph
-
-
-def _ends(periods: Sequence[NodePeriod | LinkPeriod], span: Span) -> pa.Array:
-    """Until when rows are believed. Who asks at one tx does not know."""
-    return instants([period.bounds.tx_to if span.axis == "tx" else OPEN for period in periods])
-
-
-def _links(
-    source: RowSource,
-    span: Span,
-    of_node: Mapping[int, list[NodePeriod]],
-    links: Mapping[int, LinkPeriod],
-    numbers: list[int],
-) -> pa.Table:
-    """The links of these rows, each from every row of its source to every row of its target that it meets."""
-    joined, sources, targets = [], [], []
-    for link in map(links.__getitem__, numbers):
-        ends = [
-            [each for each in of_node[end] if _meet(link.bounds, each.bounds)]
-            for end in (link.source, link.target)
-        ]
-        for start, target in product(*ends):
-            if _meet(link.bounds, start.bounds, target.bounds):
-                joined.append(link)
-                sources.append(str(start.number))
-                targets.append(str(target.number))
-    found = links_as_table(source.links([link.number for link in joined]))
-    found = found.set_column(found.column_names.index("source"), "source", texts(sources))
-    found = found.set_column(found.column_names.index("target"), "target", texts(targets))
-    return found.append_column("tx_to", _ends(joined, span))
-
-
-def _meet(*bounds: Bounds) -> bool:
-    """Whether there is a coordinate that all have in common."""
-    valid_from, valid_to, tx_from, tx_to = zip(*bounds, strict=True)
-    return bool(max(valid_from) < min(valid_to) and max(tx_from) < min(tx_to))
-
-
-def _type(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return "STRING[]"
-    if pa.types.is_timestamp(kind):
-        return "TIMESTAMP"
-    return "INT64" if pa.types.is_integer(kind) else "BOOLEAN" if pa.types.is_boolean(kind) else "STRING"
-
-
-def _agreed(contents: list[Json], asked: frozenset[str]) -> Fields:
-    """The fields that are asked for. Raises DiffersError where some coordinate has another type or name for one."""
-    names = {name for content in contents for name in content}
-    wanted = {name.casefold() for name in asked}
-    taken = set(RESERVED)
-    alone = {name: property_name(name, set(RESERVED)) for name in sorted(names)}
-    chosen = [name for name, shown in alone.items() if shown.casefold() in wanted]
-    fields = fields_of(contents, only=chosen)
-    if fields.left_out:
-        raise DiffersError("there are too many fields to be the same properties everywhere.")
-    for name in sorted(names):
-        if property_name(name, taken) != alone[name]:
-            raise DiffersError(f"the field {name!r} is not the same property everywhere.")
-    for name in chosen:
-        kinds = {type(value) for content in contents if (value := content.get(name)) is not None}
-        one = len(kinds) < 2 or kinds <= {list, dict}
-        if not one or (kinds == {int} and fields.columns[name].kind != "whole"):
-            raise DiffersError(f"the field {name!r} has values of several types.")
-    return fields
 
 
 # ------------------------------------------------------------------------------------- a text at many instants

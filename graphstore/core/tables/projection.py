@@ -460,11 +460,11 @@ class Projection:
         self._of_promoted = frozenset(self._history.promoted())
         steps: list[tuple[Callable[[Pen, str, Sequence[int]], None], str, Sequence[int]]] = []
         for label, table in TABLES.items():
-            first, stop = getattr(done, table.count), getattr(goal, table.count)
+            first, stop = getattr(done, table.counted), getattr(goal, table.counted)
             steps += [(self._add, label, places) for places in _chunks(range(first, stop), CHUNK)]
         for label, changed in self._history.changed(done, goal).items():
             # a row that was closed when it was first written is written closed
-            there = [place for place in changed if place < getattr(done, TABLES[label].count)]
+            there = [place for place in changed if place < getattr(done, TABLES[label].counted)]
             steps += [(self._close, label, places) for places in _chunks(there, CLOSINGS)]
         total, at = sum(len(places) for *_, places in steps), 0
         try:
@@ -483,7 +483,8 @@ class Projection:
         """Add the rows of a table at these places; of things that others have, also the relationships by which these have them."""
         import pyarrow as pa
 
-        from graphstore.core.tables.history_from_rows import LINK, TABLES
+        from graphstore.core.tables.history_arrow import LINK
+        from graphstore.core.tables.history_from_rows import TABLES
 
         rows = self._history.table(label, places)
         if label == LINK:
@@ -505,11 +506,12 @@ class Projection:
 
     def _close(self, pen: Pen, label: str, places: Sequence[int]) -> None:
         """Set the ends of rows. Where the retraction of an event was undone, what was written closed is open again."""
-        from graphstore.core.tables.history_from_rows import LINK, TABLES
+        from graphstore.core.tables.history_arrow import LINK
+        from graphstore.core.tables.history_from_rows import TABLES
 
         table, rows = TABLES[label], self._history.table(label, places)
         rows = rows.append_column("closed_at", rows["tx_to"]).append_column("op", rows["closed_by"])
-        count = getattr(self._done, table.count)
+        count = getattr(self._done, table.counted)
         if label != LINK:
             statement = text(f"close_{label.lower()}s", driver=self._driver)
             pen.write(self._set_ends, count, statement, rows.select([table.key, "closed_at", "op"]))

@@ -65,7 +65,7 @@ class Readback:
     def some(self, done: Mark, names: list[str], chance: Random) -> Iterator[str]:
         """A few rows at random, by their keys: as quick in large tables as in small ones."""
         for label in ("Node", "Event", "Op", "Version", LINK) * _SAMPLE:
-            if rows := getattr(done, TABLES[label].count):
+            if rows := getattr(done, TABLES[label].counted):
                 yield from self._one(label, chance.randrange(rows), names)
 
     def _one(self, label: str, place: int, names: list[str]) -> Iterator[str]:
@@ -87,7 +87,7 @@ class Readback:
     ) -> Iterator[str]:
         """The rows between two marks; at most so many of each table, the last ones."""
         for label in ("Node", "Event", "Op", "Version", "Occurrence", LINK):
-            start, stop = (getattr(mark, TABLES[label].count) for mark in (lo, hi))
+            start, stop = (getattr(mark, TABLES[label].counted) for mark in (lo, hi))
             by_id = label in ("Node", "Event")
             for places, first, after in (
                 self._by_id(label, start, stop, most) if by_id else _in_order(start, stop, most)

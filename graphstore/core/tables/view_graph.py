@@ -1,103 +1,78 @@
-"""The graph of one view, built in an engine in memory: a query over it needs no temporal predicate.
-
-What is at (valid, tx) comes from a `RowSource` and is handed over through Arrow. Nothing that was learned after tx goes in.
-"""
+"""The graph of one view, or of many coordinates, in an engine in memory, which takes what a query may read when it is first asked for."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from graphstore.core.journal.line import dumps
 from graphstore.core.tables import macros, unknown_names
-from graphstore.core.tables.arrow_tables import fractions, numbers, texts, truths
-from graphstore.core.tables.graph_from_rows import RowSource
 from graphstore.core.tables.graph_source import (
     LABELS,
-    absent_as_table,
-    events_as_table,
-    links_as_table,
 )
 from graphstore.core.tables.guard import LIMITS, Limits, parse
 from graphstore.core.tables.once_each import PLACE, once_each
-from graphstore.core.tables.projection import POOL, Pen, link_table
-from graphstore.core.tables.properties import FieldKind, chosen, field_kind, property_name
+from graphstore.core.tables.projection import Pen
+from graphstore.core.tables.properties import FieldKind
 from graphstore.core.tables.result import Result
 from graphstore.core.tables.texts import text
 from graphstore.core.tables.workers import AnyEngine
 from graphstore.errors import QueryError
-from graphstore.values.event_fields import BODY
-from graphstore.values.models import Json
-from graphstore.values.vocabulary import Vocabulary
 
 Ends = tuple[str, str]
-Waiting = dict[str, list[tuple[Ends, list[int]]]]
+Waiting = dict[str, list[tuple[Ends, list[Any]]]]
 
 BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
          "author", "told", "remainder", "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
-_EVENT_TEXTS = frozenset({"type", *(field.name for field in BODY if field.kind != "truth")})
-RESERVED = frozenset(
-    {*BASE, "recorded_at", "occurred_at", "first_seen", "last_seen", "_id", "_label", "_src", "_dst"}
-)
 _NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
 _LABELS = frozenset(name.upper() for name in LABELS)
 _NAMES = frozenset({"word", "quoted"})  # kinds of token
 _OF_A_NODE = frozenset(
     {"COUNT", "COLLECT", "MIN", "MAX", "SUM", "AVG", "ID", "LABEL", "LABELS", "SIZE"}
 )  # functions
-_FITS: dict[str, tuple[str, ...]] = {"truth": ("truth",), "whole": ("whole",), "number": ("whole", "number")}
-_COLUMN = 8 << 20  # what the engine takes at once for a column
-
-
-def build(source: RowSource, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]) -> ViewGraph:
-    """Build the graph of what is at a coordinate, in what `engine` makes for so many bytes of memory and so many things."""
-    nodes = source.nodes()
-    fields = fields_of(orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]"))
-    known, links, content = source.size
-    memory = memory_of(known + links, content) + len(fields.columns) * _COLUMN
-    graph = ViewGraph(engine(memory, known), fields)
-    driver = graph.driver
-    try:
-        shape = "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
-        graph.engine.run(text("view_node", driver=driver).replace("__FIELDS__", shape))
-        graph.engine.run(text("view_absent", driver=driver))
-        graph.engine.run(text("view_event", driver=driver))
-        waiting: Waiting = {}
-        for group, rows in source.groups().items():
-            waiting.setdefault(link_table(group.kind), []).append(((group.source, group.target), rows))
-    except BaseException:
-        graph.close()
-        raise
-
-    def node_table() -> pa.Table:
-        nodes["standing"] = texts(source.standings())
-        nodes["remainder"] = pc.less(nodes["told"], nodes["tx_from"])
-        return pa.table(
-            {name: nodes[name] for name in BASE}
-            | {each.name: each.values for each in fields.columns.values()}
-        )
-
-    kinds = set(map(link_table, {*vocabulary.kinds, *source.kinds()}))
-    graph.await_links(kinds, waiting, lambda rows: links_as_table(source.links(rows)))
-    graph.await_things(
-        {
-            "Node": lambda _: node_table(),
-            "Event": lambda _: events_as_table(source.events()),
-            "Absent": lambda mine: mine.with_fields(*absent_as_table(source.absent())),
-        }
-    )
-    return graph
 
 
 def _columns(name: str, driver: str) -> list[str]:
     """The columns of a table, by the text that makes it."""
     return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name, driver=driver), re.MULTILINE)
+
+
+class Column(NamedTuple):
+    """A field of contents as a column: its name and type in Cypher, what its values are, and these."""
+
+    name: str
+    type: str
+    kind: FieldKind
+    values: pa.Array
+
+
+class Fields:
+    """The fields of the contents of nodes as columns, by field."""
+
+    def __init__(self, columns: dict[str, Column], left_out: int) -> None:
+        self.columns = columns
+        self.left_out = left_out
+        self.absent: list[str] = []
+        """The columns that only what does not stand has, once its rows are there."""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The column of each field."""
+        return {field: column.name for field, column in self.columns.items()}
+
+    def known(self) -> str:
+        """A sentence that lists the available names."""
+        names = _listed([*BASE, *self.properties.values()])
+        rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
+        only = f" Absent has these and {_listed(self.absent)}." if self.absent else ""
+        return f"Node has {names}.{rare}{only} A content field that no node has here is no column."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" if not name.isidentifier() else name for name in names)
 
 
 class ViewGraph:
@@ -121,15 +96,15 @@ class ViewGraph:
         self._unmade: set[str] = set()
         self._linked: frozenset[str] = frozenset()
         self._loading = threading.Lock()
-        self._links: Callable[[list[int]], pa.Table]
+        self._links: Callable[[list[Any]], pa.Table]
         self._link_text = ""
 
     def await_links(
         self,
         tables: set[str],
         waiting: Waiting,
-        links: Callable[[list[int]], pa.Table],
-        made_by: str = "view_link",
+        links: Callable[[list[Any]], pa.Table],
+        made_by: str,
     ) -> None:
         """The relationship tables, the links there are, what makes columns of them, and the text that makes a table."""
         self._unmade, self._waiting, self._links, self._link_text = tables, waiting, links, made_by
@@ -138,14 +113,6 @@ class ViewGraph:
     def await_things(self, things: dict[str, Callable[[ViewGraph], pa.Table]]) -> None:
         """What makes the rows of the labels that are still empty, of this graph. None of it holds the graph: that goes with its last reader."""
         self._things = things
-
-    def with_fields(self, absent: pa.Table, contents: list[Json]) -> pa.Table:
-        """What does not stand, with the fields of its contents as columns, which its table is given."""
-        for each in self._fields.of_absent(contents):
-            more = text("view_field", driver=self.driver, TYPE=each.type)
-            self.engine.run(more.replace("__FIELD__", each.name))
-            absent = absent.append_column(each.name, each.values)
-        return absent
 
     def query(
         self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: Limits | None = LIMITS
@@ -288,104 +255,3 @@ def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
         if ended != labelled and not (ended and words[at - 1].upper() in _OF_A_NODE):
             return None
     return frozenset(labels) if labels <= _LABELS else None
-
-
-def memory_of(rows: int, content: int) -> int:
-    """The limit of the engine's memory for so many rows and bytes of contents; only what is used is taken."""
-    return 2 * POOL + 8192 * rows + 8 * content
-
-
-# -------------------------------------------------------------------------------------------- content fields
-
-
-class _Column(NamedTuple):
-    """A field of contents as a column: its name and type in Cypher, what its values are, and these."""
-
-    name: str
-    type: str
-    kind: FieldKind
-    values: pa.Array
-
-
-class Fields:
-    """The fields of the contents of nodes as columns, by field."""
-
-    def __init__(self, columns: dict[str, _Column], left_out: int) -> None:
-        self.columns = columns
-        self.left_out = left_out
-        self.absent: list[str] = []
-        """The columns that only what does not stand has, once its rows are there."""
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """The column of each field."""
-        return {field: column.name for field, column in self.columns.items()}
-
-    def known(self) -> str:
-        """A sentence that lists the available names."""
-        names = _listed([*BASE, *self.properties.values()])
-        rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
-        only = f" Absent has these and {_listed(self.absent)}." if self.absent else ""
-        return f"Node has {names}.{rare}{only} A content field that no node has here is no column."
-
-    def of_absent(self, contents: list[Json]) -> list[_Column]:
-        """The same fields of what does not stand, of the same types, and those that only it has. A value of another type is in content only."""
-        names, _ = chosen(contents)
-        taken = {name.casefold() for name in (*RESERVED, *self.properties.values())}
-        found = []
-        for name in [*self.columns, *(name for name in names if name not in self.columns)]:
-            known, values = self.columns.get(name), [content.get(name) for content in contents]
-            found.append(
-                _column(known.name if known else property_name(name, taken), values, known and known.kind)
-            )
-        self.absent = [column.name for column in found[len(self.columns) :]]
-        return found
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" if not name.isidentifier() else name for name in names)
-
-
-def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields:
-    """The fields of contents; with `only`, the columns of these alone."""
-    names, left_out = chosen(contents)
-    taken = {name.casefold() for name in RESERVED}
-    return Fields(
-        {
-            name: _column(property_name(name, taken), [content.get(name) for content in contents])
-            for name in (names if only is None else only)
-        },
-        left_out,
-    )
-
-
-def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> _Column:
-    """The column of a field. `kind`: what its values are, where it is to be the same as elsewhere; else what these agree on."""
-    given = field_kind(values) if kind is None else kind
-    if given == "text":
-        return _Column(name, "STRING", given, texts([_text(value) for value in values]))
-    if name.lower() not in _EVENT_TEXTS:
-        fitting = values
-        if kind is not None or given == "number":  # else they are all of it
-            fitting = [
-                value if value is None or field_kind((value,)) in _FITS.get(given, ()) else None
-                for value in values
-            ]
-        if given == "truth":
-            return _Column(name, "BOOL", given, truths(fitting))
-        if given == "whole":
-            return _Column(name, "INT64", given, numbers(fitting))
-        if given == "number":
-            return _Column(
-                name,
-                "DOUBLE",
-                given,
-                fractions([None if value is None else float(value) for value in fitting]),
-            )
-    return _Column(
-        name, "STRING", "json", texts([None if value is None else dumps(value).decode() for value in values])
-    )
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else dumps(value).decode()
