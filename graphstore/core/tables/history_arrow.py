@@ -14,9 +14,9 @@ from graphstore.core.tables.arrow_tables import (
     said_of_links,
     texts,
 )
+from graphstore.core.tables.history_from_rows import LINK
 from graphstore.values.models import Json
 
-LINK = "LINK"
 Columns = dict[str, list[Any]]
 _OF_BODIES = frozenset({"word", "data", "body", "checksum", "place", "place_body", "place_checksum"})
 

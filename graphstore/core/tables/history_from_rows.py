@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
-
-import pyarrow as pa
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.journal.line import GENESIS
 from graphstore.core.journal.positions import BLOCK, Position
-from graphstore.core.tables.arrow_tables import columns_of
-from graphstore.core.tables.history_arrow import LINK, as_table
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.closings import closings
@@ -23,6 +19,11 @@ from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import as_json
 from graphstore.values.period import Instant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LINK = "LINK"
 
 
 class Reached(NamedTuple):
@@ -172,6 +173,11 @@ class RowHistory:
 
     def table(self, label: str, places: Iterable[int]) -> pa.Table:
         """Return the rows of a table at these places. Raises DamageError for a body that is not what was written."""
+        from graphstore.core.tables.arrow_tables import (
+            columns_of,  # loads Arrow, which a query over tables that are there needs not
+        )
+        from graphstore.core.tables.history_arrow import as_table
+
         table = TABLES[label]
         columns = columns_of(self._rows(table, places), table.statement.model)
         for data, body, checksum in (

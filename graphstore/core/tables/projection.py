@@ -483,8 +483,7 @@ class Projection:
         """Add the rows of a table at these places; of things that others have, also the relationships by which these have them."""
         import pyarrow as pa
 
-        from graphstore.core.tables.history_arrow import LINK
-        from graphstore.core.tables.history_from_rows import TABLES
+        from graphstore.core.tables.history_from_rows import LINK, TABLES
 
         rows = self._history.table(label, places)
         if label == LINK:
@@ -506,8 +505,7 @@ class Projection:
 
     def _close(self, pen: Pen, label: str, places: Sequence[int]) -> None:
         """Set the ends of rows. Where the retraction of an event was undone, what was written closed is open again."""
-        from graphstore.core.tables.history_arrow import LINK
-        from graphstore.core.tables.history_from_rows import TABLES
+        from graphstore.core.tables.history_from_rows import LINK, TABLES
 
         table, rows = TABLES[label], self._history.table(label, places)
         rows = rows.append_column("closed_at", rows["tx_to"]).append_column("op", rows["closed_by"])
