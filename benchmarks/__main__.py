@@ -60,9 +60,12 @@ def main() -> None:
             twins, missing = _twins(options.alone, size)
             arena = Arena(size, history(count_of(size)), folder / size, twins)
             failed: list[str] = []
-            for row in measure(arena, _chosen(options.only, size, last=size == sizes[-1]), failed):
+            chosen = _chosen(options.only, size, last=size == sizes[-1])
+            arena.load(3 if "load" in chosen and not arena.quick and arena.data.rows < 1_000_000 else 1)
+            for row in measure(arena, chosen, failed):
                 rows.append(row)
                 print(f"  {watch.wall():4.0f} s  {row.size:>5}  {row.work}", file=sys.stderr, flush=True)
+            arena.close()
             busy = "" if (share := watch.share()) >= BUSY else (
                 f"**The machine was busy: this run had {share:.0%} of a processor.** Ratios hold; seconds, slowest calls and commits "
                 "are to be judged on an idle one."
@@ -94,15 +97,13 @@ def main() -> None:
 
 
 def measure(arena: Arena, chosen: list[str], failed: list[str]) -> Iterator[Row]:
-    """The rows of some groups over one history, which is loaded into every store first. A group that fails is named, and the others go on."""
-    arena.load(3 if "load" in chosen and not arena.quick and arena.data.rows < 1_000_000 else 1)
+    """Yield the rows of some groups over one history, which every store has loaded. A group that fails is named, and the others go on."""
     for name in chosen:
         try:
             yield from GROUPS[name](arena)
         except Exception as error:
             traceback.print_exc()
             failed.append(f"- **failed**: the rows of `{name}`: {type(error).__name__}: {str(error)[:300]}")
-    arena.close()
 
 
 def found_twins() -> tuple[dict[str, ModuleType], dict[str, str]]:

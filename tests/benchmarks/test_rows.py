@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from benchmarks import promises
@@ -36,12 +38,18 @@ def test_each_promise_has_rows():
     assert set(promises.ORDER) == set().union(*PROMISED.values(), *NEED_MORE.values())
 
 
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory) -> Iterator[Arena]:
+    """Load one history into all stores, once for every group, as `make bench` does. `open` closes them: it is the last group."""
+    made = Arena("500", history(500), tmp_path_factory.mktemp("arena") / "arena", found_twins()[0])
+    made.load()
+    yield made
+    made.close()
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize("group", [name for name in GROUPS if name not in NEED_MORE])
-def test_each_row_runs(group, tmp_path):
-    twins, _ = found_twins()
-    arena = Arena("500", history(500), tmp_path / "arena", twins)
-
+def test_each_row_runs(group, arena):
     failed: list[str] = []
     rows = list(measure(arena, [group], failed))
 
@@ -52,5 +60,5 @@ def test_each_row_runs(group, tmp_path):
         assert row.took["ours"] > 0
         assert bool(row.promise) <= bool(row.limits), row
         for limit in row.limits:
-            if limit.over in ("", "floor", *twins):
+            if limit.over in ("", "floor", *arena.twins):
                 assert row.measured(limit) is not None, (row, limit)
