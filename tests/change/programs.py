@@ -6,13 +6,13 @@ told in a transaction of its own, is in no program.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from tests.change.oracle import END, Oracle, Refused, Undecided
+from tests.support.seeds import seeds
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = [FIRST + timedelta(days=number) for number in range(9)]
@@ -21,9 +21,7 @@ TOLD = FIRST + timedelta(days=60)
 NODES = tuple(f"node-{number}" for number in range(6))
 EVENTS = ("evt-a", "evt-b")
 THINGS = NODES + EVENTS
-QUICK = 10
-HOW_MANY = {"quick": QUICK, "ci": 100, "fuzz": 10_000}
-WORLDS = HOW_MANY.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), HOW_MANY["ci"])
+SEEDS = seeds(10, 40, 10_000)
 
 
 class Step(NamedTuple):

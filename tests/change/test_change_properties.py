@@ -1,7 +1,6 @@
 """The rules of change, tried on random worlds: grouping, undo and merging change no word (I13, I14).
 
-Each world is a program of `programs.py`: verbs that the oracle takes, with every time said. The first 10 are quick; `HYPOTHESIS_PROFILE` says how many
-are tried in all: quick 10, ci 100, fuzz 10,000.
+Each world is a program of `programs.py`: verbs that the oracle takes, with every time said.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from graphstore import ConflictError, GraphStore, NotFoundError
 from tests.change.oracle import UPRIGHT, Oracle
 from tests.change.programs import (
     DAYS,
-    QUICK,
+    SEEDS,
     THINGS,
-    WORLDS,
     Hours,
     Step,
     draw,
@@ -33,10 +31,6 @@ from tests.change.programs import (
 
 pytestmark = pytest.mark.in_process("holds many stores of its own beside the oracle")
 
-SEEDS = [
-    *range(QUICK),
-    *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(QUICK, WORLDS)),
-]
 Words = dict[tuple[datetime, str], str]
 
 

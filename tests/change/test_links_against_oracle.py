@@ -14,8 +14,9 @@ import graphstore
 from graphstore import GraphStore
 from graphstore.values.period import OPEN
 from tests.change.oracle import END, Oracle, Refused, Undecided, believed
-from tests.change.programs import DAYS, QUICK, WORLDS, Hours, instants, period
+from tests.change.programs import DAYS, Hours, instants, period
 from tests.support.index_of_chain import index_of
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("the oracle is asked after each step")
 
@@ -175,10 +176,7 @@ def _by_id(rows: list[dict[str, Any]]) -> set[frozenset[datetime]]:
     return {frozenset(starts) for starts in found.values()}
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(QUICK, WORLDS // 2))],
-)
+@pytest.mark.parametrize("seed", seeds(10, 30, 1_000))
 def test_links_are_as_the_oracle_says(seed: int) -> None:
     both = Both(seed)
     with both.store:

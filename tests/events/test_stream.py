@@ -11,10 +11,11 @@ import graphstore
 from graphstore import events
 from graphstore.events.recorder import Recorder
 from tests.events.stream import AGAIN, DEPLOYS, ERRORS, REGRESSIONS, Stream, crowd, stream
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("hundreds of thousands of calls")
 LATER = "2027-01-01"
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 6))]
+SEEDS = seeds(1, 2, 20)
 
 
 def watched(store, made: Stream, *, restart: int = 0):

@@ -25,11 +25,12 @@ from graphstore.remote import calls
 from graphstore.store import registry
 from tests.ledger import test_questions as questions
 from tests.ledger.test_branch_rows import Branching
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 6))])
+@pytest.mark.parametrize("seed", seeds(1, 3, 50))
 def test_another_opening_of_a_store_answers_the_same_on_its_branches(seed: int, tmp_path: Path) -> None:
     """It writes itself in some rounds."""
     history, chance = Branching(tmp_path / "memory.gs", seed), random.Random(seed)

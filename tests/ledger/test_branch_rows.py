@@ -21,10 +21,10 @@ from tests.ledger.test_questions import DAYS, FORGETTING, VERBS, Leaning
 from tests.support import standing_rows
 from tests.support.index_of_chain import index_of
 from tests.support.ledger_rows import connected
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
-SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(3, 60))]
 TABLES = {
     "entity": "number, id, is_event, kind, key, scope, tx_from",
     "version": "number, entity, ordinal, coalesce(operation, -1)",
@@ -171,7 +171,7 @@ def of_index(index: Any) -> dict[str, list[tuple[Any, ...]]]:
     return rows
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(2, 12, 200))
 def test_the_rows_of_a_line_are_those_of_its_index(seed: int, tmp_path: Path) -> None:
     history = Branching(tmp_path / "memory.gs", seed)
     compared = 0
@@ -192,9 +192,7 @@ def test_the_rows_of_a_line_are_those_of_its_index(seed: int, tmp_path: Path) ->
         assert store.verify().problems == ()
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 9))]
-)
+@pytest.mark.parametrize("seed", seeds(1, 4, 100))
 def test_the_fields_of_a_line_are_those_of_its_bodies(seed: int, tmp_path: Path) -> None:
     history, compared = Talking(tmp_path / "memory.gs", seed), 0
     with closing(history.trunk) as store:

@@ -14,6 +14,7 @@ from tests.ledger.test_questions import FORGETTING
 from tests.ledger.test_row_search import Talking, by_rows, compare, small_segments
 from tests.support.embedding import signs
 from tests.support.ledger_rows import rows
+from tests.support.seeds import seeds
 
 __all__ = ["small_segments"]
 
@@ -39,9 +40,7 @@ class Lines(Branching, Talking):
         self.store.set_languages(self.chance.choice([["english"], ["english", "german"]]))
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 14))]
-)
+@pytest.mark.parametrize("seed", seeds(1, 5, 200))
 def test_a_search_of_a_branch_that_has_followed_finds_what_one_made_anew_finds(
     seed, tmp_path: Path, small_segments
 ):

@@ -21,6 +21,7 @@ from graphstore.values import random_bits
 from tests.conftest import START
 from tests.ledger.test_verbs_on_rows import Player, drawn, forgetting, plain, question, step
 from tests.support.ledger_rows import connected
+from tests.support.seeds import seeds
 
 STEPS = 70
 NAMES = ("left", "right", "third")
@@ -157,9 +158,7 @@ class Brancher(Player):
 
 
 @pytest.mark.parametrize("forgets", [False, True])
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 60))]
-)
+@pytest.mark.parametrize("seed", seeds(2, 12, 500))
 def test_the_rows_that_branches_leave_are_those_of_the_chain(
     seed: int, forgets: bool, tmp_path: Path
 ) -> None:

@@ -12,10 +12,10 @@ import graphstore
 from graphstore import GraphStore, GraphStoreError
 from tests.change.programs import DAYS, END, Hours
 from tests.support import standing_rows
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
-SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(4, 100))]
 NODES, EVENTS = [f"node-{number}" for number in range(5)], ["evt-a", "evt-b"]
 KINDS = ["derived_from"] * 8 + ["supports", "supports", "caused_by", "corrects", "leans_on"]
 
@@ -106,7 +106,7 @@ def test_what_is_taken_back_to_its_last_part_after_it_ended_fell_when_it_was_tak
     assert ["stands"] * 6 == standings(store, above)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(4, 40, 1_000))
 def test_the_rows_of_a_random_history_say_how_everything_stands(store, hours, seed):
     """Single verbs, blocks, branches that are merged, loads, and undo of anything."""
     chance = random.Random(seed)

@@ -20,6 +20,7 @@ from graphstore.events.timeline import (
 from graphstore.ledger.field_rows import FIELD_TABLES
 from tests.ledger.test_questions import ALONE, BRANCHES, DAYS, EVENTS, NODES, VERBS, BranchingHistory
 from tests.support.ledger_rows import change, rows
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("reads the file of the store, and looks whether it has its index")
 
@@ -161,9 +162,7 @@ def tables(path: Path) -> list[Any]:
     return [sorted(rows(path, f"SELECT * FROM {table}"), key=repr) for table in FIELD_TABLES]
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(3, 20))]
-)
+@pytest.mark.parametrize("seed", seeds(2, 8, 200))
 def test_the_rows_of_fields_are_those_of_the_chain(seed, tmp_path, monkeypatch):
     if seed % 2:  # versions and their periods are in different lines
         monkeypatch.setattr(transaction, "AT_ONCE", 2)

@@ -48,6 +48,7 @@ from graphstore.store import feed_from_rows
 from graphstore.values import generated_ids
 from graphstore.values.period import OPEN, instant
 from tests.support import standing_rows
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
@@ -584,7 +585,7 @@ FALLING = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 12))])
+@pytest.mark.parametrize("seed", seeds(1, 4, 200))
 def test_the_statements_find_what_is_shaky_and_why_as_a_view_does(seed, tmp_path):
     history = Leaning(tmp_path / "memory.gs", seed)
     shaky = 0

@@ -30,6 +30,7 @@ from tests.ledger.test_questions import (
 )
 from tests.support.embedding import signs
 from tests.support.ledger_rows import change, rows
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("reads and changes the file of the store")
 
@@ -158,9 +159,7 @@ def compare(store: Any, other: Any, history: Talking) -> int:
     return found
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 14))]
-)
+@pytest.mark.parametrize("seed", seeds(1, 5, 200))
 def test_a_search_that_has_followed_finds_what_one_made_anew_finds(seed, tmp_path, small_segments):
     history, found = Talking(tmp_path / "memory.gs", seed), 0
     with closing(history.store) as store, closing(by_rows(history.path)) as kept:

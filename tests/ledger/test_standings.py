@@ -16,8 +16,6 @@ from tests.change.oracle import Oracle
 from tests.change.programs import (
     DAYS,
     NODES,
-    QUICK,
-    WORLDS,
     Hours,
     draw,
     grouped,
@@ -27,13 +25,12 @@ from tests.change.programs import (
 )
 from tests.support import standing_rows
 from tests.support.ledger_rows import connected
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
-SEEDS = [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(QUICK, WORLDS))]
 
-
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(10, 60, 10_000))
 def test_the_rows_say_at_each_coordinate_how_everything_stands(tmp_path: Path, seed: int) -> None:
     chance, hours = random.Random(seed), Hours()
     oracle = Oracle(hours)
@@ -100,7 +97,7 @@ def interfere(store: GraphStore, chance: random.Random, hours: Hours) -> None:
         pass
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(5, 20, 1_000))
 def test_a_process_that_writes_on_and_one_for_each_group_write_the_same_rows(
     tmp_path: Path, seed: int
 ) -> None:

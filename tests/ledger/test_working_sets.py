@@ -18,6 +18,7 @@ from tests.ledger.test_branch_rows import Branching
 from tests.ledger.test_questions import DAYS
 from tests.support.index_of_chain import index_of
 from tests.support.ledger_rows import connected
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
@@ -99,9 +100,7 @@ def done(index: Any, numbers: dict[str, list[int]]) -> Iterator[tuple[Any, ...]]
         yield tx, place([row for part in index.link_rows_after(tx) for row in part])
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(2, 20))]
-)
+@pytest.mark.parametrize("seed", seeds(2, 8, 200))
 def test_a_working_set_has_what_the_index_has(seed: int, tmp_path: Path) -> None:
     history = Branching(tmp_path / "memory.gs", seed)
     with (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -16,6 +15,7 @@ from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.memory import recall
 from graphstore.store.scoped_store import ScopedStore
 from tests.conftest import START, Clock
+from tests.support.seeds import seeds
 
 MARK = "zebra"
 SCOPES = ("team/a", "shared")
@@ -23,7 +23,6 @@ INSIDE = ("team/a", "team/a/garden", "shared")
 OUTSIDE = ("team/b", "team/ab", "team", "")
 LINKS = ("related_to", "derived_from", "contradicts", "supports", "caused_by", "wears")
 STEPS = 60
-SEEDS = int(os.environ.get("GRAPHSTORE_SCOPED_SEEDS", "40"))
 
 
 class World:
@@ -173,9 +172,7 @@ def _plain(value: Any) -> dict[str, Any]:
     return {name: told[name] for name in told if not name.endswith("_standing")}
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(3, SEEDS))]
-)
+@pytest.mark.parametrize("seed", seeds(3, 12, 500))
 def test_scopes_tell_what_the_store_tells_of_what_is_inside(tmp_path: Path, seed: int) -> None:
     clock = Clock()
     with graphstore.open(tmp_path / "memory.gs", clock=clock) as store:

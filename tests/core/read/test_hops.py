@@ -13,6 +13,7 @@ from graphstore import ConflictError, Coordinate, GraphStore, Link, NotFoundErro
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from tests.conftest import day
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.served
 
@@ -371,7 +372,7 @@ class Hub:
         )
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(1, 4))])
+@pytest.mark.parametrize("seed", seeds(1, 2, 50))
 def test_a_thing_with_many_links_shows_those_that_hold_at_each_coordinate(store, clock, seed):
     hub = Hub(store, seed)
     coordinates = []

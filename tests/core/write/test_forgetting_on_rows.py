@@ -16,11 +16,10 @@ from graphstore.values import random_bits
 from tests.conftest import Clock
 from tests.ledger.test_verbs_on_rows import drawn, forgetting, step
 from tests.support.ledger_rows import copy_ledger, rows
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.in_process("compares the rows of a file with the index")
 
-QUICK, WORLDS = 8, 60
-SEEDS = [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.rest) for seed in range(QUICK, WORLDS))]
 BODIES = "SELECT number, data, checksum FROM body ORDER BY number"
 
 
@@ -106,7 +105,7 @@ def shown(path: Path, ids: list[str]) -> list[Any]:
     return [*found, (path.parent / f"{path.name}.dump").read_bytes()]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(4, 16, 500))
 def test_a_reader_is_not_shown_what_a_killed_process_has_left(seed, tmp_path):
     history = History(tmp_path / "memory.gs", seed)
     history.write(50)
