@@ -9,6 +9,8 @@ WORKERS := -n $(shell echo $$(($(CORES) + 2))) --dist loadfile
 FEWER  := -n $(shell echo $$(($(CORES) + 1))) --dist loadfile
 # What tests import is compiled once, also where Python is told to keep nothing: else each worker and each process of a test does it anew.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+# The files of tests that have some text: collecting all others takes each worker ten seconds.
+with    = $(shell grep -rlE '$(1)' tests --include='test_*.py')
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -25,23 +27,20 @@ demo: $(VENV)/demo  ## take this clone's own history into a store and ask it the
 test: $(VENV)/dev  ## tests of every module, on all cores: a few minutes
 	$(PYTEST) $(WORKERS) -m "not rest" $(ARGS)
 
-test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http test-rows  ## all others: random histories, kills, processes, the other driver, through a server
-	$(PYTEST) $(FEWER) -m rest $(ARGS)
+test-rest: $(VENV)/dev $(VENV)/s3 test-ladybug test-http  ## all others: random histories, kills, processes, the other driver, through a server
+	$(PYTEST) $(FEWER) -m rest $(ARGS) $(call with,mark.rest|SEEDS|seeds)
 
 test-ladybug: $(VENV)/dev  ## the tests of the graph tables on the other driver
-	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m driver $(ARGS)
+	GRAPHSTORE_DRIVER=ladybug HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m driver $(ARGS) $(call with,mark.driver)
 
-test-http: $(VENV)/dev  ## the tests of the public methods, through a server
-	GRAPHSTORE_DOOR=http HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
-
-test-rows: $(VENV)/dev  ## the tests of the public methods in a folder, whose standings are compared with what rests on what
-	GRAPHSTORE_HOME=folder HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS)
+test-http: $(VENV)/dev  ## the tests of the public methods, through a server of a folder, whose standings are compared with what rests on what
+	GRAPHSTORE_DOOR=http GRAPHSTORE_HOME=folder HYPOTHESIS_PROFILE=quick $(PYTEST) $(WORKERS) -m "served and not rest" $(ARGS) $(call with,mark.served)
 
 test-spark: $(VENV)/dev $(VENV)/spark  ## the views of sql/ in Spark, by hand: it loads half a gigabyte from PyPI and needs Java 17
 	$(PYTEST) -n 0 tests/interchange/test_spark.py $(ARGS)
 
 fuzz: $(VENV)/dev  ## random histories against the oracle, for a night: FUZZ_MINUTES= (480); prints what it wrote and compared
-	HYPOTHESIS_PROFILE=fuzz $(PYTEST) tests/change/test_change_properties.py
+	HYPOTHESIS_PROFILE=fuzz $(PYTEST) $(WORKERS) -m rest $(call with,SEEDS|seeds)
 	$(BIN)/python -m lab oracle --minutes $(or $(FUZZ_MINUTES),480) $(ARGS)
 
 schema: $(VENV)/dev  ## every operation of the server's OpenAPI document against a server, with both tokens: three minutes
