@@ -37,6 +37,6 @@ def test_an_answer_that_is_another_is_found(monkeypatch, capsys):
     monkeypatch.setattr(Oracle, "history", lambda self, id, t: right(self, id, t)[:1])
 
     assert 1 == oracle.main(
-        ["--operations", "1", "--only", "index", "--seed", "1", "--programs", "20", "--steps", "30"]
+        ["--operations", "1", "--only", "index", "--seed", "1", "--programs", "5", "--steps", "20"]
     )
     assert "FOUND by --seed index-1-0" in capsys.readouterr().out

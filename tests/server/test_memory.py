@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.rest, pytest.mark.in_process("serves a folder of its o
 
 NODES = 25_000
 CACHE = 500  # MB: the tables and one or two graphs
-SECONDS = float(os.environ.get("MEMORY_SECONDS", "60"))
+SECONDS = float(os.environ.get("MEMORY_SECONDS", "30"))
 
 
 def filled(folder: Path) -> None:

@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -521,6 +521,8 @@ OTHERS = [task for task in READ if task not in SAMPLED]
 BY_THE_HOUR = ("remember_a_new_value_of_a_slot", "an_event_that_comes_again_and_is_resolved")
 """They ask what the hour is, or for the week before it; a process has a clock of its own."""
 WRITTEN_ANY_TIME = [task for task in WRITTEN if task.name not in BY_THE_HOUR]
+APART = ("an_undo_is_undone", "a_link_is_taken_back", "a_contradiction_is_decided", "all_of_several_or_none")
+"""They write about what other tasks have changed."""
 ENV = {**os.environ, "PYTHONPATH": str(Path(graphstore.__file__).parents[1])}
 
 
@@ -591,21 +593,16 @@ def test_every_other_task_over_http(over_http: Caller, task: Task) -> None:
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("task", WRITTEN_ANY_TIME, ids=lambda task: task.name)
-def test_task_that_writes_over_stdio(
-    portal: BlockingPortal, world: World, tmp_path: Path, task: Task
+@pytest.mark.parametrize("reach", [stdio, http])
+def test_tasks_that_write_over_a_process(
+    portal: BlockingPortal, world: World, tmp_path: Path, reach: Callable[..., AbstractContextManager[Caller]]
 ) -> None:
-    copy = shutil.copytree(world.path, tmp_path / "memory.gs")
-    with stdio(portal, world, copy) as caller:
-        task.play(caller)
-
-
-@pytest.mark.rest
-@pytest.mark.parametrize("task", WRITTEN_ANY_TIME, ids=lambda task: task.name)
-def test_task_that_writes_over_http(portal: BlockingPortal, world: World, tmp_path: Path, task: Task) -> None:
-    copy = shutil.copytree(world.path, tmp_path / "memory.gs")
-    with http(portal, world, copy) as caller:
-        task.play(caller)
+    """One process plays one after the other, and another those that the first would have changed."""
+    for apart in (False, True):
+        with reach(portal, world, shutil.copytree(world.path, tmp_path / f"{apart}.gs")) as caller:
+            for task in WRITTEN_ANY_TIME:
+                if (task.name in APART) == apart:
+                    task.play(caller)
 
 
 def test_what_one_client_tells_over_http_another_reads(over_http: Caller, portal: BlockingPortal) -> None:

@@ -18,7 +18,8 @@ from tests.core.folder.test_forgetting_killed import COUNT, filled, is_forgotten
 
 pytestmark = [pytest.mark.in_process("the disk fails beneath it"), pytest.mark.rest]
 
-CALLS = ("fsync", "fdatasync", "replace", "rename", "unlink", "rmdir", "write", "open", "truncate", "mkdir")
+CALLS = ("fsync", "unlink", "open", "truncate")
+"""Functions of `os` that forgetting calls; SQLite calls the system itself."""
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def after(path: Path, store: GraphStore, how: str, error: EngineError | None) ->
     return "fine" if error is None else str(error.outcome)
 
 
-@pytest.mark.parametrize("many", [1, 3, 1000])
+@pytest.mark.parametrize("many", [1, 1000])
 @pytest.mark.parametrize("function", CALLS)
 @pytest.mark.parametrize("how", HOWS)
 def test_a_call_that_fails_at_any_step_ends_in_a_true_answer(path, tmp_path, how, function, many):
@@ -140,7 +141,7 @@ def test_where_the_system_itself_fails_the_answer_is_true(path, tmp_path, how, c
 
     if which("strace") is None:
         pytest.skip("no strace here")
-    for number in (1, 3, 8, 20):
+    for number in (1, 8):
         copy = tmp_path / f"{number}.gs"
         copytree(path, copy)
         run = subprocess.run(
