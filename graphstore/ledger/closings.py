@@ -39,9 +39,11 @@ HEADS_AFTER = Statement("heads_after", Head)
 def closings(database: Readable, line: int, last: int) -> Closings:
     """Return what the transactions from one row of the chain (not included) to another one closed on the line of a database."""
     if database.branch is not None and not line:  # heads of other lines say what was closed before it began
-        tables = ("period", "link_period")
-        ever = [[number for (number,) in database.rows(_EVER_CLOSED.format(table))] for table in tables]
-        return Closings(*ever, forgets=True)
+        of_things, of_links = (
+            [number for (number,) in database.rows(_EVER_CLOSED.format(table))]
+            for table in ("period", "link_period")
+        )
+        return Closings(of_things, of_links, forgets=True)
     periods, link_periods, row = list[int](), list[int](), database.line.row
     forgetting: list[Instant] = []
     for (raw,) in HEADS_AFTER.rows(database, {"line": line, "last": last}):

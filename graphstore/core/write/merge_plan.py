@@ -401,7 +401,9 @@ class Planning:
             self._link_pieces(self.branch, theirs, OPEN - 1),
         )
         id = self._names(triple)[-1]
-        share.held += self._divide(share, three, lambda cell: self._disputed(id, "link", cell, WorkingSight.link))
+        share.held += self._divide(
+            share, three, lambda cell: self._disputed(id, "link", cell, WorkingSight.link)
+        )
         target = self.plan.things.get(self.theirs.ids[triple.target])
         if triple.kind in _SUCCEEDING and target is not None:
             share.leave(target.kept)
