@@ -1,13 +1,11 @@
-"""An index whose columns are read from the rows of a ledger, each number when it is first asked for: for questions that look at few things.
-
-Numbers are those of the whole index. What it does not have raises NotInRows: then the index is loaded.
-"""
+"""An index whose columns are read from the rows of a ledger, each number when it is first asked for: for questions that look at few things."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cached_property, partial
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Collection, Iterable
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,10 +16,10 @@ from graphstore.core.journal.positions import BLOCK
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import SETTING
-from graphstore.read.points import UNDONE, NotInRows, Point, as_json
+from graphstore.read.points import UNDONE, Point, as_json
 from graphstore.values.period import OPEN, Instant
 
-__all__ = ["FORGOTTEN", "IndexOfRows", "Number"]
+__all__ = ["FORGOTTEN", "NAMES", "IndexOfRows", "Named", "Number"]
 
 
 class EntityOf(NamedTuple):
@@ -172,45 +170,31 @@ LINK_SINCE = Statement("link_since", Recorded)
 OCCURRENCES_OF = Statement("occurrences_of", OccurrenceOf)
 
 
-class _Column(dict[Any, Any]):
-    """A column, of which numbers are read when they are asked for; one without `read` has those that were read with others. As a whole it is not there."""
+_ENTITY = ("names", "is_event", "kind", "key", "scope", "born")
+_VERSION = ("v_ent", "v_num", "v_pos", "v_len", "v_op")
+_PERIOD = ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")
+_LINK = ("l_name", "l_kind", "l_src", "l_tgt")
+_LINK_PERIOD = ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")
+_CLAIM = ("c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")
+_OCCURRENCE = ("s_at", "s_tx", "s_op")
+_OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")
+"""The columns of each table, in the order in which statements give them after the number of the row."""
+_PLACES = frozenset({"v_pos", "c_pos", "o_pos"})
 
-    def __init__(self, read: Callable[[Any], object] | None = None) -> None:
+
+class _Column(dict[Any, Any]):
+    """A column, of which numbers are read when they are asked for; one without `read` has those that were read with others."""
+
+    def __init__(self, read: Callable[[list[Any]], object] | None = None) -> None:
         super().__init__()
         self._read = read
 
     def __missing__(self, number: Any) -> Any:
         if self._read is not None:
-            self._read(number)
+            self._read([number])
         if not dict.__contains__(self, number):
-            raise NotInRows
+            raise KeyError(number)
         return self[number]
-
-    def __len__(self) -> int:
-        raise NotInRows
-
-    def __iter__(self) -> Iterator[Any]:
-        raise NotInRows
-
-    def __getattr__(self, name: str) -> NoReturn:
-        """Refuse what lists and arrays have."""
-        raise NotInRows
-
-
-class _OfEntities(_Column):
-    """A column of entities, which can also be read as a whole: in the order of their places, which are not their numbers on a branch."""
-
-    def __init__(
-        self, read: Callable[[int], object], count: Callable[[], int], every: Callable[[], Iterator[Any]]
-    ) -> None:
-        super().__init__(read)
-        self._count, self._every = count, every
-
-    def __len__(self) -> int:
-        return self._count()
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._every()
 
 
 class _Lists(_Column):
@@ -223,14 +207,9 @@ class _Lists(_Column):
     def __contains__(self, thing: object) -> bool:
         return bool(self[thing])
 
-    def is_read(self, thing: Any) -> bool:
-        """Return True if the list of a thing was read."""
-        return dict.__contains__(self, thing)
-
-
-def _read_so_far(column: Any) -> list[int]:
-    """Return the numbers that were read of a column."""
-    return list(dict.keys(column))
+    def unread(self, things: Iterable[Any]) -> list[Any]:
+        """Return the things whose lists were not read, each once."""
+        return [thing for thing in dict.fromkeys(things) if not dict.__contains__(self, thing)]
 
 
 class _Ids:
@@ -255,45 +234,43 @@ class IndexOfRows(Index):
 
     out: _Lists
     into: _Lists
+    names: dict[int, str]  # type: ignore[assignment]
+    v_ent: Any
+    l_kind: Any
+    l_name: Any
+    k_link: Any
+    rows_of_link: Any
+    rows_of: Any
+    versions_of: Any
+    seen_of: Any
+    confirmed: Any
 
     def __init__(self, point: Point) -> None:
         self._point = point
         self._since: dict[int, Instant] = {}  # when rows of links were recorded first
         self._made: dict[int, bool] = {}  # whether links were made by here
         self._holding: dict[int, int] = {}  # rows of nodes that hold here, where all were read
-        self._known = -1  # how many entities there are; -1: not counted
         self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
         columns: dict[str, Any] = {"ids": _Ids(point)}
-        for name, every in (("names", 1), ("kind", None), ("key", 2)):
-            columns[name] = _OfEntities(self._read_entity, self._count, partial(self._every, every))
-        for name in ("scope", "is_event", "born"):
-            columns[name] = _Column(self._read_entity)
-        for name in ("v_ent", "v_num", "v_pos", "v_len", "v_op"):
-            columns[name] = _Column(self._read_version)
-        columns["versions_of"] = _Column(self._read_version_list)
-        columns["rows_of"] = _Column(self._read_periods)
-        columns |= {name: _Column() for name in ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")}
-        self.out, self.into = _Lists(self._read_link), _Lists(self._read_link)
-        columns["successors"] = _Lists(self._read_successors)
+        columns |= {name: _Column(self.read_entities) for name in _ENTITY}
+        columns |= {name: _Column(self.read_versions) for name in _VERSION}
+        columns |= {name: _Column(self._read_operations) for name in _OPERATION}
+        others = (*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "s_first", "s_last", "rows_of_link")
+        columns |= {name: _Column() for name in others}
         columns |= {
-            "seen_of": _Lists(self._read_occurrence_list),
+            "versions_of": _Lists(self._read_versions_of), "rows_of": _Lists(self._read_periods), "out": _Lists(self.read_links),
+            "into": _Lists(self.read_links), "successors": _Lists(self._read_successors), "seen_of": _Lists(self._read_occurrences),
             "confirmed": _Lists(self._read_confirmations),
-        }
-        columns |= {name: _Column() for name in ("s_at", "s_tx", "s_op", "s_first", "s_last")}
-        columns |= {name: _Column() for name in ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link")}
-        columns |= {name: _Column() for name in ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")}
-        columns |= {
-            name: _Column() for name in ("c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")
-        }
-        for name in ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"):
-            columns[name] = _Column(self._read_operation)
+        }  # fmt: skip
         if point.database.branch is None:
             columns |= {"branch": None, "forked": None}
         vars(self).update(columns)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """Refuse what rows were not read for."""
-        raise NotInRows
+    @cached_property
+    def count(self) -> int:
+        """How many things there are."""
+        [(count,)] = self._point.database.rows(f"SELECT entity % {SPAN} FROM next_number")
+        return int(count)
 
     @cached_property
     def whole(self) -> IndexOfRows:
@@ -326,7 +303,8 @@ class IndexOfRows(Index):
         held = self._holding.get(ent)
         if held is not None and (valid, tx) == (self._point.valid, self._point.tx):
             return held
-        for row in self.rows_of[ent]:
+        rows: list[int] = self.rows_of[ent]
+        for row in rows:
             if self.r_from[row] <= valid < self.r_to[row] and self.r_tx[row] <= tx < self.r_end[row]:
                 return row
         return -1
@@ -368,7 +346,7 @@ class IndexOfRows(Index):
     def was_made(self, link: int) -> bool:
         """Return True if a link that was read was made by here."""
         if link not in self._made:
-            fresh = [each for each in _read_so_far(self.l_name) if each not in self._made]
+            fresh = [each for each in self.l_name if each not in self._made]
             made = {row.number for row in self._point.rows(LINKS_MADE, numbers=as_json(fresh))}
             self._made.update((each, each in made) for each in fresh)
         return self._made[link]
@@ -380,24 +358,38 @@ class IndexOfRows(Index):
     def link_since(self, row: int) -> Instant:
         """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
         if row not in self._since:
-            fresh = [each for each in _read_so_far(self.k_link) if each not in self._since]
+            fresh = [each for each in self.k_link if each not in self._since]
             found = self._point.rows(LINK_SINCE, numbers=as_json(fresh))
             self._since.update({each.number: each.tx for each in found})
         return self._since[row]
 
     # ------------------------------------------------------------------ reading
 
+    def _fill(self, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Put rows, each of which begins with its number, into columns."""
+        numbers, *values = zip(*rows, strict=True) if rows else ((),)
+        for name, column in zip(names, values, strict=False):
+            placed = [each << BLOCK for each in column] if name in _PLACES else column
+            vars(self)[name].update(zip(numbers, placed, strict=True))
+
+    def read_entities(self, numbers: Iterable[int]) -> None:
+        """Read what some things are, at once."""
+        missing = [ent for ent in dict.fromkeys(numbers) if ent not in self.names]
+        if missing:
+            found = self._point.rows(ENTITIES_NUMBERED, numbers=as_json(missing))
+            self._fill(_ENTITY, found)
+
     def read_versions(self, numbers: Iterable[int]) -> None:
         """Read versions, and the things they are of, at once."""
         missing = [number for number in numbers if number not in self.v_ent]
         if missing:
-            self._add_versions(self._point.rows(VERSIONS_NUMBERED, numbers=as_json(missing)))
-            born: Any = self.born
-            self._read_entities({ent for ent in map(self.v_ent.__getitem__, missing) if ent not in born})
+            found = self._point.rows(VERSIONS_NUMBERED, numbers=as_json(missing))
+            self._fill(_VERSION, found)
+            self.read_entities(row.entity for row in found)
 
     def read_links(self, entities: Iterable[int]) -> None:
         """Read the links of things at once."""
-        missing = [ent for ent in dict.fromkeys(entities) if not self.out.is_read(ent)]
+        missing = self.out.unread(entities)
         for ent in missing:
             self.out[ent], self.into[ent] = [], []
         links = self._point.rows(LINKS_BESIDE, numbers=as_json(missing)) if missing else []
@@ -415,30 +407,25 @@ class IndexOfRows(Index):
         """Read all links of some kinds that were ever made, with their ends, at once. Returns them in the order in which they were made."""
         links = self._point.rows(LINKS_EVER, kinds=as_json(list(kinds)))
         self._add_links(links)
-        self.read_entities({end for link in links for end in (link.source, link.target)})
+        self.read_entities(chain.from_iterable((link.source, link.target) for link in links))
         return [link.number for link in links]
 
     def read_things(self, entities: Iterable[int]) -> None:
         """Read things with their periods and versions at once."""
-        periods: Any = self.rows_of
-        missing = [ent for ent in entities if ent not in periods]
-        self._read_entities(missing)
-        self._read_all_periods(missing)
+        missing = self.rows_of.unread(entities)
+        self.read_entities(missing)
+        self._read_periods(missing)
         self.read_versions(self.r_ver[row] for ent in missing for row in self.rows_of[ent])
 
     def read_held_nodes(self) -> list[int]:
         """Read what holds here of all nodes, at once. Returns the rows, in the order in which the nodes were first known."""
         found = self._point.rows(HELD_NODES)
-        for row in found:
-            ent, number, version = row.entity, row.period, row.version
-            self.names[ent], self.kind[ent], self.key[ent] = row.id, row.kind, row.key
-            self.scope[ent], self.is_event[ent], self.born[ent] = row.scope, 0, row.born
-            self.r_ent[number], self.r_ver[number], self.r_op[number] = ent, version, row.opened_by
-            self.r_from[number], self.r_to[number] = row.valid_from, row.valid_to
-            self.r_tx[number], self.r_end[number] = row.tx_from, row.tx_to
-            self.v_ent[version], self.v_num[version], self.v_op[version] = ent, row.ordinal, row.operation
-            self.v_pos[version], self.v_len[version] = row.body << BLOCK, row.length
-            self._holding[ent] = number
+        self._fill(_ENTITY, [(row.entity, row.id, 0, *row[2:6]) for row in found])
+        self._fill(_VERSION, [(row.version, row.entity, *row[8:12]) for row in found])
+        self._fill(
+            _PERIOD, [(row.period, row.entity, row.version, *row[13:17], row.opened_by) for row in found]
+        )
+        self._holding.update((row.entity, row.period) for row in found)
         return [row.period for row in found]
 
     def read_events(self, numbers: Iterable[int]) -> None:
@@ -447,11 +434,10 @@ class IndexOfRows(Index):
         self.read_entities(numbers)
         events = [ent for ent in numbers if self.is_event[ent]]
         self._read_times(events)
-        versions: Any = self.versions_of
-        self._read_versions_of([ent for ent in events if ent not in versions])
+        self._read_versions_of(self.versions_of.unread(events))
         self.read_links(events)
         links = (link for ent in events for link in self.out[ent] if self.l_kind[link] == "resolved_by")
-        self._read_times(list(dict.fromkeys(self.l_tgt[link] for link in links)))
+        self._read_times(self.l_tgt[link] for link in links)
         if self.whole is not self:
             self.whole.read_events(events)
 
@@ -459,13 +445,10 @@ class IndexOfRows(Index):
         """Read things with their links, and when they were confirmed or happened again, at once."""
         self.read_things(entities)
         self.read_links(entities)
-        self._read_times([ent for ent in entities if self.is_event[ent]])
-        confirmed: Any = self.confirmed
-        missing = [ent for ent in entities if not confirmed.is_read(self.names[ent])]
-        for ent in missing:
-            confirmed[self.names[ent]] = []
-        for row in self._point.rows(CONFIRMATIONS_OF, numbers=as_json(missing)) if missing else ():
-            confirmed[row.id].append(row.operation)
+        self._read_times(ent for ent in entities if self.is_event[ent])
+        named = {self.names[ent]: ent for ent in entities}
+        unread = self.confirmed.unread(named)
+        self._add_confirmations(unread, [named[id] for id in unread])
 
     def read_ends(self, entities: Iterable[int]) -> set[int]:
         """Read what the links of some things lead to, at once. Returns these."""
@@ -476,131 +459,64 @@ class IndexOfRows(Index):
         self.read_entities(ends)
         return ends
 
-    def _read_times(self, entities: list[int]) -> None:
+    def _read_times(self, entities: Iterable[int]) -> None:
         """Read when things were believed, and when events happened again."""
-        periods: Any = self.rows_of
-        seen: Any = self.seen_of
+        entities = list(entities)
         self.read_entities(entities)
-        self._read_all_periods([ent for ent in entities if ent not in periods])
-        self._read_occurrences([ent for ent in entities if not seen.is_read(ent)])
+        self._read_periods(self.rows_of.unread(entities))
+        self._read_occurrences(self.seen_of.unread(entities))
 
     def _add_links(self, links: Iterable[LinkBeside | LinkOfKind]) -> None:
-        known: Any = self.l_kind
-        fresh = {link.number: link for link in links if link.number not in known}
-        for number, link in fresh.items():
-            self.l_name[number], self.l_kind[number] = link.id, link.kind
-            self.l_src[number], self.l_tgt[number] = link.source, link.target
-            self.rows_of_link[number] = []
-        for row in self._point.rows(LINK_ROWS, numbers=as_json(list(fresh))) if fresh else ():
-            self._add_link_row(row)
+        fresh = {link.number: link for link in links if link.number not in self.l_kind}
+        if not fresh:
+            return
+        self._fill(_LINK, fresh.values())
+        self.rows_of_link.update((number, []) for number in fresh)
+        rows = self._point.rows(LINK_ROWS, numbers=as_json(list(fresh)))
+        self._fill(_LINK_PERIOD, rows)
+        self._fill(_CLAIM, [(row.claim, *row[7:]) for row in rows])
+        for row in rows:
+            self.rows_of_link[row.link].append(row.number)
 
-    def _add_link_row(self, row: LinkRow) -> None:
-        number, claim = row.number, row.claim
-        self.rows_of_link[row.link].append(number)
-        self.k_link[number], self.k_claim[number] = row.link, claim
-        self.k_from[number], self.k_to[number] = row.valid_from, row.valid_to
-        self.k_tx[number], self.k_end[number] = row.tx_from, row.tx_to
-        self.c_strength[claim], self.c_inferred[claim], self.c_by[claim] = (
-            row.strength,
-            row.is_inferred,
-            row.created_by,
-        )
-        self.c_pos[claim], self.c_len[claim], self.c_op[claim] = row.body << BLOCK, row.length, row.operation
-
-    def _read_link(self, ent: int) -> None:
-        self.read_links([ent])
-
-    def _read_successors(self, ent: int) -> None:
-        self.successors[ent] = [link for link in self.into[ent] if self.l_kind[link] == "supersedes"]
-
-    def _read_entity(self, number: int) -> None:
-        self._read_entities([number])
-
-    def read_entities(self, numbers: Iterable[int]) -> None:
-        """Read what some things are, at once."""
-        names: Any = self.names
-        missing = [ent for ent in dict.fromkeys(numbers) if ent not in names]
-        if missing:
-            self._read_entities(missing)
-
-    def _read_entities(self, numbers: Iterable[int]) -> None:
-        for row in self._point.rows(ENTITIES_NUMBERED, numbers=as_json(list(numbers))):
-            number = row.number
-            self.names[number], self.kind[number], self.key[number] = row.id, row.kind, row.key
-            self.scope[number], self.is_event[number], self.born[number] = (
-                row.scope,
-                row.is_event,
-                row.tx_from,
-            )
-
-    def _read_version(self, number: int) -> None:
-        self._add_versions(self._point.rows(VERSIONS_NUMBERED, numbers=as_json([number])))
-
-    def _read_version_list(self, ent: int) -> None:
-        self._read_versions_of([ent])
+    def _read_successors(self, entities: list[int]) -> None:
+        for ent in entities:
+            self.successors[ent] = [link for link in self.into[ent] if self.l_kind[link] == "supersedes"]
 
     def _read_versions_of(self, entities: list[int]) -> None:
-        for ent in entities:
-            self.versions_of[ent] = []
         found = self._point.rows(VERSIONS_OF_ENTITIES, numbers=as_json(entities)) if entities else []
-        self._add_versions(found)
-        for version in found:
-            self.versions_of[version.entity].append(version.number)
+        self._fill(_VERSION, found)
+        self._list("versions_of", entities, ((row.entity, row.number) for row in found))
 
-    def _add_versions(self, found: list[VersionNumbered]) -> None:
-        for version in found:
-            number = version.number
-            self.v_ent[number], self.v_num[number], self.v_op[number] = (
-                version.entity,
-                version.ordinal,
-                version.operation,
-            )
-            self.v_pos[number], self.v_len[number] = version.body << BLOCK, version.length
-
-    def _read_periods(self, ent: int) -> None:
-        self._read_all_periods([ent])
-
-    def _read_all_periods(self, entities: list[int]) -> None:
-        for ent in entities:
-            self.rows_of[ent] = []
-        for row in self._point.rows(PERIODS_OF, numbers=as_json(entities)):
-            number = row.number
-            self.rows_of[row.entity].append(number)
-            self.r_ent[number], self.r_ver[number], self.r_op[number] = row.entity, row.version, row.opened_by
-            self.r_from[number], self.r_to[number] = row.valid_from, row.valid_to
-            self.r_tx[number], self.r_end[number] = row.tx_from, row.tx_to
-
-    def _read_occurrence_list(self, ent: int) -> None:
-        self._read_occurrences([ent])
+    def _read_periods(self, entities: list[int]) -> None:
+        found = self._point.rows(PERIODS_OF, numbers=as_json(entities)) if entities else []
+        self._fill(_PERIOD, found)
+        self._list("rows_of", entities, ((row.entity, row.number) for row in found))
 
     def _read_occurrences(self, events: list[int]) -> None:
-        for ent in events:
-            self.seen_of[ent] = []
         found = self._point.rows(OCCURRENCES_OF, numbers=as_json(events)) if events else []
+        self._fill(_OCCURRENCE, [row[1:5] for row in found])
         bounds: dict[int, tuple[Instant, Instant]] = {}
         for ent, number, at, tx, operation, body, length in found:
             first, last = bounds.get(ent, (at, at))
             bounds[ent] = self.s_first[number], self.s_last[number] = min(first, at), max(last, at)
-            self.s_at[number], self.s_tx[number], self.s_op[number] = at, tx, operation
             self.o_tx[operation], self.o_pos[operation], self.o_len[operation] = tx, body << BLOCK, length
-            self.seen_of[ent].append(number)
+        self._list("seen_of", events, ((row.event, row.number) for row in found))
 
-    def _read_confirmations(self, id: str) -> None:
-        found = self._point.rows(CONFIRMATIONS_OF, numbers=as_json([self.ids.get(id, -1)]))
-        self.confirmed[id] = [row.operation for row in found]
+    def _read_confirmations(self, ids: list[str]) -> None:
+        self._add_confirmations(ids, [self.ids.get(id, -1) for id in ids])
 
-    def _read_operation(self, number: int) -> None:
-        for row in self._point.rows(OPERATION, number=number):
-            self.o_tx[number], self.o_verb[number] = row.tx, row.verb
-            self.o_subject[number], self.o_author[number] = row.subject, row.author
-            self.o_pos[number], self.o_len[number] = row.body << BLOCK, row.length
+    def _add_confirmations(self, ids: list[str], numbers: list[int]) -> None:
+        found = self._point.rows(CONFIRMATIONS_OF, numbers=as_json(numbers)) if ids else []
+        self._list("confirmed", ids, found)
 
-    def _count(self) -> int:
-        if self._known < 0:
-            [(self._known,)] = self._point.database.rows(f"SELECT entity % {SPAN} FROM next_number")
-        return self._known
+    def _list(self, name: str, things: Iterable[Any], rows: Iterable[tuple[Any, int]]) -> None:
+        """Give each thing the list of its rows."""
+        lists = vars(self)[name]
+        for thing in things:
+            lists[thing] = []
+        for thing, row in rows:
+            lists[thing].append(row)
 
-    def _every(self, at: int | None) -> Iterator[Any]:
-        if at is None:
-            raise NotInRows
-        return (row[at] for row in self._point.rows(NAMES))
+    def _read_operations(self, numbers: list[int]) -> None:
+        found = [row for number in numbers for row in self._point.rows(OPERATION, number=number)]
+        self._fill(_OPERATION, found)

@@ -187,14 +187,14 @@ def _whole(sight: Sight, name: str) -> list[int]:
 
 
 def _partly(sight: Sight, name: str, stands: Callable[[int], bool]) -> tuple[list[int], int]:
-    names, keys, number = sight.index.names, sight.index.key, sight.entity_at
-    inside = [number(place) for place, id in enumerate(names) if name in id.lower()]
-    inside += [number(place) for place, key in enumerate(keys) if key is not None and name in key]
-    inside = list(filter(stands, inside))
+    rows = sight.names()
+    inside = [row for row in rows if name in row.id.lower()]
+    inside += [row for row in rows if row.key is not None and name in row.key]
+    inside = [row for row in inside if stands(row.number)]
     begun = [
-        ent for ent in inside if names[ent].lower().startswith(name) or (keys[ent] or "").startswith(name)
+        row.number for row in inside if row.id.lower().startswith(name) or (row.key or "").startswith(name)
     ]
-    return (begun, 1) if begun else (inside, 2)
+    return (begun, 1) if begun else ([row.number for row in inside], 2)
 
 
 def _stands(sight: Sight, ent: int) -> bool:

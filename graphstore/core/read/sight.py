@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, NamedTuple, cast
 
 from graphstore.core.index.index import Index
-from graphstore.core.index.index_of_rows import IndexOfRows, Number
+from graphstore.core.index.index_of_rows import NAMES, IndexOfRows, Named, Number
 from graphstore.core.journal.line import COUNTS
 from graphstore.core.read.core_state import Core, LedgerRows
 from graphstore.core.read.light_rows import scanned
@@ -198,14 +198,14 @@ class Sight(Rows):
         """What was recorded last of what stands here, the last first."""
         return [row.number for row in self.point.rows(LATEST, most=most)]
 
-    def entity_at(self, place: int) -> int:
-        """Return the thing that was recorded as the first (0), second … of all."""
-        return self.point.database.line.row("entity", place)
+    def names(self) -> list[Named]:
+        """Return the ids and keys of all things, in the order in which they were first known."""
+        return self.point.rows(NAMES)
 
     def recorded_beside(self, ent: int, distance: int) -> int:
         """Return what was recorded so many things after another one, as `Sight.recorded_beside` finds it."""
         place = ent % SPAN + distance
-        return self.entity_at(place) if 0 <= place < len(self.index.kind) else -1
+        return self.point.database.line.row("entity", place) if 0 <= place < self.index.count else -1
 
     def latest(self, most: int) -> tuple[list[int], int]:
         """Return what was recorded last of what stands here, the last first; and how many stand."""
