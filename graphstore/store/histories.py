@@ -14,7 +14,7 @@ from graphstore.store import registry
 from graphstore.values.period import OPEN, Instant, TimeLike, iso
 
 if TYPE_CHECKING:
-    from graphstore.core.read.spans_from_rows import Asked, RowSpans
+    from graphstore.core.read.history_rows import Asked, RowSpans
     from graphstore.core.tables.result import Result
 
 T = TypeVar("T")
@@ -82,24 +82,24 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
 
     first, last = store._bounds(since, until, "tx")
     return Result.of_arrow(
-        _read(store, lambda source: history_rows.changes(source, first, min(last, source.tx)))
+        _read(store, lambda source: history_rows.changes(source, first, min(last, source.point.tx)))
     )
 
 
 def _read(store: Reader, read: Callable[[RowSpans], T]) -> T:
     """Read the periods of the rows of a ledger at the coordinate of a store or a view."""
-    from graphstore.core.read.spans_from_rows import RowSpans
+    from graphstore.core.read.history_rows import RowSpans
 
     core = store._core
     ledger = core.answering
     valid, tx = store._coordinate()
     with ledger.snapshot() as database, no_collecting():
         point = Point(database, valid, tx, core.vocabulary)
-        return read(RowSpans(sight_of(core, point), point))
+        return read(RowSpans(sight_of(core, point)))
 
 
 def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:
-    from graphstore.core.read.spans_from_rows import Asked
+    from graphstore.core.read.history_rows import Asked
 
     if at is not None and tx != (None, None):
         raise InvalidError("tx and tx_from, tx_to are two ways to say it. Give one.")

@@ -17,7 +17,7 @@ import pytest
 
 import graphstore
 from graphstore.core.index import index_of_rows, part_of_index
-from graphstore.core.read import light_rows, shaken, sight, spans_from_rows
+from graphstore.core.read import history_rows, light_rows, shaken, sight
 from graphstore.core.read.view_diff import field_changes
 from graphstore.core.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
@@ -58,7 +58,7 @@ STANDINGS_ARE_WRITTEN = True
 MODULES = (
     chains, closings, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
     inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
-    settings, shaken, sight, spans_from_rows, superseding, walks, whole_view,
+    settings, shaken, sight, history_rows, superseding, walks, whole_view,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
