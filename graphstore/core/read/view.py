@@ -33,7 +33,6 @@ from graphstore.read import (
 from graphstore.read.points import Point
 from graphstore.read.walks import By, Direction
 from graphstore.values.coordinates import Axis, resolve
-from graphstore.values.inputs import optional_text
 from graphstore.values.models import (
     Chain,
     Change,
@@ -601,12 +600,6 @@ class View(Reader):
 
     def __hash__(self) -> int:
         return hash((id(self._core), self._valid, self._tx))
-
-
-def _refuse_no_text(**filters: str | None) -> None:
-    """Raises InvalidError for a filter that is no text: nothing equals it, so the answer would be empty."""
-    for name, value in filters.items():
-        optional_text(name, value)
 
 
 def _attributes(thing: Node | Event) -> dict[str, Any]:
