@@ -150,20 +150,14 @@ def truths(values: Sequence[bool | None]) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), len(values), [there, column.buffers()[1]])
 
 
-def single(value: int) -> pa.Scalar:
-    """A whole number, to compare a column with."""
-    return numbers(array("q", (value,)))[0]
-
-
 def instants(values: Any) -> pa.Array:
     """A column of instants."""
     return numbers(values).cast(pa.timestamp("us"))
 
 
 def names_of(values: Any) -> pa.Array:
-    """A column of numbers as text, null for -1."""
-    column = numbers(values)
-    return pc.if_else(pc.less(column, single(0)), pa.nulls(1, pa.string())[0], column.cast(pa.string()))
+    """A column of numbers as text."""
+    return numbers(values).cast(pa.string())
 
 
 def _there(values: Sequence[Any]) -> pa.Buffer | None:

@@ -19,7 +19,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DRIVERS",
-    "Capabilities",
     "Engine",
     "Entity",
     "Result",
@@ -241,20 +239,6 @@ def stopped_by(stopping: threading.Event) -> Iterator[None]:
         yield
     finally:
         _stopping.reset(before)
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What the engine in use can do."""
-
-    driver: str
-    version: str
-    faults: tuple[str, ...]
-    """Shapes of queries the self-test got wrong rows for; empty when any Cypher can be vouched for."""
-    search: bool
-    """Full text and vector indexes, offline."""
-    algorithms: bool
-    """page_rank, louvain and the like, offline."""
 
 
 _open_paths: weakref.WeakValueDictionary[Path, Engine] = weakref.WeakValueDictionary()
@@ -471,10 +455,8 @@ class Engine:
             except BaseException:
                 self._drop_reader()
                 raise
-        if self.capabilities.faults:
-            result.warnings.append(
-                _UNVOUCHED.format(driver=self.driver, faults=", ".join(self.capabilities.faults))
-            )
+        if self.faults:
+            result.warnings.append(_UNVOUCHED.format(driver=self.driver, faults=", ".join(self.faults)))
         return result
 
     def _read(
@@ -535,14 +517,13 @@ class Engine:
     # ---- underneath
 
     @property
-    def capabilities(self) -> Capabilities:
-        """What this engine can do; the self-test runs once per version in a process, about 50 ms."""
+    def faults(self) -> tuple[str, ...]:
+        """The shapes of queries that this engine gets wrong rows for; the self-test runs once per version in a process, about 50 ms."""
         version = str(getattr(self._module, "__version__", "unknown"))
-        kuzu = self.driver == "kuzu"
         if (self.driver, version) not in _faults:
-            known_good = kuzu and version == "0.11.3"
+            known_good = (self.driver, version) == ("kuzu", "0.11.3")
             _faults[self.driver, version] = () if known_good else _self_test(self.driver)
-        return Capabilities(self.driver, version, _faults[self.driver, version], search=kuzu, algorithms=kuzu)
+        return _faults[self.driver, version]
 
     def tables(self) -> dict[str, str]:
         """Every table and whether it is "NODE" or "REL"."""

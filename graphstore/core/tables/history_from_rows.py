@@ -10,7 +10,7 @@ from zlib import crc32
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.journal.line import GENESIS
-from graphstore.core.journal.positions import BLOCK, Position
+from graphstore.core.journal.positions import BLOCK
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.closings import closings
@@ -152,10 +152,6 @@ class RowHistory:
     def goes_on(self, done: Reached, now: Reached) -> bool:
         """Return True if the ledger only grew between the two."""
         return done.forgetting == now.forgetting and self._ledger.ends_at(list(done.end), done.digest)
-
-    def transactions(self, upto: Reached) -> int:
-        """Return how many transactions there are up to there."""
-        return self._ledger.count((Position(*upto.end), upto.digest, None, 0))[1]
 
     def promoted(self) -> list[str]:
         """Return the kinds of link that were given tables of their own."""

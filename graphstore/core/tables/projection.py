@@ -9,7 +9,6 @@ back in them, and what is written is written one statement at a time.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from graphstore.core.tables.history_from_rows import Reached, RowHistory
     from graphstore.core.tables.readback import Readback
 
-SCHEMA = 6
+SCHEMA = 7
 CHUNK = 2 * 131_072
 """Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
 CLOSINGS = 16_384
@@ -65,28 +64,22 @@ Notify = Callable[[str], None]
 
 
 class Pen:
-    """Writes in a thread of its own, one thing after the other, while the next columns are made.
-
-    The engine works without holding the interpreter, so the two go side by side.
-    """
+    """Writes in a thread of its own, one thing after the other, while the next columns are made: the engine works without holding the interpreter."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables")
-        self._waiting: deque[tuple[Future[None], int]] = deque()  # with how many rows each has
+        self._writing: Future[None] | None = None
 
     def write(self, act: Callable[..., None], *args: Any) -> None:
-        """Do `act` after the writes before it; at most `CHUNK` rows wait. Raises what one of those raised."""
-        rows = sum(getattr(arg, "num_rows", 0) for arg in args)  # of tables
-        while self._waiting and (
-            self._waiting[0][0].done() or rows + sum(size for _, size in self._waiting) > CHUNK
-        ):
-            self._waiting.popleft()[0].result()
-        self._waiting.append((self._thread.submit(act, *args), rows))
+        """Do `act` beside, when the write before it is done. Raises what that one raised."""
+        self.wait()
+        self._writing = self._thread.submit(act, *args)
 
     def wait(self) -> None:
         """Until everything is written. Raises what went wrong."""
-        while self._waiting:
-            self._waiting.popleft()[0].result()
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
 
     def __enter__(self) -> Pen:
         self._quiet = no_collecting()
@@ -124,8 +117,7 @@ class Projection:
         self._engine: AnyEngine | None = None
         self._reached: Reached | None = None  # how far they have followed; None: nothing is written
         self._tables: set[str] = set()  # link tables there are
-        self._shared: set[str] = set()  # kinds that have rows in LINK
-        self._of_promoted: frozenset[str] = frozenset()  # kinds of link that were given tables of their own
+        self._promoted: list[str] = []  # kinds of link that were given tables of their own
         self._clean = False  # the file on disk is as `graph.json` says
         self._held = 0  # vectors that closings hold since the last checkpoint
         self._read = Mark()  # what was written up to here has been read back
@@ -146,9 +138,7 @@ class Projection:
 
     def _followed(self, progress: Progress | None = None) -> AnyEngine:
         asked = monotonic()
-        if self._engine is not None and self._engine.gone:
-            self._open_again(progress)
-        if self._engine is None:
+        if self._engine is None or self._engine.gone:
             self._open(progress)
         now = self._history.reached()
         if now.mark != self._done or not self._goes_on(now):
@@ -173,7 +163,7 @@ class Projection:
         libraries.load(*libraries.ARROW, self._driver)
         self._let_go()
         self._remove()
-        self._reached, self._tables, self._shared, self._held = None, set(), set(), 0
+        self._reached, self._tables, self._held = None, set(), 0
         self._read = Mark()
         self._mark_dirty()
         try:
@@ -225,10 +215,14 @@ class Projection:
     # ------------------------------------------------------------------ open, dirty, clean
 
     def _open(self, progress: Progress | None) -> None:
-        with ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables") as beside:
-            looks = beside.submit(self._file.looks) if self._file else None
-            libraries.load(self._driver)  # meanwhile the file is read
-        fault = self._fault(looks)
+        """Open the tables, or make them anew. After a query ended their process, what was written is in the file and its log, which no query writes."""
+        if self._engine is None:
+            with ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables") as beside:
+                looks = beside.submit(self._file.looks) if self._file else None
+                libraries.load(self._driver)  # meanwhile the file is read
+            fault = self._fault(looks)
+        else:
+            self._engine, fault = None, None if self._file else ""
         if fault is None:
             try:
                 self._engine = self._made()
@@ -251,38 +245,13 @@ class Projection:
             worker.kill("the graph tables could not be opened.")
             raise
 
-    def _open_again(self, progress: Progress | None) -> None:
-        """After a query ended their process: what was written is in the file and its log, which no query writes. Else they are made anew."""
-        self._engine = None
-        if self._file is not None:
-            try:
-                self._engine = self._made()
-                self._probe(self._engine)
-                return
-            except (EngineError, QueryError):
-                self._let_go()
-        self.rebuild(progress)
-
-    def _probe(self, engine: AnyEngine) -> None:
-        nodes = sum(
-            int(count)
-            for label in ("Node", "Event")
-            for (count,) in engine.run(text("count_things", driver=self._driver, LABEL=label))
-        )
-        if nodes != self._done.entities:
-            raise EngineError(f"they hold {nodes} things, not {self._done.entities}")
-
     def _fault(self, looks: Future[dict[str, int]] | None) -> str | None:
         """Why the tables on disk cannot be used; None when they can, empty when there are none to use."""
         try:
             if self._file is None or looks is None or self._file.absent:
                 return ""
             note = self._file.note(self._version(), SCHEMA)
-            done, tables, shared = (
-                _reached(note),
-                set(map(str, note["tables"])),
-                set(map(str, note["shared"])),
-            )
+            done, tables, promoted = _reached(note), set(map(str, note["tables"])), [*note["promoted"]]
             if not self._belongs(done):
                 return "they do not belong to this journal"
             if fault := self._file.fault(note, looks):
@@ -293,7 +262,7 @@ class Projection:
             return f"they cannot be read ({error.strerror})"
         except (KeyError, TypeError, ValueError, AttributeError):
             return f"{NOTE} is damaged"
-        self._reached, self._tables, self._shared, self._clean = done, tables, shared, True
+        self._reached, self._tables, self._promoted, self._clean = done, tables, promoted, True
         self._read = done.mark
         return None
 
@@ -336,9 +305,8 @@ class Projection:
                 **self._reached._asdict(),
                 "end": [*self._reached.end],
                 "mark": self._done._asdict(),
-                "transactions": self._history.transactions(self._reached),
                 "tables": sorted(self._tables),
-                "shared": sorted(self._shared),
+                "promoted": self._promoted,
             }
         )
         self._clean = True
@@ -371,17 +339,13 @@ class Projection:
         written before; and `READ_BACK_EVERY` seconds of use at most. On a difference the tables are made anew, and it is told.
         """
         begun = monotonic()
-        due = begun >= self._due
-        if due or self._read != self._done:
-            libraries.load(*libraries.ARROW)
-        found: list[str] = []
+        due, found = begun >= self._due, list[str]()
         if self._read != self._done and (due or self._cost() <= self._allowed):
             found = self._differing(self._read)
             self._read = self._done
             self._allowed = max(0.0, self._allowed - (monotonic() - begun))
-        if due and not found:
-            found = self._differing(None)
         if due:
+            found = found or self._differing(None)
             self._due = monotonic() + READ_BACK_EVERY
         if found:
             self._throw_away(found, progress)
@@ -390,9 +354,8 @@ class Projection:
         """About how many seconds it takes to read back what was written last."""
         from graphstore.core.tables.readback import MOST
 
-        there = sum(self._done)
         fresh = sum(min(hi - lo, MOST) for lo, hi in zip(self._read, self._done, strict=True))
-        return 0.02 + _SCANNED * there + _COMPARED * fresh
+        return 0.02 + _SCANNED * sum(self._done) + _COMPARED * fresh
 
     def _throw_away(self, found: list[str], progress: Progress | None) -> None:
         self.thrown_away += 1
@@ -413,6 +376,7 @@ class Projection:
     def _differing(self, since: Mark | None) -> list[str]:
         """What was written since a mark and reads back otherwise; with None, of some rows of any age."""
         assert self._engine is not None
+        libraries.load(*libraries.ARROW)
         reading, names = self._readback(), sorted(self._tables)
         try:
             if since is None:
@@ -436,9 +400,8 @@ class Projection:
     def _catch_up(self, now: Reached, progress: Progress | None) -> None:
         assert self._engine is not None
         libraries.load(*libraries.ARROW)
-        own = self._shared & set(self._history.promoted())
         is_shorter = any(at > to for at, to in zip(self._done, now.mark, strict=True))
-        if own or is_shorter or not self._goes_on(now):
+        if is_shorter or self._promoted != self._history.promoted() or not self._goes_on(now):
             self._rebuild(progress)
             return
         if self._clean:
@@ -457,7 +420,7 @@ class Projection:
         from graphstore.core.tables.history_from_rows import TABLES
 
         done, goal = self._done, now.mark
-        self._of_promoted = frozenset(self._history.promoted())
+        self._promoted = self._history.promoted()
         steps: list[tuple[Callable[[Pen, str, Sequence[int]], None], str, Sequence[int]]] = []
         for label, table in TABLES.items():
             first, stop = getattr(done, table.counted), getattr(goal, table.counted)
@@ -546,14 +509,12 @@ class Projection:
 
     def _table_of(self, kind: str) -> str:
         """The name of the table of a kind of link."""
-        own = kind in self._of_promoted or (kind in KINDS and KINDS[kind].table)
+        own = kind in self._promoted or (kind in KINDS and KINDS[kind].table)
         return link_table(kind) if own else GENERIC
 
     def _make_table(self, kind: str) -> None:
         """Make the table of a kind of link when it is not there yet."""
         name = self._table_of(kind)
-        if name == GENERIC:
-            self._shared.add(kind)
         if name not in self._tables:
             assert self._engine is not None
             self._engine.script(text("link_table", driver=self._driver, KIND=name))

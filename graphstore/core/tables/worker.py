@@ -1,28 +1,26 @@
 """The engine in a process of its own: what runs there, started by `workers.py`. A text that ends it, or never ends, harms nothing else.
 
-It reads requests from standard input and answers on standard output, one at a time. It ends with its parent, whatever it does then.
+It reads requests from a channel and answers there, one at a time. It ends with its parent, whatever it does then.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import signal
-import struct
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec, PathFinder
-from typing import TYPE_CHECKING, Any, BinaryIO
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow
 
     from graphstore.core.tables.engine import Engine
 
-_HEAD = struct.Struct("<QQ")
 _SLACK = 1 << 30  # address space that nobody uses: stacks of threads, arenas
 
 
@@ -39,24 +37,15 @@ class _Sparing(PathFinder):
         return None if fullname in cls.names else super().find_spec(fullname, path, target)
 
 
-def send(sink: BinaryIO, message: Any, table: bytes | pyarrow.Buffer | None = None) -> None:
-    """Write one message, with the bytes of an Arrow stream behind it if there are any."""
-    head = pickle.dumps(message, protocol=5)
-    sink.write(_HEAD.pack(len(head), 0 if table is None else len(table)))
-    sink.write(head)
-    if table is not None:
-        sink.write(table)
-    sink.flush()
+def send(channel: Connection, message: Any, table: bytes | pyarrow.Buffer | None = None) -> None:
+    """Write one message, and behind it the bytes of an Arrow stream if there are any."""
+    channel.send_bytes(pickle.dumps(message, protocol=5))
+    channel.send_bytes(b"" if table is None else table)
 
 
-def receive(source: BinaryIO) -> tuple[bytes, bytes] | None:
-    """One message and what lies behind it, not read yet; None when the other end is closed."""
-    head = source.read(_HEAD.size)
-    if len(head) < _HEAD.size:
-        return None
-    size, rest = _HEAD.unpack(head)
-    message, table = source.read(size), source.read(rest)
-    return None if len(message) < size or len(table) < rest else (message, table)
+def receive(channel: Connection) -> tuple[bytes, bytes]:
+    """One message and what lies behind it, not read yet. Raises EOFError when the other end is closed."""
+    return channel.recv_bytes(), channel.recv_bytes()
 
 
 def stream(table: pyarrow.Table) -> pyarrow.Buffer:
@@ -109,7 +98,7 @@ class _Serving:
         if engine is not None:
             engine.close()
         self._engine = Engine(path, **options)
-        _ = self._engine.capabilities  # its self-test opens another database: before memory is limited
+        _ = self._engine.faults  # its self-test opens another database: before memory is limited
 
     def _query(self, cypher: str, params: Any, limits: Any, most: Any) -> Any:
         from graphstore.errors import QueryError
@@ -176,16 +165,12 @@ def _end_after(lifeline: int) -> None:
     os._exit(0)
 
 
-def main(lifeline: int, driver: str) -> None:
-    """Answer until standard input ends."""
+def main(lifeline: int, channel: int, driver: str) -> None:
+    """Answer until the channel is closed."""
     if sys.platform == "win32":
         raise NotImplementedError("Windows runs Cypher in the process of the store.")
     _end_with_parent(lifeline)
-    source: BinaryIO = io.BufferedReader(io.FileIO(os.dup(0), "rb"), 1 << 16)
-    sink: BinaryIO = io.BufferedWriter(io.FileIO(os.dup(1), "wb"), 1 << 16)
-    quiet = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1):
-        os.dup2(quiet, standard)
+    requests = Connection(channel)
     with suppress(ImportError):
         import resource
 
@@ -199,22 +184,23 @@ def main(lifeline: int, driver: str) -> None:
         engine._module(driver)
     serving = _Serving()
     signal.signal(signal.SIGINT, lambda *_: serving.interrupt())
-    send(sink, ("ok", "ready"))
+    send(requests, ("ok", "ready"))
     # the engine runs beside: this thread hears the signal that stops it
-    threading.Thread(target=_serve, args=(serving, source, sink)).start()
+    threading.Thread(target=_serve, args=(serving, requests)).start()
     while True:
         signal.pause()
 
 
-def _serve(serving: _Serving, source: BinaryIO, sink: BinaryIO) -> None:
+def _serve(serving: _Serving, requests: Connection) -> None:
     from graphstore.errors import GraphStoreError
 
     try:
-        while (request := receive(source)) is not None:
+        while True:
+            request, behind = receive(requests)
             table: Any = None
             try:
-                verb, args, options = pickle.loads(request[0])
-                value, table = serving.answer(verb, args, options, request[1])
+                verb, args, options = pickle.loads(request)
+                value, table = serving.answer(verb, args, options, behind)
                 answer: Any = ("ok", value)
             except MemoryError:
                 answer = (
@@ -225,6 +211,6 @@ def _serve(serving: _Serving, source: BinaryIO, sink: BinaryIO) -> None:
                 answer = (type(error).__name__, str(error))
             except Exception as error:
                 answer = ("EngineError", f"{type(error).__name__}: {error}")
-            send(sink, answer, table)
+            send(requests, answer, table)
     finally:
         os._exit(0)

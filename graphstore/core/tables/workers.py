@@ -8,7 +8,6 @@ import io
 import json
 import os
 import pickle
-import select
 import signal
 import subprocess
 import sys
@@ -18,8 +17,9 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from graphstore import errors
 from graphstore.core.tables.engine import Engine, seconds_limit, stopping_event
@@ -86,19 +86,7 @@ def _end(process: subprocess.Popen[bytes], lifeline: int, pid: int) -> None:
     with suppress(OSError):
         os.close(lifeline)
     process.kill()
-    for pipe in (process.stdin, process.stdout):
-        with suppress(OSError, AttributeError):
-            cast("BinaryIO", pipe).close()
     process.wait()
-
-
-def _poll(source: IO[bytes]) -> Any:
-    """Return what waits for the answers of a process."""
-    if sys.platform == "win32":
-        raise NotImplementedError("Windows runs Cypher in the process of the store.")
-    made = select.poll()
-    made.register(source, select.POLLIN | select.POLLHUP)
-    return made
 
 
 class Worker:
@@ -113,19 +101,29 @@ class Worker:
         self._why = ""
         self._empty = 0
         ours, theirs = os.pipe()
+        self._channel, end = Pipe()
         environment = {name: value for name, value in os.environ.items() if name != "GRAPHSTORE_TOKEN"}
         environment |= {"MALLOC_ARENA_MAX": "2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
         start = (
             "import json,sys;sys.path[:]=json.loads(sys.argv[1]);"
-            "from graphstore.core.tables.worker import main;main(int(sys.argv[2]),sys.argv[3])"
+            "from graphstore.core.tables.worker import main;main(int(sys.argv[2]),int(sys.argv[3]),sys.argv[4])"
         )
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", start, json.dumps(sys.path), str(ours), driver],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    start,
+                    json.dumps(sys.path),
+                    str(ours),
+                    str(end.fileno()),
+                    driver,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(ours,),
+                pass_fds=(ours, end.fileno()),
                 env=environment,
                 start_new_session=True,
             )
@@ -134,10 +132,7 @@ class Worker:
             raise EngineError(f"a process for Cypher cannot be started: {error.strerror}.") from error
         finally:
             os.close(ours)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._sink, self._source = self._process.stdin, self._process.stdout
-        self._poll = _poll(self._source)
+            end.close()
         self._finish = weakref.finalize(self, _end, self._process, theirs, os.getpid())
         self._ready = False
 
@@ -194,11 +189,7 @@ class Worker:
                 raise Gone(self._why or "the process for Cypher has ended.")
             start = self.memory() if memory is not None else 0
             try:
-                send(
-                    cast("BinaryIO", self._sink),
-                    (verb, args, options),
-                    None if table is None else stream(table),
-                )
+                send(self._channel, (verb, args, options), None if table is None else stream(table))
             except (OSError, ValueError):
                 self.kill("the process for Cypher has ended.")
                 raise Gone(self._why) from None
@@ -211,7 +202,7 @@ class Worker:
     ) -> tuple[Any, bytes]:
         stopping, end = stopping_event(), None
         try:
-            while not self._poll.poll(_LOOK * 1000):
+            while not self._channel.poll(_LOOK):
                 now = time.monotonic()
                 if most is not None and self.memory() > most:
                     raise self._killed(
@@ -226,16 +217,14 @@ class Worker:
                     if now >= end:
                         raise self._killed(late)
                     os.kill(self.pid, signal.SIGINT)  # an interrupt can be lost
-            found = receive(cast("BinaryIO", self._source))
+            found = receive(self._channel)
         except GraphStoreError:
             raise
-        except (OSError, ValueError):
-            found = None
+        except (EOFError, OSError, ValueError):
+            raise self._died() from None
         except BaseException:  # Ctrl-C: its answer would be taken for that of the next
             self.kill("the query was interrupted.")
             raise
-        if found is None:
-            raise self._died()
         try:
             kind, value = _Answers(io.BytesIO(found[0])).load()
         except Exception:

@@ -930,16 +930,14 @@ def test_the_drivers_are_loaded_only_when_an_engine_is_opened() -> None:
 
 @kuzu_only
 def test_kuzu_can_be_vouched_for(people: Engine) -> None:
-    assert people.capabilities.faults == ()
-    assert people.capabilities.search
+    assert people.faults == ()
     assert people.query("RETURN 1").warnings == []
     assert seam._self_test("kuzu") == ()
 
 
 @ladybug_only
 def test_ladybug_warns_that_a_users_cypher_cannot_be_vouched_for(people: Engine) -> None:
-    assert people.capabilities.faults
-    assert not people.capabilities.algorithms
+    assert people.faults
     assert "wrong rows" in people.query("RETURN 1").warnings[0]
     assert "warning: " in repr(people.query("RETURN 1"))
 
