@@ -86,16 +86,12 @@ class Graphs:
         self._workers: Workers | None = None
 
     def follow(self) -> None:
-        """Drop everything that was built on rows which were replaced."""
+        """Drop everything that was built on rows which were replaced, or holds contents that were evicted or erased."""
         with self._building:
             self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
         if self._projection is not None:
             self._projection.abandon()
             self._projection = None
-
-    def forget(self) -> None:
-        """Something was evicted or erased: let go of everything that holds contents."""
-        self.follow()
 
     @property
     def projection(self) -> Projection:

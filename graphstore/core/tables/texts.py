@@ -45,36 +45,25 @@ def folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[3] / "cypher"
 
 
-class _Sections(Mapping[str, Section]):
-    """The named texts of a driver. The macros of one are written out when it is first asked for."""
-
-    def __init__(self, driver: str) -> None:
-        self._known = {section.name: section for kind, section in _all(driver) if kind == "name"}
-        self._macros = macros(driver)
-        self._ready: dict[str, Section] = {}
-
-    def __getitem__(self, name: str) -> Section:
-        if name not in self._ready:
-            section = self._known[name]
-            self._ready[name] = replace(section, text=expand(section.text, self._macros))
-        return self._ready[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._known
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-
 @cache
 def sections(driver: str = "kuzu") -> Mapping[str, Section]:
     """Every named text for a driver, by name."""
-    return _Sections(driver)
+    return {name: _section(name, driver) for name in _named(driver)}
 
 
+@cache
+def _section(name: str, driver: str) -> Section:
+    section = _named(driver)[name]
+    return replace(section, text=expand(section.text, macros(driver)))
+
+
+@cache
+def _named(driver: str) -> Mapping[str, Section]:
+    """Every named text for a driver, by name, with its macros as they are."""
+    return {section.name: section for kind, section in _all(driver) if kind == "name"}
+
+
+@cache
 def macros(driver: str = "kuzu") -> Macros:
     """Every macro for a driver, by name."""
     return {
@@ -152,15 +141,14 @@ def text(name: str, *, driver: str = "kuzu", **holes: str) -> str:
 
     Raises InvalidError for an unknown name, and for a filling that is no plain identifier.
     """
-    known = sections(driver)
-    if name not in known:
-        raise InvalidError.choice("query", name, known)
+    if name not in _named(driver):
+        raise InvalidError.choice("query", name, _named(driver))
     for hole, filling in holes.items():
         if not _NAME.match(filling):
             raise InvalidError(
                 f"{filling!r} cannot be the {hole.lower()} of a query: use letters, digits and _ only."
             )
-    return _HOLE.sub(lambda match: holes.get(match[1], match[0]), known[name].text)
+    return _HOLE.sub(lambda match: holes.get(match[1], match[0]), _section(name, driver).text)
 
 
 def schema(driver: str = "kuzu") -> list[str]:

@@ -801,7 +801,7 @@ class Writer(Reader):
                 retention.forget(work, verb, names, core.raw)
             self._make_durable(core.journal.ticket(), self._last_tx)
             self._waiting.clear()
-            core.graphs.forget()
+            core.graphs.follow()
             self._remove_forgotten(self._ledger)
 
     def _remove_forgotten(self, ledger: Ledger) -> None:
@@ -838,7 +838,7 @@ class Writer(Reader):
             except EngineError as error:
                 error.outcome = "not kept"
                 raise
-            core.graphs.forget()
+            core.graphs.follow()
             count, folded = len(names), frozenset[Instant]()
             if sums is not None:
                 folded, earlier = evictable_rows.summed_before(ledger.database, tx)

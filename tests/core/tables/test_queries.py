@@ -30,6 +30,12 @@ FOREVER = datetime.max.replace(tzinfo=UTC)
 READING = {"reads.cypher", "cookbook.cypher"}
 
 
+def read_anew() -> None:
+    """Forget the texts that were read."""
+    for read in (texts.sections, texts.macros, texts._named, texts._section):
+        read.cache_clear()
+
+
 def day(number: int) -> datetime:
     """A day of January 2026."""
     return datetime(2026, 1, number, tzinfo=UTC)
@@ -98,13 +104,13 @@ def test_another_dialect_has_its_own_text_of_the_same_name(
     (tmp_path / "ladybug").mkdir()
     (tmp_path / "ladybug" / "a.cypher").write_text("// name: one\n// What is one.\nRETURN ONE(2) AS x\n")
     monkeypatch.setattr(texts, "folder", lambda: tmp_path)
-    texts.sections.cache_clear()
+    read_anew()
     try:
         assert texts.text("one") == "RETURN 1 + 1 * 2 AS x"
         assert texts.text("one", driver="ladybug") == "RETURN 2 + 2 * 2 AS x"
     finally:
         monkeypatch.undo()
-        texts.sections.cache_clear()
+        read_anew()
 
 
 def test_texts_inside_a_wheel_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
