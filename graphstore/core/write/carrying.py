@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import itemgetter
 
+from graphstore.core.index.occurrences import FIRST
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.write.linking import Claim, Ends, Linking
@@ -197,14 +198,11 @@ class Carrying:
         theirs, first, acts = self.theirs, self.since.first_op, Acts(list)
         for ent, during in self.during.items():
             for row in theirs.rows_of[ent]:
-                if self.base < theirs.r_end[row] < OPEN:
-                    for part in parts(during, (theirs.r_from[row], theirs.r_to[row])):
-                        acts[theirs.r_close[row]].insert(
-                            0, partial(self._close, ent, part, theirs.r_close[row])
-                        )
-            for row in theirs.rows_of[ent]:
-                if theirs.r_tx[row] > self.base:
-                    for part in parts(during, (theirs.r_from[row], theirs.r_to[row])):
+                for part in parts(during, (theirs.r_from[row], theirs.r_to[row])):
+                    if self.base < theirs.r_end[row] < OPEN:
+                        op = theirs.r_close[row]
+                        acts[op].insert(0, partial(self._close, ent, part, op))
+                    if theirs.r_tx[row] > self.base:
                         acts[theirs.r_op[row]].append(partial(self._open, ent, row, part))
                         acts[theirs.v_op[theirs.r_ver[row]]]
             for op, act in self._unseen(ent):
@@ -216,12 +214,10 @@ class Carrying:
             acts[op]
         for link, during in self.links.items():
             for row in theirs.rows_of_link[link]:
-                if self.base < theirs.k_end[row] < OPEN:
-                    for part in parts(during, (theirs.k_from[row], theirs.k_to[row])):
+                for part in parts(during, (theirs.k_from[row], theirs.k_to[row])):
+                    if self.base < theirs.k_end[row] < OPEN:
                         acts[theirs.k_close[row]].insert(0, partial(self._unlink, row, part))
-            for row in theirs.rows_of_link[link]:
-                if theirs.k_tx[row] > self.base:
-                    for part in parts(during, (theirs.k_from[row], theirs.k_to[row])):
+                    if theirs.k_tx[row] > self.base:
                         acts[theirs.k_op[row]].append(partial(self._hold, row, part))
                         acts[theirs.c_op[theirs.k_claim[row]]]
         return Acts(list, {op: done for op, done in acts.items() if op >= first})
@@ -251,7 +247,7 @@ class Carrying:
         if share.is_whole:
             for row in rows:
                 if theirs.s_tx[row] > self.base:
-                    yield theirs.s_op[row], partial(self._seen, ours, row)
+                    yield theirs.s_op[row], partial(self._seen, ent, row)
             return
         if share.is_retracted:
             op = theirs.r_close[theirs.rows_of[ent][-1]]
@@ -325,9 +321,18 @@ class Carrying:
             self.ver[ver] = found
         return found
 
-    def _seen(self, ours: int, row: int) -> None:
-        theirs = self.theirs
-        self.mine.add_seen(ours, theirs.s_at[row], self.work.tx, self._op(theirs.s_op[row]))
+    def _seen(self, ent: int, row: int) -> None:
+        theirs, ours, at, source = self.theirs, self.ent[ent], self.theirs.s_at[row], self.theirs.s_op[row]
+        gone = (
+            one
+            for one in theirs.rows_of[ent]
+            if theirs.r_close[one] == source and theirs.r_tx[one] > self.base
+        )
+        before = next(gone, -1)
+        if before >= 0 and self.mine.first_reported(ours) == at:  # the row it began with is never stored
+            at = theirs.r_from[before]
+            self.work.leave(self._op(source), {FIRST: True})
+        self.mine.add_seen(ours, at, self.work.tx, self._op(source))
 
     def _unlink(self, row: int, part: Period) -> None:
         mine, op = self.mine, self.theirs.k_close[row]

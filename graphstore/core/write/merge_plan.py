@@ -6,9 +6,11 @@ Only reads. A different change on both sides is a conflict; so is what cannot co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from graphstore.core.index.index import Index
@@ -19,7 +21,7 @@ from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.changes_since import ChangesSince, SharedVersions
 from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
-from graphstore.values.models import Event, Json, Link, MergeConflict, Node
+from graphstore.values.models import Event, Json, MergeConflict, Node
 from graphstore.values.period import (
     ALWAYS,
     OPEN,
@@ -52,16 +54,14 @@ class Triple(NamedTuple):
 class Share:
     """What is merged of one thing or link."""
 
-    wins: list[Win] = field(
-        default_factory=list
-    )  # where the branch's statement holds, and the trunk has another or none
-    held: list[Period] = field(default_factory=list)  # where what the trunk has recorded since holds
-    came_back: bool = False  # the branch has taken over a part from here
+    wins: list[Win] = field(default_factory=list)  # where the branch's statement holds, not the trunk's
+    kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
+    held: list[Period] = field(default_factory=list)  # where the trunk stays as it is, for whatever reason
 
     @property
     def is_whole(self) -> bool:
         """Return True if all is carried over that the branch recorded of it."""
-        return not self.held and not self.came_back
+        return not self.held
 
     @property
     def is_merged(self) -> bool:
@@ -70,7 +70,7 @@ class Share:
 
     def during(self) -> list[Period]:
         """Return the periods over which what the branch did is done on the trunk."""
-        return [period for period, _ in self.wins] if self.came_back else without_all(ALWAYS, self.held)
+        return without_all(ALWAYS, self.held)
 
     def leave(self, periods: list[Period]) -> None:
         """Leave the trunk as it is over some periods."""
@@ -91,10 +91,7 @@ class ThingShare(Share):
     """What is merged of one thing. `ours` is its number on the trunk, -1 for a new one."""
 
     ours: int = -1
-    kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
-    closes: list[tuple[int, Period]] = field(
-        default_factory=list
-    )  # the periods it takes from other values of its slot
+    closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes of its slot, and when
     instants: list[Instant] = field(default_factory=list)  # of an event: its new occurrences
     is_retracted: bool = False  # an event
 
@@ -121,13 +118,8 @@ class MergePlan:
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
         shares = (*self.things.values(), *self.links.values())
-        return not (
-            self.looks
-            or self.kinds
-            or self.trust
-            or self.conflicts
-            or any(share.is_merged for share in shares)
-        )
+        stated = self.looks or self.kinds or self.trust or self.conflicts
+        return not (stated or any(share.is_merged for share in shares))
 
     @property
     def undecided(self) -> bool:
@@ -149,7 +141,6 @@ class Planning:
         self.decide = decide
         self.since_here, self.since = ChangesSince(trunk, base), ChangesSince(branch, base)
         self.plan = MergePlan(since=self.since, shared=SharedVersions(trunk, branch))
-        self._words: dict[tuple[bool, int], bytes] = {}
 
     def made(self) -> MergePlan:
         """The plan."""
@@ -228,26 +219,28 @@ class Planning:
             self._conflict(name, "identity", ("trunk",))
             return
         was = index.believed(ent, self.base) if index.born[ent] <= self.base else []
-        share = self.plan.things[ent] = ThingShare(ours=ours, came_back=self._came_back(ent))
         three = cells(
             self._pieces(self.branch, was),
             self._pieces(self.trunk, self.mine.now_of[ours] if ours >= 0 else ()),
             self._pieces(self.branch, index.now_of[ent]),
         )
-        share.kept = self._divide(share, three, lambda cell: self._disputed(name, "node", cell, _shown))
-        share.held += share.kept
+        share = self.plan.things[ent] = ThingShare(ours=ours)
+        came_back = self._came_back(index.rows_of[ent], index.r_tx, index.r_end)
+        self._divide(share, three, came_back, lambda cell: self._disputed(name, "node", cell, _shown))
 
-    def _divide(self, share: Share, three: list[Cell], disputed: Callable[[Cell], Side]) -> list[Period]:
-        """Note of each cell which side holds. Returns what was decided for the trunk."""
-        kept = []
+    def _divide(
+        self, share: Share, three: list[Cell], came_back: bool, disputed: Callable[[Cell], Side]
+    ) -> None:
+        """Note of each cell which side holds. `came_back`: the branch has taken over a part from here, and only what differs is merged."""
         for cell in three:
             if cell.outcome == "conflict" and disputed(cell) == "trunk":
-                kept.append(cell.period)
+                share.kept.append(cell.period)
             elif cell.outcome != "ours":
                 share.wins.append((cell.period, cell.theirs))
             elif cell.ours != cell.base:
                 share.held.append(cell.period)
-        return kept
+        won = [period for period, _ in share.wins]
+        share.held = without_all(ALWAYS, won) if came_back else share.held + share.kept
 
     def _is_one(self, ent: int, ours: int) -> bool:
         one, other = self.theirs, self.mine
@@ -256,17 +249,9 @@ class Planning:
         ) == (other.kind[ours], other.key[ours], other.scope[ours])  # fmt: skip
 
     def _pieces(self, core: Core, rows: Iterable[int]) -> list[Piece]:
-        index = core.index
-        return [
-            Piece(index.r_from[row], index.r_to[row], Statement(self._word(core, row), row)) for row in rows
-        ]
-
-    def _word(self, core: Core, row: int) -> bytes:
-        ver = core.index.r_ver[row]
-        key = (core is self.trunk, ver)
-        if key not in self._words:
-            self._words[key] = dumps(description(core, ver))
-        return self._words[key]
+        starts, stops, versions = core.index.r_from, core.index.r_to, core.index.r_ver
+        words = ((row, dumps(description(core, versions[row]))) for row in rows)
+        return [Piece(starts[row], stops[row], Statement(word, row)) for row, word in words]
 
     def _disputed(self, id: str, what: str, cell: Cell, shown: Callable[[WorkingSight, int], Any]) -> Side:
         """Add a conflict on what the three sides state over a period."""
@@ -345,7 +330,8 @@ class Planning:
         if not alike:
             self._conflict(name, "identity", ("trunk",))
             return
-        if not is_old or self._came_back(ent) or self.since_here.is_changed(ours):
+        came_back = self._came_back(index.rows_of[ent], index.r_tx, index.r_end)
+        if not is_old or came_back or self.since_here.is_changed(ours):
             share.held = [ALWAYS]
         before = _happened(index, ent, self.base) if is_old else []
         there = _happened(mine, ours)
@@ -369,41 +355,32 @@ class Planning:
     # ------------------------------------------------------------------ links
 
     def _links(self) -> None:
-        for triple in self._triples():
-            share = self._divided(triple)
+        for triple in dict.fromkeys(triple_of(self.branch, link) for link in sorted(self.since.links)):
+            share, names = self._divided(triple), self._names(triple)
             if not all(self._comes(name) for name in (triple.source, triple.target)):
-                self.plan.left_out += self._names(triple) if share.wins else []
-            elif share.wins and self._closes_cycle(triple, share):
-                self._conflict(
-                    self._names(triple)[0],
-                    "cycle",
-                    ("trunk",),
-                    other=triple.target,
-                    theirs=self._link(share),
-                )
+                self.plan.left_out += names if share.wins else []
+            elif share.gained() and self._closes_cycle(triple):
+                row = next(word.row for _, word in share.wins if word is not None)
+                link = WorkingSight(self.branch, self.now, self.now).link(row)
+                self._conflict(names[0], "cycle", ("trunk",), other=triple.target, theirs=link)
+                self.plan.left_out += names
                 self._stay(triple, share)
             else:
                 self.plan.links[triple] = share
-
-    def _triples(self) -> list[Triple]:
-        """The links changed on the branch since."""
-        return list(dict.fromkeys(triple_of(self.branch, link) for link in sorted(self.since.links)))
 
     def _names(self, triple: Triple) -> list[str]:
         return [self.theirs.l_name[link] for link in between(self.theirs, triple)]
 
     def _divided(self, triple: Triple) -> Share:
         theirs, ours = between(self.theirs, triple), between(self.mine, triple)
-        share = Share(came_back=any(map(self._link_came_back, theirs)))
         three = cells(
             self._link_pieces(self.branch, theirs, self.base),
             self._link_pieces(self.trunk, ours, OPEN - 1),
             self._link_pieces(self.branch, theirs, OPEN - 1),
         )
-        id = self._names(triple)[-1]
-        share.held += self._divide(
-            share, three, lambda cell: self._disputed(id, "link", cell, WorkingSight.link)
-        )
+        share, id, index = Share(), self._names(triple)[-1], self.theirs
+        came_back = any(self._came_back(index.rows_of_link[link], index.k_tx, index.k_end) for link in theirs)
+        self._divide(share, three, came_back, lambda cell: self._disputed(id, "link", cell, WorkingSight.link))
         target = self.plan.things.get(self.theirs.ids[triple.target])
         if triple.kind in _SUCCEEDING and target is not None:
             share.leave(target.kept)
@@ -417,10 +394,6 @@ class Planning:
             for row in index.believed_link(link, tx)
         ]
 
-    def _link(self, share: Share) -> Link | None:
-        word = next((word for _, word in share.wins if word is not None), None)
-        return None if word is None else WorkingSight(self.branch, self.now, self.now).link(word.row)
-
     def _comes(self, name: str) -> bool:
         """Whether something is on the trunk after the merge."""
         ent = self.theirs.ids[name]
@@ -433,8 +406,8 @@ class Planning:
             return True
         return share is not None if self.theirs.is_event[ent] else share is None or bool(share.gained())
 
-    def _closes_cycle(self, triple: Triple, share: Share) -> bool:
-        if not self.branch.vocabulary.kinds[triple.kind].acyclic or not share.gained():
+    def _closes_cycle(self, triple: Triple) -> bool:
+        if not self.branch.vocabulary.kinds[triple.kind].acyclic:
             return False
         seen, todo = {triple.target}, [triple.target]
         while todo:
@@ -462,13 +435,11 @@ class Planning:
                 yield triple.target
 
     def _stay(self, triple: Triple, share: Share) -> None:
-        """Leave a link out. What a supersession left out would take stays."""
-        self.plan.left_out += self._names(triple)
+        """Leave on the trunk what a supersession that is left out would take."""
         target = self.plan.things.get(self.theirs.ids[triple.target])
         if triple.kind == "supersedes" and target is not None:
-            target.leave(
-                [part for gone in target.lost() for held in share.gained() if (part := overlap(gone, held))]
-            )
+            pairs = product(target.lost(), share.gained())
+            target.leave([part for gone, held in pairs if (part := overlap(gone, held))])
 
     # ------------------------------------------------------------------ what does not show in rows
 
@@ -492,13 +463,9 @@ class Planning:
             if each.verb == "pull" or (each.verb == "merge" and each.subject in lines)
         }
 
-    def _came_back(self, ent: int) -> bool:
-        index, known = self.theirs, self._known_here
-        return any(index.r_tx[row] in known or index.r_end[row] in known for row in index.rows_of[ent])
-
-    def _link_came_back(self, link: int) -> bool:
-        index, known = self.theirs, self._known_here
-        return any(index.k_tx[row] in known or index.k_end[row] in known for row in index.rows_of_link[link])
+    def _came_back(self, rows: Iterable[int], began: Sequence[Instant], ended: Sequence[Instant]) -> bool:
+        known = self._known_here
+        return any(began[row] in known or ended[row] in known for row in rows)
 
     # ------------------------------------------------------------------ the store's own
 
@@ -532,11 +499,7 @@ def triple_of(core: Core, link: int) -> Triple:
 
 def between(index: Index, triple: Triple) -> list[int]:
     """The links with this triple."""
-    source, kind, target = (
-        index.ids.get(triple.source, -1),
-        triple.kind,
-        index.ids.get(triple.target, -1),
-    )
+    source, kind, target = index.ids.get(triple.source, -1), triple.kind, index.ids.get(triple.target, -1)
     found = set(index.saying(source, kind, target))
     if kind in index.symmetric:
         found.update(index.saying(target, kind, source))
@@ -548,13 +511,8 @@ def claimed(core: Core, row: int) -> list[Any]:
     index = core.index
     claim = index.k_claim[row]
     body = core.body(index.c_pos[claim], index.c_len[claim])
-    return [
-        body.get("reason"),
-        body.get("metadata", {}),
-        index.c_strength[claim],
-        index.c_inferred[claim],
-        index.c_by[claim],
-    ]
+    columns = index.c_strength, index.c_inferred, index.c_by
+    return [body.get("reason"), body.get("metadata", {}), *(column[claim] for column in columns)]
 
 
 def _shown(sight: WorkingSight, row: int) -> Node | Event:
@@ -572,11 +530,4 @@ def _happened(index: Index, ent: int, tx: Instant = OPEN) -> list[Instant]:
 
 def _left(instants: list[Instant], known: list[Instant]) -> list[Instant]:
     """The instants not among those known, as multisets."""
-    rest = list(known)
-    fresh = []
-    for at in instants:
-        if at in rest:
-            rest.remove(at)
-        else:
-            fresh.append(at)
-    return fresh
+    return list((Counter(instants) - Counter(known)).elements())
