@@ -120,7 +120,7 @@ class Carrying:
             is_new, name = share.ours < 0, self.theirs.names[ent]
             if is_new and not (share.is_whole or share.gained()):
                 continue  # its slot is taken
-            self.during[ent] = share.during()
+            self.during[ent] = without_all(ALWAYS, share.held)
             self.ent[ent] = self._new(ent) if is_new else share.ours
             if share.gained() or share.instants:
                 (added if is_new else changed).append(name)
@@ -154,7 +154,7 @@ class Carrying:
                 if name in mine.link_ids:
                     name = self.linking.new_link_id()
                 ours = mine.add_link(name, ends[0], triple.kind, ends[1])
-            self.links[link], self.link[link] = share.during(), ours
+            self.links[link], self.link[link] = without_all(ALWAYS, share.held), ours
             there = {
                 (mine.k_from[row], mine.k_to[row]): row for row in mine.believed_link(ours, self.work.tx)
             }

@@ -52,11 +52,15 @@ class Triple(NamedTuple):
 
 @dataclass
 class Share:
-    """What is merged of one thing or link."""
+    """What is merged of one thing or link. `ours`: the number of a thing on the trunk, -1 for a new one."""
 
+    ours: int = -1
     wins: list[Win] = field(default_factory=list)  # where the branch's statement holds, not the trunk's
     kept: list[Period] = field(default_factory=list)  # what was decided for the trunk
     held: list[Period] = field(default_factory=list)  # where the trunk stays as it is, for whatever reason
+    closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes of its slot, and when
+    instants: list[Instant] = field(default_factory=list)  # of an event: its new occurrences
+    is_retracted: bool = False  # an event
 
     @property
     def is_whole(self) -> bool:
@@ -66,11 +70,7 @@ class Share:
     @property
     def is_merged(self) -> bool:
         """Return True if there may be something to write."""
-        return self.is_whole or bool(self.wins)
-
-    def during(self) -> list[Period]:
-        """Return the periods over which what the branch did is done on the trunk."""
-        return without_all(ALWAYS, self.held)
+        return self.is_whole or bool(self.wins or self.instants or self.is_retracted)
 
     def leave(self, periods: list[Period]) -> None:
         """Leave the trunk as it is over some periods."""
@@ -87,24 +87,10 @@ class Share:
 
 
 @dataclass
-class ThingShare(Share):
-    """What is merged of one thing. `ours` is its number on the trunk, -1 for a new one."""
-
-    ours: int = -1
-    closes: list[tuple[int, Period]] = field(default_factory=list)  # what it takes of its slot, and when
-    instants: list[Instant] = field(default_factory=list)  # of an event: its new occurrences
-    is_retracted: bool = False  # an event
-
-    @property
-    def is_merged(self) -> bool:
-        return super().is_merged or bool(self.instants) or self.is_retracted
-
-
-@dataclass
 class MergePlan:
     """All that is merged: things by their number on the branch, links by their triple."""
 
-    things: dict[int, ThingShare] = field(default_factory=dict)
+    things: dict[int, Share] = field(default_factory=dict)
     links: dict[Triple, Share] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # links
     looks: list[int] = field(default_factory=list)  # the operations of the branch that confirmed something
@@ -147,10 +133,13 @@ class Planning:
         self._kinds()
         self._trust()
         for ent in self._touched:
-            if self.theirs.is_event[ent]:
-                self._event(ent)
+            ours = self.mine.ids.get(self.theirs.names[ent], -1)
+            if ours >= 0 and not self._is_one(ent, ours):
+                self._conflict(self.theirs.names[ent], "identity", ("trunk",))
+            elif self.theirs.is_event[ent]:
+                self._event(ent, ours)
             else:
-                self._node(ent)
+                self._node(ent, ours)
         self._slots()
         self._links()
         self.plan.looks = self._looks()
@@ -212,41 +201,47 @@ class Planning:
             if ent not in theirs.gone and mine.ids.get(theirs.names[ent], -1) not in mine.gone
         )
 
-    def _node(self, ent: int) -> None:
+    def _node(self, ent: int, ours: int) -> None:
         index, name = self.theirs, self.theirs.names[ent]
-        ours = self.mine.ids.get(name, -1)
-        if ours >= 0 and not self._is_one(ent, ours):
-            self._conflict(name, "identity", ("trunk",))
-            return
         was = index.believed(ent, self.base) if index.born[ent] <= self.base else []
         three = cells(
             self._pieces(self.branch, was),
             self._pieces(self.trunk, self.mine.now_of[ours] if ours >= 0 else ()),
             self._pieces(self.branch, index.now_of[ent]),
         )
-        share = self.plan.things[ent] = ThingShare(ours=ours)
-        came_back = self._came_back(index.rows_of[ent], index.r_tx, index.r_end)
-        self._divide(share, three, came_back, lambda cell: self._disputed(name, "node", cell, _shown))
+        share = self.plan.things[ent] = Share(ours)
+        self._divide(
+            share, three, self._is_mixed(ent, ours), lambda cell: self._disputed(name, "node", cell, _shown)
+        )
 
-    def _divide(
-        self, share: Share, three: list[Cell], came_back: bool, disputed: Callable[[Cell], Side]
-    ) -> None:
-        """Note of each cell which side holds. `came_back`: the branch has taken over a part from here, and only what differs is merged."""
+    def _divide(self, share: Share, three: list[Cell], mixed: bool, disputed: Callable[[Cell], Side]) -> None:
+        """Note of each cell which side holds. `mixed`: both sides have recorded something, or the branch has a part from here."""
         for cell in three:
             if cell.outcome == "conflict" and disputed(cell) == "trunk":
                 share.kept.append(cell.period)
             elif cell.outcome != "ours":
                 share.wins.append((cell.period, cell.theirs))
-            elif cell.ours != cell.base:
-                share.held.append(cell.period)
-        won = [period for period, _ in share.wins]
-        share.held = without_all(ALWAYS, won) if came_back else share.held + share.kept
+            mixed = mixed or cell.ours != cell.base
+        if mixed:
+            share.held = without_all(ALWAYS, [period for period, _ in share.wins])
+
+    def _is_mixed(self, ent: int, ours: int) -> bool:
+        """Return True if the trunk has changed a thing since, or another one of its slot, or the branch has taken over a part of it from here."""
+        index, key = self.theirs, self.theirs.key[ent]
+        slot = () if key is None else self.mine.slots.get((key, index.scope[ent]), ())
+        came_back = self._came_back(index.rows_of[ent], index.r_tx, index.r_end)
+        return came_back or any(self.since_here.is_changed(each) for each in {ours, *slot} - {-1})
 
     def _is_one(self, ent: int, ours: int) -> bool:
+        """Return True if a thing of the branch and one of the trunk that have one id are one thing."""
         one, other = self.theirs, self.mine
-        return bool(one.is_event[ent]) == bool(other.is_event[ours]) and (
+        alike = bool(one.is_event[ent]) == bool(other.is_event[ours]) and (
             one.kind[ent], one.key[ent], one.scope[ent],
         ) == (other.kind[ours], other.key[ours], other.scope[ours])  # fmt: skip
+        if not alike or not one.is_event[ent]:
+            return alike
+        versions = one.versions_of[ent][0], other.versions_of[ours][0]
+        return description(self.branch, versions[0]) == description(self.trunk, versions[1])
 
     def _pieces(self, core: Core, rows: Iterable[int]) -> list[Piece]:
         starts, stops, versions = core.index.r_from, core.index.r_to, core.index.r_ver
@@ -276,13 +271,10 @@ class Planning:
             if key is None or not share.gained():
                 continue
             for other in index.slots.get((key, self.theirs.scope[ent]), ()):
-                if other == share.ours:
-                    continue
-                for period in self._held_after(other):
-                    for gained in share.gained():
-                        both = overlap(period, gained)
-                        if both is not None:
-                            self._collision(ent, other, both)
+                for period, gained in product(self._held_after(other), share.gained()):
+                    both = overlap(period, gained)
+                    if other != share.ours and both is not None:
+                        self._collision(ent, other, both)
 
     def _held_after(self, ours: int) -> list[Period]:
         """When a node of the trunk holds after the merge."""
@@ -313,44 +305,27 @@ class Planning:
 
     # ------------------------------------------------------------------ events
 
-    def _event(self, ent: int) -> None:
+    def _event(self, ent: int, ours: int) -> None:
         """Plan an event: it exists or not, and its occurrences only grow."""
         index, mine, name = self.theirs, self.mine, self.theirs.names[ent]
-        ours, is_old = mine.ids.get(name, -1), index.born[ent] <= self.base
+        share, is_old = Share(ours), index.born[ent] <= self.base
         happened = _happened(index, ent) if index.now_of[ent] else []
-        share = ThingShare(ours=ours)
-        if ours < 0:
-            share.instants = happened
-            self.plan.things[ent] = share
-            return
-        versions = index.versions_of[ent][0], mine.versions_of[ours][0]
-        alike = self._is_one(ent, ours) and description(self.branch, versions[0]) == description(
-            self.trunk, versions[1]
-        )
-        if not alike:
-            self._conflict(name, "identity", ("trunk",))
-            return
-        came_back = self._came_back(index.rows_of[ent], index.r_tx, index.r_end)
-        if not is_old or came_back or self.since_here.is_changed(ours):
-            share.held = [ALWAYS]
+        there = _happened(mine, ours) if ours >= 0 else []
         before = _happened(index, ent, self.base) if is_old else []
-        there = _happened(mine, ours)
-        fresh = _left(happened, before if is_old else there)
-        if not happened:
-            share.is_retracted = bool(mine.now_of[ours]) and is_old and self._goes(ent, ours, before, there)
-        elif fresh and not mine.now_of[ours]:
+        holds = ours >= 0 and bool(mine.now_of[ours])
+        share.instants = _left(happened, before if is_old and ours >= 0 else there)
+        if share.instants and ours >= 0 and not holds:
             theirs = _shown(WorkingSight(self.branch, self.now, self.now), index.now_of[ent][0])
             self._conflict(name, "event", ("trunk",), theirs=theirs)
             return
-        share.instants = fresh
+        if ours >= 0 and (not is_old or self._is_mixed(ent, ours)):
+            share.held = [ALWAYS]
+        if not happened and holds and is_old:
+            share.is_retracted = True
+            if _left(there, before):  # it happened again on the trunk
+                shown = _shown(WorkingSight(self.trunk, self.now, self.now), mine.now_of[ours][0])
+                share.is_retracted = self._conflict(name, "event", ours=shown) == "branch"
         self.plan.things[ent] = share
-
-    def _goes(self, ent: int, ours: int, before: list[Instant], there: list[Instant]) -> bool:
-        """Whether an event retracted on the branch is retracted: unless it happened again on the trunk, and the trunk is kept."""
-        if not _left(there, before):
-            return True
-        shown = _shown(WorkingSight(self.trunk, self.now, self.now), self.mine.now_of[ours][0])
-        return self._conflict(self.theirs.names[ent], "event", ours=shown) == "branch"
 
     # ------------------------------------------------------------------ links
 
@@ -379,8 +354,9 @@ class Planning:
             self._link_pieces(self.branch, theirs, OPEN - 1),
         )
         share, id, index = Share(), self._names(triple)[-1], self.theirs
-        came_back = any(self._came_back(index.rows_of_link[link], index.k_tx, index.k_end) for link in theirs)
-        self._divide(share, three, came_back, lambda cell: self._disputed(id, "link", cell, WorkingSight.link))
+        mixed = any(self._came_back(index.rows_of_link[link], index.k_tx, index.k_end) for link in theirs)
+        mixed = mixed or any(map(self.since_here.is_link_changed, ours))
+        self._divide(share, three, mixed, lambda cell: self._disputed(id, "link", cell, WorkingSight.link))
         target = self.plan.things.get(self.theirs.ids[triple.target])
         if triple.kind in _SUCCEEDING and target is not None:
             share.leave(target.kept)
