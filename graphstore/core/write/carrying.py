@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import itemgetter
+from typing import Any
 
 from graphstore.core.index.occurrences import FIRST
 from graphstore.core.read.sight import Core
@@ -19,17 +20,7 @@ from graphstore.core.write.merge_plan import MergePlan, between, claimed, triple
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import TRUST, Trust
 from graphstore.values.models import Json, Merge
-from graphstore.values.period import (
-    ALWAYS,
-    OPEN,
-    Instant,
-    Period,
-    exactly,
-    moment,
-    overlap,
-    without,
-    without_all,
-)
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, moment, overlap, without_all
 
 Act = Callable[[], object]
 Acts = defaultdict[int, list[Act]]  # what to do by operations of the branch
@@ -44,9 +35,8 @@ class Carrying:
         self.name = self.theirs.branch or self.mine.branch or ""
         self.linking = Linking(trunk, work)
         self.since, self.shared = plan.since, plan.shared
-        self.during: dict[
-            int, list[Period]
-        ] = {}  # by numbers of the branch: what comes, and over which periods
+        # by numbers of the branch: what comes, and over which periods
+        self.during: dict[int, list[Period]] = {}
         self.links: dict[int, list[Period]] = {}
         self.ent: dict[int, int] = {}  # of the branch -> of the trunk
         self.ver: dict[int, int] = {}
@@ -62,8 +52,8 @@ class Carrying:
         work.op(verb, self.name)
         self._decisions()
         self._settings()
-        added, changed, ended = self._meet()
-        bare = self._meet_links()
+        told = self._meet()
+        self._meet_links(told["added"])
         for op, acts in sorted(self._acts().items()):
             self._op(op)
             for act in acts:
@@ -79,16 +69,10 @@ class Carrying:
         if plan.trust is not None:  # once all else was written under the ranks of the trunk
             work.op("set_trust", "")
             self.mine.add_settings([{TRUST: plan.trust}])
-        return Merge(
-            merged=True,
-            conflicts=tuple(plan.conflicts),
-            added=tuple(added + bare),
-            changed=tuple(changed),
-            ended=tuple(ended),
-            links=tuple(dict.fromkeys(self.mine.l_name[ours] for ours in self.link.values())),
-            left_out=tuple(plan.left_out),
-            tx=moment(work.tx),
-        )
+        told["links"] = list(dict.fromkeys(self.mine.l_name[ours] for ours in self.link.values()))
+        told["left_out"] = plan.left_out
+        found: dict[str, Any] = {name: tuple(ids) for name, ids in told.items()}
+        return Merge(merged=True, conflicts=tuple(plan.conflicts), tx=moment(work.tx), **found)
 
     def _decisions(self) -> None:
         verbs = {"link": "decide_link", "cycle": "decide_link"}
@@ -113,9 +97,9 @@ class Carrying:
 
     # ------------------------------------------------------------------ what there is on the trunk
 
-    def _meet(self) -> tuple[list[str], list[str], list[str]]:
+    def _meet(self) -> dict[str, list[str]]:
         """Find each thing on the trunk, or add it. Returns which are added, changed and ended."""
-        added, changed, ended = [], [], []
+        told: dict[str, list[str]] = {"added": [], "changed": [], "ended": []}
         for ent, share in self.plan.things.items():
             is_new, name = share.ours < 0, self.theirs.names[ent]
             if is_new and not (share.is_whole or share.gained()):
@@ -123,10 +107,10 @@ class Carrying:
             self.during[ent] = without_all(ALWAYS, share.held)
             self.ent[ent] = self._new(ent) if is_new else share.ours
             if share.gained() or share.instants:
-                (added if is_new else changed).append(name)
+                told["added" if is_new else "changed"].append(name)
             if (share.lost() and not is_new) or share.is_retracted:
-                ended.append(name)
-        return added, changed, ended
+                told["ended"].append(name)
+        return told
 
     def _new(self, ent: int) -> int:
         theirs = self.theirs
@@ -134,62 +118,56 @@ class Carrying:
             theirs.names[ent], bool(theirs.is_event[ent]), theirs.kind[ent], theirs.key[ent], theirs.scope[ent], self.work.tx
         )  # fmt: skip
 
-    def _meet_links(self) -> list[str]:
-        """Find each link on the trunk, or add it. Returns the things that links name and that hold nowhere any more: they are added too."""
-        mine, theirs = self.mine, self.theirs
-        bare = []
+    def _meet_links(self, added: list[str]) -> None:
+        """Find each link on the trunk, or add it. What a link names is added too, with its last description, if it holds nowhere any more."""
+        mine, theirs, tx = self.mine, self.theirs, self.work.tx
         for link in sorted(self.since.links):
-            triple = triple_of(self.branch, link)
+            triple, name = triple_of(self.branch, link), theirs.l_name[link]
             share = self.plan.links.get(triple)
             if share is None or not share.is_merged:
                 continue
-            for name in (triple.source, triple.target):
-                if name not in mine.ids:
-                    self._bare(theirs.ids[name])
-                    bare.append(name)
-            ends = [mine.ids[theirs.names[end]] for end in (theirs.l_src[link], theirs.l_tgt[link])]
-            ours = self._there(link, between(mine, triple))
-            if ours < 0:
-                name = theirs.l_name[link]
-                if name in mine.link_ids:
-                    name = self.linking.new_link_id()
-                ours = mine.add_link(name, ends[0], triple.kind, ends[1])
-            self.links[link], self.link[link] = without_all(ALWAYS, share.held), ours
-            there = {
-                (mine.k_from[row], mine.k_to[row]): row for row in mine.believed_link(ours, self.work.tx)
+            for end in (theirs.l_src[link], theirs.l_tgt[link]):
+                if theirs.names[end] not in mine.ids:
+                    self._bare(end)
+                    added.append(theirs.names[end])
+            held = {
+                (theirs.k_from[row], theirs.k_to[row]): row for row in theirs.believed_link(link, self.base)
             }
-            for row in theirs.believed_link(link, self.base):
-                twin = there.get((theirs.k_from[row], theirs.k_to[row]), -1)
+            there = {
+                one: {(mine.k_from[row], mine.k_to[row]): row for row in mine.believed_link(one, tx)}
+                for one in between(mine, triple)
+            }
+            alike = [one for one in there if mine.l_name[one] == name]
+            ours = next(iter(alike or [one for one in there if held.keys() & there[one].keys()]), -1)
+            if ours < 0:
+                name = self.linking.new_link_id() if name in mine.link_ids else name
+                ends = (mine.ids[theirs.names[end]] for end in (theirs.l_src[link], theirs.l_tgt[link]))
+                source, target = ends
+                ours = mine.add_link(name, source, triple.kind, target)
+            self.links[link], self.link[link] = without_all(ALWAYS, share.held), ours
+            for period, row in held.items():
+                twin = there.get(ours, {}).get(period, -1)
                 if twin >= 0 and claimed(self.branch, row) == claimed(self.trunk, twin):
                     self.claim[theirs.k_claim[row]] = mine.k_claim[twin]
-        return bare
 
     def _bare(self, ent: int) -> None:
-        """Add a thing with its last description, which holds nowhere."""
-        theirs, work, ours = self.theirs, self.work, self._new(ent)
-        self.ent[ent], name = ours, theirs.names[ent]
-        row = theirs.rows_of[ent][-1] if theirs.rows_of[ent] else -1
+        theirs, work, name = self.theirs, self.work, self.theirs.names[ent]
+        ours = self.ent[ent] = self._new(ent)
+        row = next(reversed(theirs.rows_of[ent]), -1)
         ver = theirs.r_ver[row] if row >= 0 else theirs.versions_of[ent][-1]
         period = (theirs.r_from[row], theirs.r_to[row]) if row >= 0 else (work.tx, OPEN)
-        verb = "record_event" if theirs.is_event[ent] else "add_node"
-        work.describe(ours, [period], description(self.branch, ver), work.op(verb, name), theirs.v_num[ver])
-        self.ver[ver] = self.mine.versions_of[ours][-1]
-        work.aliases.append((theirs.v_num[ver], self.ver[ver]))
-        source_op = theirs.r_close[row] if row >= 0 else -1
-        verb = theirs.o_verb[source_op] if source_op >= 0 else "supersede"
-        work.take(ours, period, self._op(source_op) if verb == "retract" else work.op("supersede", name))
+        op = work.op("record_event" if theirs.is_event[ent] else "add_node", name)
+        work.describe(ours, [period], description(self.branch, ver), op, theirs.v_num[ver])
+        self._came(ver, self.mine.versions_of[ours][-1])
+        gone = theirs.r_close[row] if row >= 0 else -1
+        is_retracted = gone >= 0 and theirs.o_verb[gone] == "retract"
+        work.take(ours, period, self._op(gone) if is_retracted else work.op("supersede", name))
 
-    def _there(self, link: int, alike: list[int]) -> int:
-        """The trunk's link that a link of the branch is, known by its id, or after a merge by what holds; -1: none."""
-        mine, theirs = self.mine, self.theirs
-        for one in alike:
-            if mine.l_name[one] == theirs.l_name[link]:
-                return one
-        held = {(theirs.k_from[row], theirs.k_to[row]) for row in theirs.believed_link(link, self.base)}
-        for one in alike:
-            if held & {(mine.k_from[row], mine.k_to[row]) for row in mine.believed_link(one, self.work.tx)}:
-                return one
-        return -1
+    def _came(self, ver: int, ours: int) -> None:
+        """Note the trunk's copy of a version of the branch."""
+        self.ver[ver] = ours
+        if self.theirs.v_num[ver]:
+            self.work.aliases.append((self.theirs.v_num[ver], ours))
 
     # ------------------------------------------------------------------ operations
 
@@ -282,6 +260,17 @@ class Carrying:
             count = sum(each in self.ops for each in range(op, op + entry.pop("ops", 1)))
             self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
 
+    def _writer(self, op: int) -> Trust:
+        """The trust that the trunk has in who did an operation on the branch: in the source of what it described, else in its author."""
+        theirs, source = self.theirs, None
+        if op < 0:
+            return Trust(self.trunk, None)
+        ent = theirs.ids.get(theirs.o_subject[op], -1)
+        if ent >= 0 and self.mine.setting(TRUST):
+            said = (ver for ver in theirs.versions_of[ent] if theirs.v_op[ver] == op)
+            source = next((description(self.branch, ver).get("source") for ver in said), None)
+        return Trust(self.trunk, theirs.o_author[op], source)
+
     # ------------------------------------------------------------------ rows
 
     def _close(self, ent: int, wanted: Period, op: int, by: int = -1) -> None:
@@ -289,11 +278,11 @@ class Carrying:
         mine, ours = self.mine, self.ent[ent]
         rows = mine.over(mine.now_of[ours], wanted)
         if rows:
-            writer_of(self.trunk, self.branch, op if by < 0 else by).guard(ours, [wanted])
+            self._writer(op if by < 0 else by).guard(ours, [wanted])
         for row in rows:  # an earlier merge may have split it elsewhere
             whole = (mine.r_from[row], mine.r_to[row])
             mine.close_row(row, self.work.tx, self._op(op))
-            for piece in without(whole, wanted):
+            for piece in without_all(whole, [wanted]):
                 mine.open_row(mine.r_ver[row], piece, self.work.tx, self._op(op))
 
     def _open(self, ent: int, row: int, part: Period) -> None:
@@ -306,20 +295,15 @@ class Carrying:
 
     def _version(self, ver: int) -> int:
         """The trunk's version for one of the branch; one it has not is written with a number of the trunk."""
-        found = self.ver.get(ver)
-        if found is None:
-            found = self.shared.find(ver)
-            if found < 0:
-                theirs, ours = self.theirs, self.ent[self.theirs.v_ent[ver]]
-                op = self._op_said(theirs.v_op[ver])
-                number = theirs.v_num[ver] and max(theirs.v_num[ver], self.work.next_number(ours))
-                found = self.mine.add_version(
-                    ours, number, *self.work.body(description(self.branch, ver)), op
-                )
-                if number:
-                    self.work.aliases.append((theirs.v_num[ver], found))
+        if ver not in self.ver and (found := self.shared.find(ver)) >= 0:
             self.ver[ver] = found
-        return found
+        if ver not in self.ver:
+            theirs, ours = self.theirs, self.ent[self.theirs.v_ent[ver]]
+            op = self._op_said(theirs.v_op[ver])
+            number = theirs.v_num[ver] and max(theirs.v_num[ver], self.work.next_number(ours))
+            place = self.work.body(description(self.branch, ver))
+            self._came(ver, self.mine.add_version(ours, number, *place, op))
+        return self.ver[ver]
 
     def _seen(self, ent: int, row: int) -> None:
         theirs, ours, at, source = self.theirs, self.ent[ent], self.theirs.s_at[row], self.theirs.s_op[row]
@@ -340,7 +324,7 @@ class Carrying:
             rows = mine.believed_link(link, self.work.tx)
             over = [there for there in rows if overlap((mine.k_from[there], mine.k_to[there]), part)]
             if over:
-                writer_of(self.trunk, self.branch, op).guard_links(over)
+                self._writer(op).guard_links(over)
                 self.work.take_link(link, part, self._op(op))
 
     def _hold(self, row: int, part: Period) -> None:
@@ -392,7 +376,7 @@ class Carrying:
         new, said = self.ent[ent], self.theirs.rows_of[ent]
         ends = Ends(new, self.linking.kind("supersedes"), old)
         source_op = self.theirs.v_op[self.theirs.r_ver[said[-1]]] if said else -1
-        writer_of(self.trunk, self.branch, source_op).guard(old, [period])
+        self._writer(source_op).guard(old, [period])
         if self.linking.closes_cycle(ends, self.work.tx) or self.linking.overlapping(
             ends, period, self.work.tx
         ):
@@ -404,16 +388,3 @@ class Carrying:
 def parts(during: Iterable[Period], period: Period) -> list[Period]:
     """Return the parts of a period that lie in some others."""
     return [part for each in during if (part := overlap(each, period))]
-
-
-def writer_of(trunk: Core, branch: Core, op: int) -> Trust:
-    """The trust that the trunk has in who did an operation on a branch: in the source of what it described, else in its author."""
-    theirs = branch.index
-    if op < 0:
-        return Trust(trunk, None)
-    source = None
-    ent = theirs.ids.get(theirs.o_subject[op], -1)
-    if ent >= 0 and trunk.index.setting(TRUST):
-        said = (ver for ver in theirs.versions_of[ent] if theirs.v_op[ver] == op)
-        source = next((description(branch, ver).get("source") for ver in said), None)
-    return Trust(trunk, theirs.o_author[op], source)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from graphstore.core.index.index import Index
 from graphstore.core.read.rows import of_sentence
@@ -19,6 +19,7 @@ from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, ex
 from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import Kind, same_maker
 
+T = TypeVar("T")
 Wanted = tuple[Instant | None, Instant]
 """The period that a link is said for; None: from when its kind begins by itself."""
 
@@ -412,23 +413,15 @@ class Linking:
         index = self.index
         source, kind, target = ends
 
-        def onward(ent: int, side: dict[int, list[int]]) -> Iterator[int]:
+        def over(ent: int, side: dict[int, list[int]]) -> Iterator[int]:
             for link in index.of_kinds(side, ent, (kind.name,)):
                 if index.l_kind[link] == kind.name and index.believed_link(link, tx):
                     yield link
 
-        if next(onward(source, index.into), None) is None:
-            return False
-        seen, todo = {target}, [target]
-        while todo:
-            for link in onward(todo.pop(), index.out):
-                ent = index.l_tgt[link]
-                if ent == source:
-                    return True
-                if ent not in seen:
-                    seen.add(ent)
-                    todo.append(ent)
-        return False
+        def onward(ent: int) -> Iterator[int]:
+            return (index.l_tgt[link] for link in over(ent, index.out))
+
+        return next(over(source, index.into), None) is not None and leads(target, source, onward)
 
     def new_link_id(self) -> str:
         """A link id that is not known yet."""
@@ -439,6 +432,19 @@ class Linking:
         if name in self.index.link_ids:
             raise ConflictError(f"link {name!r} is known already. Choose another id.")
         return name
+
+
+def leads(start: T, goal: T, onward: Callable[[T], Iterable[T]]) -> bool:
+    """Return True if steps from a start reach a goal. `onward`: where one step from something goes."""
+    seen, todo = {start}, [start]
+    while todo:
+        for one in onward(todo.pop()):
+            if one == goal:
+                return True
+            if one not in seen:
+                seen.add(one)
+                todo.append(one)
+    return False
 
 
 def _attributes(claim: Claim) -> Json:

@@ -19,6 +19,7 @@ from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.changes_since import ChangesSince, SharedVersions
+from graphstore.core.write.linking import leads
 from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
 from graphstore.values.models import Event, Json, MergeConflict, Node
@@ -132,8 +133,10 @@ class Planning:
         """The plan."""
         self._kinds()
         self._trust()
-        for ent in self._touched:
+        for ent in sorted(self.since.things):  # in the order in which they were first known
             ours = self.mine.ids.get(self.theirs.names[ent], -1)
+            if ent in self.theirs.gone or ours in self.mine.gone:
+                continue
             if ours >= 0 and not self._is_one(ent, ours):
                 self._conflict(self.theirs.names[ent], "identity", ("trunk",))
             elif self.theirs.is_event[ent]:
@@ -148,13 +151,12 @@ class Planning:
 
     def _refuse_idle(self) -> None:
         """Raise InvalidError for a decision on what is in no conflict: the caller expects another state."""
-        if isinstance(self.decide, Mapping):
-            in_conflict = dict.fromkeys(conflict.id for conflict in self.plan.conflicts)
-            for id in self.decide:
-                if id not in in_conflict:
-                    raise InvalidError(
-                        f"decide names {id!r}, which is in no conflict. In conflict: {', '.join(in_conflict) or 'nothing'}."
-                    )
+        in_conflict = dict.fromkeys(conflict.id for conflict in self.plan.conflicts)
+        for id in self.decide if isinstance(self.decide, Mapping) else ():
+            if id not in in_conflict:
+                raise InvalidError(
+                    f"decide names {id!r}, which is in no conflict. In conflict: {', '.join(in_conflict) or 'nothing'}."
+                )
 
     # ------------------------------------------------------------------ conflicts
 
@@ -190,16 +192,6 @@ class Planning:
         raise InvalidError.choice(f"decision on {found.what} {found.id!r}", wanted, found.choices)
 
     # ------------------------------------------------------------------ nodes
-
-    @cached_property
-    def _touched(self) -> list[int]:
-        """The entities changed on the branch since, in the order they were first known; not the forgotten ones."""
-        mine, theirs = self.mine, self.theirs
-        return sorted(
-            ent
-            for ent in self.since.things
-            if ent not in theirs.gone and mine.ids.get(theirs.names[ent], -1) not in mine.gone
-        )
 
     def _node(self, ent: int, ours: int) -> None:
         index, name = self.theirs, self.theirs.names[ent]
@@ -385,15 +377,7 @@ class Planning:
     def _closes_cycle(self, triple: Triple) -> bool:
         if not self.branch.vocabulary.kinds[triple.kind].acyclic:
             return False
-        seen, todo = {triple.target}, [triple.target]
-        while todo:
-            for name in self._onward(todo.pop(), triple.kind):
-                if name == triple.source:
-                    return True
-                if name not in seen:
-                    seen.add(name)
-                    todo.append(name)
-        return False
+        return leads(triple.target, triple.source, lambda name: self._onward(name, triple.kind))
 
     def _onward(self, name: str, kind: str) -> Iterator[str]:
         """Where links of a kind lead from a thing, on the trunk after the merge as planned so far."""
