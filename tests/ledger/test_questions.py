@@ -1,15 +1,13 @@
-"""The statements of `sql/` answer what a view answers, and find their rows by key."""
+"""The statements of `sql/` find their rows by key, and have the columns of their models."""
 
 from __future__ import annotations
 
 import random
 import re
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,7 @@ import pytest
 
 import graphstore
 from graphstore.core.index import index_of_rows, part_of_index
-from graphstore.core.read import history_rows, light_rows, shaken, sight
-from graphstore.core.read.view_diff import field_changes
+from graphstore.core.read import row_sight, shaken, spans_from_rows
 from graphstore.core.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
 from graphstore.core.write import evictable_rows
@@ -28,6 +25,7 @@ from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.statements import Statement
 from graphstore.read import (
     chains,
+    contradicting,
     counted,
     described,
     differing,
@@ -41,24 +39,18 @@ from graphstore.read import (
     points,
     settings,
     superseding,
-    walks,
+    walking,
     whole_view,
 )
 from graphstore.store import feed_from_rows
-from graphstore.values import generated_ids
-from graphstore.values.period import OPEN, instant
-from tests.support import standing_rows
-from tests.support.seeds import seeds
+from graphstore.values.period import instant
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
-STANDINGS_ARE_WRITTEN = True
-"""Whether the writer fills the tables `absence` and `shaky`. Until it does, a copy of the ledger gets the rows of one coordinate from the view."""
-
 MODULES = (
-    chains, closings, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
+    chains, closings, contradicting, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
     inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
-    settings, shaken, sight, history_rows, superseding, walks, whole_view,
+    row_sight, settings, shaken, spans_from_rows, superseding, walking, whole_view,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)
@@ -235,37 +227,10 @@ DAYS = [datetime(2026, 1, number, tzinfo=UTC) for number in range(1, 9)]
 NODES = ("alpha", "bravo", "charly", "delta", "echo")
 EVENTS = ("event-a", "event-b", "event-c")
 THINGS = NODES + EVENTS
-IDS = (
-    *NODES,
-    *EVENTS,
-    "alph",
-    "no such",
-    "\ud800",
-    7,
-    "alpha-v99999999999999999999",
-    "event-a-v1",
-    "event-a-v2",
-    *(f"{id}-v{number}" for id in NODES for number in (1, 2, 3, 9)),
-)
 KINDS = (
     "derived_from", "caused_by", "caused_by", "resolved_by", "contradicts", "supports", "led_to", "meets", "corrects",
     "same_topic",
 )  # fmt: skip
-FILTERS = (
-    (None, None, None, None),
-    ("fact", None, None, None),
-    ("fact", "Slot", None, None),
-    (None, "slot", "here", "hot"),
-    (None, None, None, 'say "so"'),
-    ("no such", None, "here", None),
-)
-ASKED_KINDS = (
-    "causes",
-    ("relates_to",),
-    ("caused_by", "supports"),
-    ("meets", "superseded_by", "leads_to"),
-    "no_such",
-)
 
 
 class History:
@@ -304,33 +269,6 @@ class History:
         changes = self.store.changes()
         tx = self.chance.choice([self.chance.choice(changes).tx, changes[-1].tx])
         return {"valid": self.chance.choice([*DAYS, self.now]) + tick, "tx": tx}
-
-    def some_links(self) -> list[str]:
-        """Some links of which something became, and some others."""
-        subjects = [change.subject for change in self.store.changes() if change.subject.startswith("lnk_")]
-        often = sorted({*subjects}, key=subjects.count)[-6:]
-        return [*often, *self.chance.sample(self.links, min(3, len(self.links)))]
-
-    def beginnings(self) -> list[Any]:
-        """Beginnings of ids, and texts that begin none."""
-        made = sorted({change.subject for change in self.store.changes()} - {*THINGS})
-        begun = [
-            f"{id[: self.chance.randint(5, len(id))]}{self.chance.choice(['', '-v2', '-v1@side'])}"
-            for id in made
-            if generated_ids.is_one(id)
-        ]
-        return [
-            *begun,
-            *(id[:6] for id in begun),
-            *IDS,
-            "evt_17",
-            "evt_-1",
-            "lnk_00",
-            "012345",
-            "",
-            " ",
-            "alpha-v1@side",
-        ]
 
     # ------------------------------------------------------------------ what the verbs are given
 
@@ -483,65 +421,6 @@ ALONE = ("undo", "undo", "point", "snapshot")
 FORGETTING = ("evict", "erase")
 
 
-@pytest.mark.rest
-@pytest.mark.parametrize("seed", [0, 1, 2, 731])
-def test_the_statements_answer_what_a_view_answers(seed, tmp_path):
-    history = History(tmp_path / "memory.gs", seed)
-    with closing(history.store) as store:
-        for round in range(6):
-            history.go_on(10)
-            if round > 3:
-                history.try_some(FORGETTING)
-            for _ in range(3):
-                view = store.as_of(**history.coordinate())
-                with asked_beside(history.path, view) as database:
-                    compare(database, view, history)
-                    compare_filtered(database, view)
-                    compare_walks(database, view)
-                    compare_shaky(database, view)
-                    compare_with_others(database, view, history)
-
-
-@pytest.mark.rest
-@pytest.mark.parametrize("seed", [0, 1, 2, 731])
-def test_the_statements_answer_what_a_store_with_branches_answers(seed, tmp_path):
-    history = BranchingHistory(tmp_path / "memory.gs", seed)
-    with closing(history.store) as store:
-        compare_whole_store(history)
-        for round in range(8):
-            history.go_on(8)
-            for _ in range(3):
-                history.try_some(
-                    ("write_on_branch", "merge", "delete_branch", *(FORGETTING if round > 3 else ()))
-                )
-            if round == 6:
-                store.evict(ids=[history.known(THINGS)], keep_audit=False)
-            compare_whole_store(history)
-
-
-def compare_whole_store(history: History) -> None:
-    """Assert that the statements answer what is asked of the whole store as the store does."""
-    store = history.store
-    valid, tx = store._coordinate()
-    with closing(Database(history.path / "ledger.db", read_only=True)) as database:
-        point = points.Point(database, valid, tx)
-        every = store.changes()
-        instants = [-OPEN, OPEN, *(instant(change.tx) + tick for change in every[::7] for tick in (-1, 0, 1))]
-        for after, until in product(history.chance.sample(instants, min(5, len(instants))), repeat=2):
-            for most in (None, 1, 2, 3, 1000):
-                expected = store._between(after, until, most)
-                assert expected == operations.changes(point, after, until, most), (after, until, most)
-        assert every == operations.changes(point, -OPEN, OPEN, None)
-        for most in (1, 2, 1000):
-            assert store._last_changes(most) == operations.last_changes(point, most)
-        expected_stats = {"path": str(history.path), **counted.stats(point)}
-        assert list(store.stats().items()) == list(expected_stats.items())
-        assert store.snapshots() == settings.snapshots(point)
-        for asked in (*([id] for id in IDS), ["alpha", "event-a", "bravo"]):
-            assert outcome(store._named_things, asked) == outcome(ids.things, point, asked), asked
-        compare_with_others(database, store.as_of(**history.coordinate()), history)
-
-
 class Leaning(History):
     """A history in which much rests on other things, often over several links, and much becomes of those."""
 
@@ -585,24 +464,6 @@ FALLING = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", seeds(1, 4, 200))
-def test_the_statements_find_what_is_shaky_and_why_as_a_view_does(seed, tmp_path):
-    history = Leaning(tmp_path / "memory.gs", seed)
-    shaky = 0
-    with closing(history.store) as store:
-        for round in range(8):
-            history.go_on(10)
-            if round > 4:
-                history.try_some(FORGETTING)
-            for _ in range(8):
-                view = store.as_of(**history.coordinate())
-                with asked_beside(history.path, view) as database:
-                    compare_shaky(database, view)
-                    shaky += len(view.shaky())
-        assert shaky > 5
-        assert [] == standing_rows.compare(store)[1]
-
-
 def test_a_revision_that_an_older_release_recorded_shakes_where_the_content_differs(tmp_path):
     history, copy = Leaning(tmp_path / "memory.gs", 0), tmp_path / "copy.db"
     with closing(history.store) as store:
@@ -623,169 +484,6 @@ def point_of(database: Database, view: Any) -> points.Point:
     return points.Point(database, instant(view.at.valid), instant(view.at.tx), view.vocabulary)
 
 
-def compare(database: Database, view: Any, history: History) -> None:
-    """Assert that the statements answer each question as a view does."""
-    point = point_of(database, view)
-
-    def same(read: str, ask: Callable[..., Any], *args: Any, **named: Any) -> None:
-        expected = outcome(getattr(view, read), *args, **named)
-        assert expected == outcome(ask, point, *args, **named), (read, args, str(view.at))
-
-    for kind, key, scope, tag in FILTERS:
-        named = {"kind": kind, "key": key, "scope": scope, "tag": tag}
-        assert view.nodes(**named) == described.nodes(point, **named), (named, str(view.at))
-        scanned = named | {"tag": None}  # which things have a tag the index knows
-        for events, content in ((False, False), (False, True), (True, False), (True, True)):
-            same("scan", light_rows.scan, **scanned, events=events, content=content)
-    same("scan", light_rows.scan, "error", events=True)
-    same("scan", light_rows.scan, key="-")
-    for id in [*IDS, *history.some_links()]:
-        same("history", described.history, id)
-        same("versions", described.versions, id)
-        same("what_superseded", superseding.what_superseded, id)
-        same("inspect", inspected.inspect, id)
-        same("operations", operations.operations, id)
-        same("knows", ids.knows, id)
-        for old, new in ((1, 2), (2, 1), (1, 10**20), (0, 1)):
-            same("diff", described.diff, id, old, new)
-    for text in history.beginnings():
-        same("whole_id", ids.whole_id, text)
-    for id in IDS:
-        same("node", described.node, id)
-        same("event", described.event, id)
-        same("supersedes", linked.supersedes, id)
-        for kinds in ((), *ASKED_KINDS):
-            same("links_from", linked.links_from, id, kinds)
-            same("backlinks_to", linked.backlinks_to, id, kinds)
-        for depth in (1, 2, 5, 100):
-            same("causes", chains.causes, id, depth)
-            same("effects", chains.effects, id, depth)
-
-
-ASKED_EVENTS: tuple[dict[str, Any], ...] = (
-    *({"type": type} for type in (None, "error", "TEXT", "fact", "\ud800", 7)),
-    *({"related_to": id} for id in (*THINGS, "no such", "alpha-v1", 7, "")),
-    {"type": "error", "related_to": "alpha"},
-    *({"pattern": pattern} for pattern in ("", "BROKE", "it", "no such", 7)),
-    {"since": "2026-01-03"},
-    {"until": "2026-01-04", "type": "error"},
-    {"since": "2026-01-02", "until": "2026-01-05", "related_to": "event-a"},
-    {"since": "2026-01-02", "until": "2026-01-05"},
-    {"since": "2026-01-03", "until": "2026-01-03"},
-    {"since": "2026-01-05", "until": "2026-01-03"},
-    *({"since": since} for since in ("2d", "yesterday", "beginning", "open", "first", "snap: third", "2026-01-05T00:00", "", 7)),
-    {"until": "now"},
-)  # fmt: skip
-ASKED_CONTENT = (
-    {},
-    {"says": "red"},
-    {"says": "blue", "size": 1},
-    {"size": True},
-    {"size": 2.0},
-    {"other": None},
-    {"says": "\ud800"},
-    {1: 2},
-    "says",
-)
-LINK_FILTERS: tuple[dict[str, Any], ...] = (
-    *({"group": group} for group in ("factual", "lifecycle", "custom", "semantic", "no such", 7)),
-    *({"strength": strength} for strength in (1, 3, 4, 6)),
-    *({"confidence": confidence} for confidence in ("inferred", "explicit", "maybe")),
-    *({"created_by": name} for name in ("user", "agent:one", "\ud800", 7)),
-    {"kinds": ("causes", "meets", "contradicts"), "group": "custom"},
-    {
-        "kinds": ("causes", "meets", "contradicts"),
-        "group": "factual",
-        "confidence": "explicit",
-        "strength": 3,
-    },
-)
-SENTENCES = (
-    "caused_by",
-    "causes",
-    "meets",
-    "contradicts",
-    "superseded_by",
-    "possibly_supports",
-    "no such",
-    7,
-)
-SETTINGS = ("points", "no such", "snapshot:first", "\ud800")
-
-
-def compare_filtered(database: Database, view: Any) -> None:
-    """Assert that the statements answer as a view does where a filter, a sentence or a setting is asked for."""
-    point = point_of(database, view)
-
-    def same(expected: Any, ask: Callable[..., Any], *args: Any, **named: Any) -> None:
-        assert expected == outcome(ask, point, *args, **named), (args, named, str(view.at))
-
-    for named in ASKED_EVENTS:
-        same(outcome(view.events, **named), event_list.events, **named)
-    for content in ASKED_CONTENT:
-        named = {"kind": "fact", "content": content}
-        same(outcome(view.nodes, **named), described.nodes, **named)
-    for id in (*THINGS, "no such"):
-        for named in LINK_FILTERS:
-            for read in (linked.links_from, linked.backlinks_to):
-                expected = outcome(getattr(view, read.__name__), id, **named)
-                same(expected, read, id, **named)
-    for source in (*THINGS, "alpha-v1", "no such"):
-        for target in ("alpha", "bravo", "event-a"):
-            for kind in SENTENCES:
-                said = source, kind, target
-                same(outcome(view.link_history, *said), linked.link_history, *said)
-    same(view._names(), settings.snapshots)
-    for name in SETTINGS:
-        same(view._setting(name), settings.setting, name)
-
-
-WALKED_KINDS = ((), *ASKED_KINDS, ("caused_by", "meets"), ("supported_by", "derived_from"), "contradicts")
-DIRECTIONS = ("out", "in", "both", "sideways")
-
-
-def compare_walks(database: Database, view: Any) -> None:
-    """Assert that the statements walk as a view does."""
-    point = point_of(database, view)
-
-    def same(ask: Callable[..., Any], *args: Any, **named: Any) -> None:
-        expected = outcome(getattr(view, ask.__name__), *args, **named)
-        assert expected == outcome(ask, point, *args, **named), (ask.__name__, args, named, str(view.at))
-
-    asked: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
-    for roots, hops in product(
-        ("alpha", "event-a", "alpha-v1", "no such", 7, [], ["bravo", "event-b", "bravo"]), (0, 1, 2, 9)
-    ):
-        asked.append((walks.walk, (roots,), {"hops": hops}))
-    for ends in product((*THINGS, "no such"), (*THINGS, "alpha-v1", 7)):
-        for more in ({}, {"by": "arrival"}, {"by": "luck"}, {"depth": 1}, {"depth": 0}):
-            asked.append((walks.path, ends, more))
-        for more in ({}, {"limit": 2}, {"limit": 0}, {"depth": 2}):
-            asked.append((walks.paths, ends, more))
-    chance = random.Random(str(view.at))
-    for read, args, more in chance.sample(asked, 250):
-        kinds, direction = chance.choice(WALKED_KINDS), chance.choice(DIRECTIONS)
-        same(read, *args, kinds=kinds, direction=direction, **more)
-
-
-def compare_with_others(database: Database, view: Any, history: History) -> None:
-    """Assert that the statements find what differs between a view and some others as the views do."""
-    for _ in range(4):
-        there = history.coordinate()
-        for named in (there, {**there, "tx": view.at.tx}, {**there, "valid": view.at.valid}):
-            other = history.store.as_of(**named)
-            for before, after in ((view, other), (other, view)):
-                point, where = point_of(database, before), (instant(after.at.valid), instant(after.at.tx))
-                found = differing.compare(point, *where)
-                assert before.compare(after) == found, (str(before.at), str(after.at))
-                assert before.compare(after).model_dump_json() == found.model_dump_json()
-                table = field_changes(point, *where)
-                assert before.changes_to(after).to_arrow() == table.to_arrow(), (
-                    str(before.at),
-                    str(after.at),
-                )
-
-
 def compare_shaky(database: Database, view: Any) -> None:
     """Assert that the statements find what is shaky, in order and by the ways that a view finds."""
     point = point_of(database, view)
@@ -801,36 +499,3 @@ def outcome(read: Callable[..., Any], *args: Any, **named: Any) -> Any:
         return read(*args, **named)
     except GraphStoreError as error:
         return type(error), str(error)
-
-
-@contextmanager
-def asked_beside(path: Path, view: Any) -> Iterator[Database]:
-    """The ledger of a store; until the writer fills its standings, a copy in which those of one coordinate are the view's."""
-    if STANDINGS_ARE_WRITTEN:
-        with closing(Database(path / "ledger.db", read_only=True)) as database:
-            yield database
-        return
-    with tempfile.TemporaryDirectory(prefix="graphstore-asked-") as folder:
-        copy = Path(folder) / "ledger.db"
-        with closing(sqlite3.connect(path / "ledger.db")) as whole, closing(sqlite3.connect(copy)) as part:
-            whole.backup(part)
-            write_standings(part, view)
-        with closing(Database(copy, read_only=True)) as database:
-            yield database
-
-
-def write_standings(connection: sqlite3.Connection, view: Any) -> None:
-    """Write the rows of `absence` and `shaky` that hold at the coordinate of a view."""
-    valid, tx = instant(view.at.valid), instant(view.at.tx)
-    here = (valid, tx, valid + 1, tx + 1)
-    for number, id in connection.execute(
-        "SELECT number, id FROM entity WHERE tx_from <= ?", (tx,)
-    ).fetchall():
-        standing = view.inspect(id).node.standing
-        if standing == "shaky":
-            connection.execute("INSERT INTO all_shaky VALUES (?, ?, ?, 0, ?, ?)", (number, *here))
-        elif standing in ("superseded", "ended", "retracted"):
-            connection.execute(
-                "INSERT INTO all_absence VALUES (?, ?, ?, 0, ?, ?, ?)", (number, *here, standing)
-            )
-    connection.commit()
