@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -107,55 +106,6 @@ class Talk(BranchingHistory):
             self.store.erase(id, reason="not ours")
         else:
             self.store.evict(ids=[id], reason="too large", keep_audit=way == "evict")
-
-
-def pages(view: Any, **asked: Any) -> list[Any]:
-    """All pages of messages."""
-    found = [messages(view, **asked)]
-    while found[-1].cursor is not None:
-        found.append(messages(view, cursor=found[-1].cursor, **asked))
-    return found
-
-
-def around(view: Any, most: int) -> Any:
-    """What is said around each event, by id."""
-
-    def look(sight: Any) -> dict[str, list[str]]:
-        return {
-            id: list(map(sight.id, sight.around(row, most)))
-            for id in ids
-            if (row := sight.find(sight.entity(id))) >= 0
-        }
-
-    ids = [event.id for event in view.events()]
-    return view._searched(look)
-
-
-def admitted(view: Any) -> Any:
-    """Which events and nodes are no messages that were not authorized."""
-    ids = [thing.id for thing in (*view.events(), *view.nodes())]
-    return view._searched(lambda sight: [*map(sight.admitted(), map(sight.entity, ids))])
-
-
-def disputed(view: Any, id: str, settled: bool) -> Any:
-    return view.contradictions(of=id, settled=settled)
-
-
-def some_filters(chance: random.Random) -> dict[str, Any]:
-    values: dict[str, tuple[Any, ...]] = {
-        "sender": SENDERS,
-        "thread": (*THREADS, "none"),
-        "trace": TRACES,
-        "type": TYPES,
-        "classification": ("ask", "x"),
-        "authorized": (True, False),
-        "since": tuple(DAYS),
-        "until": tuple(DAYS),
-        "recorded_since": tuple(DAYS),
-        "text": ("red", '"blue red"', "-blue green"),
-    }
-    asked = chance.sample(sorted(values), chance.choice((0, 1, 1, 2, 3)))
-    return {name: chance.choice(values[name]) for name in asked} | {"limit": chance.choice((1, 3, 50, None))}
 
 
 def tables(path: Path) -> list[Any]:

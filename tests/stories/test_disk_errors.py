@@ -71,7 +71,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def failing(patched: pytest.MonkeyPatch, function: str, number: int) -> list[int]:
-    """Makes one call of a function fail, by its number. The list gets an entry for each call."""
+    """Make one call of a function fail, by its number, or none at 0. The list gets an entry for each call."""
     owner, name = (builtins, "open") if function == "builtins.open" else (os, function)
     real, calls = getattr(owner, name), []
 
@@ -87,27 +87,33 @@ def failing(patched: pytest.MonkeyPatch, function: str, number: int) -> list[int
     return calls
 
 
+def used(template: Path, below: Path, use: str, numbers: dict[str, int]) -> dict[str, int]:
+    """Use a copy of the store where a call of each function fails, by its number. Return how often each is called."""
+    path = below / "memory.gs"
+    shutil.copytree(template, path)
+    store = graphstore.open(path)
+    with pytest.MonkeyPatch.context() as patched:
+        calls = {function: failing(patched, function, number) for function, number in numbers.items()}
+        try:
+            USES[use](store, below / "out")
+        except EngineError as error:
+            assert str(below) in str(error), error
+        except GraphStoreError:
+            pass
+    try:
+        store.close()
+    except EngineError as error:
+        assert str(path) in str(error)
+    with graphstore.open(path) as again:
+        assert again.verify().ok
+    return {function: len(made) for function, made in calls.items()}
+
+
 @pytest.mark.parametrize("use", USES)
 def test_a_call_that_fails_is_an_error_of_the_package(template, tmp_path, use):
-    path = tmp_path / "memory.gs"
-    for function in CALLS:
-        for number in range(1, 60):
-            shutil.rmtree(path, ignore_errors=True)
-            shutil.copytree(template, path)
-            store = graphstore.open(path)
-            with pytest.MonkeyPatch.context() as patched:
-                calls = failing(patched, function, number)
-                try:
-                    USES[use](store, tmp_path / f"out-{function}-{number}")
-                except EngineError as error:
-                    assert str(tmp_path) in str(error), error
-                except GraphStoreError:
-                    pass
-            try:
-                store.close()
-            except EngineError as error:
-                assert str(path) in str(error)
-            with graphstore.open(path) as again:
-                assert again.verify().ok
-            if len(calls) < number:
-                break
+    for function, count in used(template, tmp_path, use, dict.fromkeys(CALLS, 0)).items():
+        for number in {*range(1, min(count, 10) + 1), count} - {0}:
+            below = tmp_path / f"{function}-{number}"
+            below.mkdir()
+            used(template, below, use, {function: number})
+            shutil.rmtree(below)
