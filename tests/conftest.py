@@ -16,6 +16,7 @@ from hypothesis import settings
 import graphstore
 from graphstore import GraphStore, events
 from tests.support import doors, standing_rows
+from tests.support.seeds import examples
 from tests.support.wire import Wire
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ if (
 ):  # a job in the background: what tests start is to hear Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["COLUMNS"] = "120"  # what commands print is folded alike at every terminal
-settings.register_profile("unhurried", settings.default, deadline=None)  # a busy machine makes no test fail
+settings.register_profile(  # a busy machine makes no test fail
+    "unhurried", settings.default, deadline=None, max_examples=examples(100)
+)
 settings.load_profile("unhurried")
 pytest.register_assert_rewrite("tests.support.agent_tasks")  # so that a task that fails says what it got
 

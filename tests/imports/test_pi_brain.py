@@ -19,6 +19,7 @@ from graphstore.cli.command_line import app
 from graphstore.imports.pi_brain import Exported, export_pi_brain, import_pi_brain
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION, SessionNode, loaded, stored
 from tests.conftest import Clock, day
+from tests.support.seeds import examples
 from tests.support.session_example import NODE, node
 
 pytestmark = pytest.mark.served
@@ -432,7 +433,9 @@ def do(store: GraphStore, number: int, act: str, which: int, first: int, last: i
         pass
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(60), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @drawn(acts)
 def test_whatever_happened_to_nodes_comes_back(history):
     clock = Clock()

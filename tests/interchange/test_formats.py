@@ -22,6 +22,7 @@ from graphstore.interchange.xml_text import escaped, name_of, unescaped
 from tests.cli.test_command_line import answer, refused, run
 from tests.conftest import Clock, day
 from tests.support.interchange_story import BEFORE, CONTENT, HOSTILE, known, told
+from tests.support.seeds import examples
 
 pytestmark = [
     pytest.mark.in_process("writes files where the test looks"),
@@ -33,7 +34,7 @@ HISTORIES = [name for name, form in interchange.FORMATS.items() if form.history]
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.text(
     "_x0041'\\\"`{};\n\r\x00😀", max_size=40
 )
-patient = settings(deadline=None, max_examples=50)
+patient = settings(deadline=None, max_examples=examples(50))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.rest, pytest.mark.in_process("damages files, and start
 
 @pytest.mark.parametrize(
     ("target", "cases"),
-    [("journal", 60), ("dump", 200), ("imports", 80), ("wire", 300), ("mcp", 200), ("cypher", 150)],
+    [("journal", 30), ("dump", 100), ("imports", 40), ("wire", 150), ("mcp", 100), ("cypher", 75)],
 )
 def test_no_change_leads_to_another_answer_or_to_an_end(target, cases):
     counts, found = fuzz(target, "5", minutes=3, cases=cases)

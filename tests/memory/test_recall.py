@@ -19,6 +19,7 @@ from graphstore.core.read import ranking
 from graphstore.core.search.row_search import RowSearch
 from graphstore.memory.recall import Recalled, fuse, mentions, recall, spread
 from tests.conftest import Clock
+from tests.support.seeds import examples
 
 pytestmark = pytest.mark.served
 
@@ -341,7 +342,7 @@ def linked(store, clock, chance: Random) -> None:
         pass
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_recall_that_has_followed_is_recall_made_anew(seed):
     clock, chance, views = Clock(), Random(seed), []
@@ -477,7 +478,7 @@ edges = st.lists(
 seeds = st.dictionaries(st.integers(0, 7), st.floats(0.1, 1.0), max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(edges=edges, seeds=seeds, hops=st.integers(0, 3), fan_out=st.integers(1, 4))
 def test_activation_is_the_sum_over_simple_paths(edges, seeds, hops, fan_out):
     graph = {thing: [] for thing in range(8)}

@@ -16,6 +16,7 @@ import pytest
 
 import graphstore
 from tests.support.crash_worker import ACCOUNTS, BRANCH
+from tests.support.seeds import seeds
 
 pytestmark = pytest.mark.rest
 
@@ -159,7 +160,7 @@ def hold_against(store: graphstore.GraphStore, ledger: Ledger) -> None:
     assert events == {row["id"] for row in tables}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(0, 2, 20))
 def test_a_killed_writer_keeps_what_it_acknowledged_and_nothing_half(tmp_path, seed):
     chance = random.Random(seed)
     path = tmp_path / "memory.gs"
@@ -177,7 +178,7 @@ def test_a_killed_writer_keeps_what_it_acknowledged_and_nothing_half(tmp_path, s
     assert len(ledger.done) > 50
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(0, 1, 10))
 def test_control_c_leaves_the_store_as_the_disk_has_it(tmp_path, seed):
     """An interrupt may fall between the write of a line and its fsync, or while the index takes it in."""
     worker = subprocess.run(

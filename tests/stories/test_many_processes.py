@@ -29,7 +29,7 @@ from tests.support.agent import agent
 
 pytestmark = [pytest.mark.rest, pytest.mark.in_process("it starts processes of its own")]
 RUN = [sys.executable, "-m", "graphstore"]
-SECONDS = float(os.environ.get("GRAPHSTORE_SHARING_SECONDS", "12"))
+SECONDS = float(os.environ.get("GRAPHSTORE_SHARING_SECONDS", "6"))
 KILLS = 5
 IN_HALVES = """
 import sys

@@ -107,7 +107,7 @@ LINK_FIELDS = (
 LINK_PERIODS = ("id", "source", "kind", "target", "reason", "valid_from", "valid_to", "tx_from", "tx_to")
 
 # how many histories, of how many steps; no profiles of hypothesis, or every other test that draws would draw as many
-SIZES = {"ci": (250, 50), "fuzz": (5_000, 80), "quick": (50, 25)}
+SIZES = {"ci": (150, 50), "fuzz": (5_000, 80), "quick": (50, 25)}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 HOW_MANY, HOW_LONG = SIZES.get(PROFILE, SIZES["ci"])
 OURS = settings(
@@ -119,7 +119,7 @@ OURS = settings(
     database=None if PROFILE == "ci" else settings.default.database,
     suppress_health_check=list(HealthCheck),
 )
-FEWER = settings(OURS, max_examples=OURS.max_examples // 12, stateful_step_count=25)
+FEWER = settings(OURS, max_examples=OURS.max_examples // 8, stateful_step_count=25)
 
 
 class Boom(Exception):

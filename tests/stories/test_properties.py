@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import graphstore
 from graphstore import ConflictError, GraphStore, InvalidError, NotFoundError
+from tests.support.seeds import examples
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,7 +26,7 @@ span = st.tuples(cell, cell).filter(lambda pair: pair[0] < pair[1])
 ends = st.tuples(cell, cell | st.none()).filter(lambda pair: pair[1] is None or pair[0] < pair[1])
 # what is said of one node, over a period: a colour, or that it should not have been said
 sayings = st.lists(st.tuples(st.sampled_from(["red", "green", None]), ends), max_size=7)
-patient = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+patient = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 class Clock:

@@ -19,7 +19,7 @@ from graphstore import GraphStore, GraphStoreError, View
 
 pytestmark = [pytest.mark.rest, pytest.mark.in_process("many threads at one store")]
 
-SECONDS = float(os.environ.get("GRAPHSTORE_STRESS_SECONDS", "20"))
+SECONDS = float(os.environ.get("GRAPHSTORE_STRESS_SECONDS", "10"))
 SEED = int(os.environ.get("GRAPHSTORE_STRESS_SEED", "17"))
 READERS = 3
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)

@@ -10,6 +10,7 @@ import graphstore
 from graphstore import ConflictError, InvalidError, NotFoundError
 from graphstore.topics.consolidation import brief, consolidate, consolidations, fold
 from tests.conftest import day
+from tests.support.seeds import examples
 
 pytestmark = pytest.mark.served
 
@@ -352,7 +353,7 @@ statement_specs = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(statements=statement_specs, similar=st.sampled_from([0.2, 0.5, 0.6, 1.0]))
 def test_groups_are_of_one_kind_apart_and_without_contradictions_whatever_the_store_holds(
     statements, similar

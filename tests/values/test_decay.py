@@ -14,6 +14,7 @@ from graphstore import InvalidError
 from graphstore.memory.recall import recall
 from graphstore.values.decay import Decay, weight
 from tests.conftest import day
+from tests.support.seeds import examples
 
 pytestmark = pytest.mark.served
 
@@ -250,7 +251,7 @@ said = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(said=said, k=st.integers(1, 30))
 def test_weighed_ranking_is_that_of_all_scores_multiplied(said, k):
     with graphstore.open(":memory:", clock=lambda: day("2026-02-01")) as store:

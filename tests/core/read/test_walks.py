@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import graphstore
 from graphstore import Chain, GraphStore, InvalidError, Link, NotFoundError, View
+from tests.support.seeds import examples
 
 pytestmark = pytest.mark.served
 
@@ -344,7 +345,7 @@ kinds = st.sampled_from(
     ]
 )
 direction = st.sampled_from(["out", "in", "both"])
-patient = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+patient = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 INVERSE = {"follows": "precedes", "used_by": "uses", "causes": "caused_by"}
 EVEN = {"related_to", "same_topic"}
 WALKED = ("precedes", "uses", "related_to", "caused_by")
