@@ -11,10 +11,11 @@ FEWER  := -n $(shell echo $$(($(CORES) + 1))) --dist loadfile
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 # The files of tests that have some text: collecting all others takes each worker ten seconds.
 with    = $(shell grep -rlE '$(1)' tests --include='test_*.py')
+TYPES   := types-linux types-win32 types-darwin
 PIP    := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-ladybug test-http test-spark fuzz releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
+.PHONY: $(TYPES) help demo test test-rest test-ladybug test-http test-spark fuzz releases schema lab mutants bench bench-large lint format release-check requirements references pictures page-pictures page-times notebook clean
 
 help:  ## this list
 	@echo "graphstore: what was true, what did we believe, what superseded it, and why"
@@ -64,10 +65,11 @@ bench-large: $(VENV)/benchmarks  ## the same at a million versions and at ten
 lint: $(VENV)/dev  ## ruff, mypy (also of what Windows and macOS have) and deptry
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict --platform win32 --cache-dir .mypy_cache/win32
-	$(BIN)/mypy --strict --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/deptry graphstore
+	@$(MAKE) --no-print-directory -j $(CORES) $(TYPES)
+
+$(TYPES): types-%: $(VENV)/dev
+	$(BIN)/mypy --strict --platform $* --cache-dir .mypy_cache/$*
 
 format: $(VENV)/dev  ## let ruff lay out and mend what it can
 	$(BIN)/ruff check --fix .

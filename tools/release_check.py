@@ -1,7 +1,8 @@
 """Build the release and use it as a stranger would: `make release-check`.
 
 The wheel is made from the source archive and installed into an empty environment of each Python the project names. There it runs the demo, imports every
-module, gives its types to mypy, and passes tests of the source archive with the extras that have wheels for every Python. A Python that is not on this machine is skipped by name.
+module, and passes tests of the source archive with the extras that have wheels for every Python; in that of this Python it gives its types to mypy. A Python that
+is not on this machine is skipped by name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = "git,server,mcp,shell,notebook,otel,cloudevents,prov,vectors,pandas,polars,langgraph,anthropic,openai-agents,llama-index"
 TESTS = ("api", "bad_input", "properties", "view_query", "git", "slots", "timeline")
-"""Tests of the wheel, by the names of their files: the verbs, the graph, the files."""
+"""Tests of the wheel, by the names of their files: the verbs, the graph, the files. Where all tests run, the first shows that it works."""
 
 IMPORTS = """
 import importlib, sys
@@ -162,22 +163,17 @@ def use(wheel: Path, python: str, below: Path, tree: Path) -> None:
         flush=True,
     )
     (empty / "typed.py").write_text(TYPED)
-    run(
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--python-executable",
-        inside / "python",
-        "typed.py",
-        cwd=empty,
-    )
+    is_ours = python == sys.executable
+    if is_ours:  # types are the same for each
+        mypy = (sys.executable, "-m", "mypy", "--strict", "--python-executable")
+        run(*mypy, inside / "python", "typed.py", cwd=empty)
 
     run(*pip, "install", f"{wheel}[{EXTRAS}]", "pytest", "hypothesis")
     missing = run(inside / "python", "-c", IMPORTS, *modules, cwd=empty).strip()
     assert not missing, f"with the extras these modules cannot be imported:\n{missing}"
-    tests = [str(path) for name in TESTS for path in sorted((tree / "tests").rglob(f"test_{name}.py"))]
-    assert len(tests) == len(TESTS), tests
+    names = TESTS[:1] if is_ours else TESTS
+    tests = [str(path) for name in names for path in sorted((tree / "tests").rglob(f"test_{name}.py"))]
+    assert len(tests) == len(names), tests
     run(inside / "python", "-m", "pytest", "-x", "-m", "not rest", "-p", "no:cacheprovider", *tests, cwd=tree)
 
 
