@@ -439,7 +439,8 @@ class _Table:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.rows: list[_Row] = []
-        self.kinds: dict[str, str] = {}
+        self.known: set[str] = set()  # ids of things that the store has
+        self.ids: set[str] = set()
         self.damaged: list[tuple[int, str]] = []
         self.written: dict[str, _Row] = {}
         self.standing: defaultdict[str, list[tuple[_Row, Period]]] = defaultdict(list)
@@ -448,34 +449,50 @@ class _Table:
         self.counts = {"nodes": 0, "versions": 0, "links": 0}
 
     def add(self, line: int, record: _Record) -> None:
-        """Take a record in. Raises Unreadable when its node is of another kind."""
-        kind = self._kind_of(record.id) or record.kind
-        if kind != record.kind:
-            raise Unreadable(f"{record.id!r} is a {kind!r}, not a {record.kind!r}")
-        self.kinds[record.id] = kind
+        """Take a record in."""
         self.rows.append(_Row(line, record))
 
     def load(self, progress: Progress | None) -> dict[str, Any]:
         """Write everything; rows and links that the store refuses are added to the damaged ones."""
         if any(row.record.times["tx_from"] is not None for row in self.rows):
             with self.store._together():
+                self._leave_other_kinds()
                 self._replay(progress)
-        elif self.rows and not self._load_at_once(progress):
-            with self.store.transaction():
-                self._write(_Batch(opened=self.rows), progress)
+        else:
+            self._leave_other_kinds()
+            if self.rows and not self._load_at_once(progress):
+                with self.store.transaction():
+                    self._find_known()
+                    self._write(_Batch(opened=self.rows), progress)
         for target, waiting in self.waiting.items():
             self.damaged += [(row.line, _no_target(row.record.links[at][0], target)) for row, at in waiting]
         return self.counts
 
-    def _is_known(self, id: str) -> bool:
-        """Whether the store has exactly this id: a prefix of another one is not meant here."""
-        return self.store.knows(id)
+    def _leave_other_kinds(self) -> None:
+        """Leave the records whose node is of another kind: of that which the store has, else of the kind of its first record."""
+        self._find_known()
+        kinds: dict[str, str] = {}
+        for row in self.rows:
+            id, kind = row.record.id, row.record.kind
+            if id not in kinds:
+                kinds[id] = self._kind_of(id) if id in self.known else kind
+            if kinds[id] != kind:
+                self.damaged.append((row.line, f"{id!r} is a {kinds[id]!r}, not a {kind!r}"))
+        self.rows = [row for row in self.rows if kinds[row.record.id] == row.record.kind]
+        self.ids = {row.record.id for row in self.rows}
 
-    def _kind_of(self, id: str) -> str | None:
-        if id in self.kinds:
-            return self.kinds[id]
-        thing = self.store.inspect(id).node if self._is_known(id) else None
-        return thing.type if isinstance(thing, Event) else thing.kind if thing else None
+    def _find_known(self) -> None:
+        """Find which of the records' nodes the store has: a prefix of another id is not meant here."""
+        with self.store.reading(is_narrow=True) as sight:
+            self.known = {row.record.id for row in self.rows if sight.entity(row.record.id) >= 0}
+
+    def _is_known(self, id: str) -> bool:
+        """Return True if the store has exactly this id."""
+        return id in self.known or self.store.knows(id)
+
+    def _kind_of(self, id: str) -> str:
+        thing = self.store.inspect(id).node
+        return thing.type if isinstance(thing, Event) else thing.kind
 
     def _maker(self, kind: str) -> str:
         """Who makes a link that a row states: an extractor, or whoever wrote the mapping where extractors may not."""
@@ -485,13 +502,13 @@ class _Table:
     # everything at the present: one bulk load, unless a row of it is refused
 
     def _load_at_once(self, progress: Progress | None) -> bool:
-        new = {row.record.id: row.record for row in reversed(self.rows) if not self._is_known(row.record.id)}
+        new = {row.record.id: row.record for row in reversed(self.rows) if row.record.id not in self.known}
         nodes = [{"id": id, "kind": one.kind, "key": one.key, "scope": one.scope} for id, one in new.items()]
         versions = [{**row.record.version, "trigger": "import", **_period(row.record)} for row in self.rows]
         links, missing = [], []
         for row in self.rows:
             for kind, target, reason in row.record.links:
-                if not (target in self.kinds or self._is_known(target)):
+                if not (target in self.ids or self._is_known(target)):
                     missing.append((row.line, _no_target(kind, target)))
                     continue
                 period = {} if kind in _SUPERSEDING else _period(row.record)
@@ -552,13 +569,14 @@ class _Table:
         began = store.at.tx if start is None else moment(start)
         end = moment(OPEN if record.times["valid_to"] is None else record.times["valid_to"])
         content = record.version["content"]
-        if self._is_known(record.id):
+        if record.id in self.known:
             node = store.revise(record.id, content, valid_from=began, valid_to=end, trigger="import", **rest)
         else:
             node = store.add_node(
                 record.kind, content, id=record.id, key=record.key, scope=record.scope,
                 valid_from=began, valid_to=end, trigger="import", **rest,
             )  # fmt: skip
+            self.known.add(record.id)
             self.counts["nodes"] += 1
         before = self.written.get(record.id)
         if (
@@ -579,13 +597,9 @@ class _Table:
         if not row.number:
             return
         shared = [during for other, during in others if other.number == row.number]
-        for version in self.store.history(row.record.id):
-            if version.number != row.number:
-                continue
-            whole = (
-                instant(version.valid_from),
-                OPEN if version.valid_to is None else instant(version.valid_to),
-            )
+        with self.store.reading(is_narrow=True) as sight:
+            believed = sight.believed_periods(row.record.id, row.number)
+        for whole in believed:
             for start, stop in without_all(whole, shared):
                 self.store.retract(
                     row.record.id,
@@ -597,7 +611,7 @@ class _Table:
     def _link(self, row: _Row, at: int) -> None:
         kind, target, reason = row.record.links[at]
         if not self._is_known(target):
-            if target in self.kinds:  # a row that comes later
+            if target in self.ids:  # a row that comes later
                 self.waiting.setdefault(target, []).append((row, at))
             else:
                 self.damaged.append((row.line, _no_target(kind, target)))

@@ -126,7 +126,9 @@ class RowWriter:
         first_body: int,
         words: WordRows | None,
         line: Line | None = None,
+        numbers: dict[str, int] | None = None,
     ) -> None:
+        """Begin with the numbers that the next row of each table of the line of rows gets; they are read where they are not given."""
         self._connection = connection
         self._words = words
         self._head = head
@@ -134,15 +136,21 @@ class RowWriter:
         self._tx: Instant = instant(head["tx"])
         self.line = line or line_named(connection, head.get("branch"))
         self._reader = self.line.reader(connection)
-        numbers = self._reader.execute(_NEXT).fetchone()
-        self._next: dict[str, int] = dict(zip(NUMBERED, numbers, strict=True))  # of each table
-        self.first_operation = self._next["operation"]
+        if numbers is None:
+            numbers = dict(zip(NUMBERED, self._reader.execute(_NEXT).fetchone(), strict=True))
+        self._next = numbers  # of each table
+        self.first_operation = numbers["operation"]
         self._entities: dict[str, int] = {}
         self._links: dict[str, int] = {}
         self._versions: dict[tuple[int, int], int] = {}
         self._claims: dict[tuple[int, int], int] = {}
         self._first_version: int | None = None  # of those that this line records
         self._first_claim: int | None = None
+
+    @property
+    def numbers(self) -> dict[str, int] | None:
+        """Return the numbers that rows written next on the trunk get; None where this line is of a branch."""
+        return self._next if self.line is TRUNK else None
 
     def write(self) -> list[Note]:
         """Write the rows. Return what `StandingWriter` has to note: the line itself, and on each branch what is forgotten there too."""

@@ -33,6 +33,7 @@ class Undone(NamedTuple):
 
 
 UNDONE = Statement("undone", Undone)
+_BUILT_IN = Vocabulary()
 
 
 class Point:
@@ -42,7 +43,7 @@ class Point:
         self, database: Readable, valid: Instant, tx: Instant, vocabulary: Vocabulary | None = None
     ) -> None:
         self.database = database
-        self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
+        self.vocabulary = _BUILT_IN if vocabulary is None else vocabulary
         self.valid = valid
         self.tx = tx
 

@@ -249,7 +249,7 @@ class Store(WholeStore):
                 assert isinstance(found, Node)
                 return found
 
-            return work.answer(Node, make, act.index.names[ent])
+            return work.answer(Node, make, id=act.index.names[ent])
 
     @decides
     def confirm(

@@ -100,7 +100,7 @@ def keep(
             )  # fmt: skip
             return Kept(node, "new")
         if _states(store, ent, at, wanted):
-            return Kept(work.answer(Node, partial(_as_kept, store, ent, at, work.tx), name), "unchanged")
+            return Kept(work.answer(Node, partial(_as_kept, store, ent, at, work.tx), id=name), "unchanged")
         before = len(index.o_tx)
         node = store.revise(
             name,

@@ -64,20 +64,20 @@ class Value(BaseModel):
         return self
 
     @classmethod
-    def later(cls: type[M], make: Callable[[], M], id: str | None = None) -> M:
-        """The record that `make` gives, made when anything of it but its `id`, where that is given, is first asked for. Until then it is an instance of
-        a subclass."""
+    def later(cls: type[M], make: Callable[[], M], **known: Any) -> M:
+        """Return the record that `make` gives, which is made when anything of it but the `known` fields is first asked for. Until then it is an instance
+        of a subclass."""
         self: M = _new(_unmade(cls))
-        _set_private(self, (make, id))
+        _set_private(self, (make, known))
         return self
 
 
 @cache
 def _unmade(cls: type[Value]) -> Any:
     def completed(self: Value, name: str) -> Any:
-        make, id = _private(self)
-        if name == "id" and id is not None:
-            return id
+        make, known = _private(self)
+        if name in known:
+            return known[name]
         made = make()
         _set_fields(self, made.__dict__)
         _set_named(self, made.__pydantic_fields_set__)

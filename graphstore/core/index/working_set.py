@@ -274,7 +274,7 @@ class Events(Lists):
 
 
 class Numbers(dict[Any, int]):
-    """Finds the number that belongs to a key, such as an id, when it is first asked for. A key without a number is missing; `absent` are keys of which that is known."""
+    """Finds the number that belongs to a key, such as an id, when it is first asked for. A key without a number is missing; `absent` are those keys that were asked for."""
 
     __slots__ = ("_find", "absent")
 
@@ -288,6 +288,7 @@ class Numbers(dict[Any, int]):
         except UnicodeEncodeError:  # a lone surrogate is stored nowhere
             number = None
         if number is None:
+            self.absent.add(key)
             raise KeyError(key)
         self[key] = number
         return number

@@ -37,7 +37,10 @@ class Shown(Protocol):
 
     versions: int
     operations: int
-    search: RowSearch
+
+    @property
+    def search(self) -> RowSearch:
+        """Return what searches the rows that are shown."""
 
     def show(self) -> None:
         """Write what the transaction has done."""

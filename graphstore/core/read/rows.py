@@ -190,6 +190,14 @@ class Rows:
         """The row that holds here, or -1."""
         return self.index.find(ent, self.valid, self.tx)
 
+    def believed_periods(self, id: str, number: int) -> list[Period]:
+        """Return over which valid time a version of a node is believed here, in order."""
+        index = self.index
+        rows = index.believed(index.ids[id], self.tx)
+        return [
+            (index.r_from[row], index.r_to[row]) for row in rows if index.v_num[index.r_ver[row]] == number
+        ]
+
     def periods(self, row: int) -> Periods:
         """When a row holds and when it was believed, as far as known here."""
         index, end = self.index, self.index.r_end[row]

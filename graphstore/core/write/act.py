@@ -161,6 +161,10 @@ class Act:
         for part in coalesce(found) if len(found) > 1 else found:
             self.work.turn(ent, part, op)
 
+    def _number(self, row: int) -> int:
+        """Return the number of the version of a row."""
+        return int(self.index.v_num[self.index.r_ver[row]])
+
     def written(self, ent: int, row: int, body: Json) -> Node:
         """The node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
 
@@ -172,7 +176,7 @@ class Act:
                 return sight.written(now, sight.upright(ent), body)
             return sight.written(row, sight.standing(ent), body)
 
-        return self.work.answer(Node, make, self.index.names[ent])
+        return self.work.answer(Node, make, id=self.index.names[ent], number=self._number(row))
 
     def shown(self, ent: int, row: int) -> Node:
         """Return a node as one of its rows describes it."""
@@ -181,7 +185,7 @@ class Act:
             sight = self.sight()
             return sight.node(row, sight.standing(ent))
 
-        return self.work.answer(Node, make, self.index.names[ent])
+        return self.work.answer(Node, make, id=self.index.names[ent], number=self._number(row))
 
     def linked(self, rows: list[int]) -> list[Link]:
         """Links as a verb leaves them, by their rows."""
@@ -193,4 +197,4 @@ class Act:
             return sight[0].link(row)
 
         names, links = self.index.l_name, self.index.k_link
-        return [self.work.answer(Link, partial(make, row), names[links[row]]) for row in rows]
+        return [self.work.answer(Link, partial(make, row), id=names[links[row]]) for row in rows]

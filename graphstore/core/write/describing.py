@@ -151,7 +151,7 @@ class _Describing:
                 return sight.node(now, sight.upright(self.ent))
             return sight.node(rows[-1], sight.standing(self.ent))
 
-        return self.act.work.answer(Node, make, self.index.names[self.ent])
+        return self.act.work.answer(Node, make, id=self.index.names[self.ent])
 
     def kept_source(self, versions: Sequence[int], trust: Trust) -> str | None:
         """Return the source of what ranks highest among versions, of equals the latest; None when the writer ranks lower, or for -1 alone (see `body`)."""

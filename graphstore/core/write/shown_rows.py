@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 from zlib import crc32
 
@@ -31,9 +32,13 @@ class ShownRows:
     def __init__(self, ledger: Ledger, work: Transaction, line: Line) -> None:
         self._ledger, self._work, self._line = ledger, work, line
         self.versions, self.operations = work.mark.versions, work.mark.ops  # how many are committed
-        self._begun = self._shown = work.point()
+        self._begun = self._shown = work.begun
         self._may_change = False  # whether a verb was under way when this was shown
-        self.search = RowSearch()
+
+    @cached_property
+    def search(self) -> RowSearch:
+        """Return what searches the rows that are shown. It keeps what it has read, by numbers that others may get when more is shown."""
+        return RowSearch()
 
     def show(self) -> None:
         """Write what the transaction has done. Raises EngineError when the disk refuses: nothing is shown then."""
@@ -80,7 +85,7 @@ class ShownRows:
             add_periods(self._connection, earlier)
         self._standings.note(self._head(since, now, [ent for ent, _ in turns]), since.mark.ops, self._line)
         self._standings.write(work.tx)
-        self.search = RowSearch()  # it keeps what it has read, by numbers that others may get
+        vars(self).pop("search", None)
 
     def _insert(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         found = list(rows)

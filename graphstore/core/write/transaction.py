@@ -127,10 +127,8 @@ class Transaction:
         self.starts: dict[int, Instant] | None = (
             None  # of a bulk load: when what an operation describes begins
         )
-        self._kinds = len(index.kinds)
-        self._promoted = len(index.promoted)
-        self._settings = len(index.settings)
         self.why = self.body({"reason": reason}) if reason is not None else (0, 0)
+        self.begun = self.point(self.mark)
 
     # ------------------------------------------------------------------ bodies and operations
 
@@ -185,9 +183,9 @@ class Transaction:
         if said:
             self.leave(op, {"args": said})
 
-    def answer(self, kind: type[V], make: Callable[[], V], id: str | None = None) -> V:
-        """Return what a verb answers. It is made when somebody looks at more of it than its `id`, or when the rows are written."""
-        answer = kind.later(self._reading(make), id)
+    def answer(self, kind: type[V], make: Callable[[], V], **known: Any) -> V:
+        """Return what a verb answers. It is made when somebody looks at more of it than its `known` fields, or when the rows are written."""
+        answer = kind.later(self._reading(make), **known)
         self._answers.append(ref(answer))
         return answer
 
@@ -208,10 +206,11 @@ class Transaction:
                 answer.__class__  # noqa: B018
         self._answers.clear()
 
-    def point(self) -> Progress:
+    def point(self, mark: Mark | None = None) -> Progress:
+        """Return how much the transaction has done. `mark`: the lengths of the columns, if the caller has them."""
         index = self.index
         return Progress(
-            index.lengths(),
+            mark or index.lengths(),
             len(self.bodies),
             len(self._log),
             len(index.kinds),
@@ -478,18 +477,12 @@ class Transaction:
 
     def of_the_store(self) -> dict[str, Any]:
         """The changes of the store itself: kinds of link, settings."""
-        index = self.index
-        if (len(index.kinds), len(index.promoted), len(index.settings)) == (
-            self._kinds,
-            self._promoted,
-            self._settings,
-        ):
-            return {}
-        kinds = [
-            *index.kinds[self._kinds :],
-            *({"promoted": name} for name in index.promoted[self._promoted :]),
-        ]
-        changed = {"kinds": kinds, "settings": index.settings[self._settings :]}
+        index, begun = self.index, self.begun
+        promoted = ({"promoted": name} for name in index.promoted[begun.promoted :])
+        changed = {
+            "kinds": [*index.kinds[begun.kinds :], *promoted],
+            "settings": index.settings[begun.settings :],
+        }
         return {name: entries for name, entries in changed.items() if entries}
 
     def named_aliases(self) -> Iterator[tuple[str, int, str, int]]:

@@ -581,14 +581,13 @@ class Writer(Reader):
         return self._soonest_tx() if early else self._next_tx(at)
 
     def _next_tx(self, at: Instant | None) -> Instant:
-        handed = self._handed.last
-        last = max(self._last_tx, handed)
+        handed, last = self._handed.last, self._last_tx
         if at is None:
-            return max(self._told_time(), last + 1)
+            return max(self._told_time(), last + 1, handed + 1)
         clock = self._told_time()
-        if self._any_written() and at <= self._last_tx:
+        if at <= last and self._any_written():
             raise InvalidError(
-                f"at {exactly(at)} runs backwards: the last transaction was at {exactly(self._last_tx)}. Give a later instant."
+                f"at {exactly(at)} runs backwards: the last transaction was at {exactly(last)}. Give a later instant."
             )
         if at <= handed:
             raise InvalidError(
