@@ -82,14 +82,11 @@ def close_rows(
     connection: sqlite3.Connection, line: Line, table: str, rows: Sequence[tuple[int, Instant, int]]
 ) -> None:
     """Close rows of `period` or `link_period` on a line: each has its number, the tx, and the operation that closes it."""
-    connection.executemany(
-        f"UPDATE all_{table} SET tx_to = ?2, closed_by = ?3 WHERE number = ?1",
-        [row for row in rows if line.is_own(row[0])],
-    )
-    connection.executemany(
-        f"INSERT INTO {'closed' if table == 'period' else 'link_closed'} VALUES (?, ?, ?, ?)",
-        [(line.number, *row) for row in rows if not line.is_own(row[0])],
-    )
+    if own := [row for row in rows if line.is_own(row[0])]:
+        connection.executemany(f"UPDATE all_{table} SET tx_to = ?2, closed_by = ?3 WHERE number = ?1", own)
+    if inherited := [(line.number, *row) for row in rows if not line.is_own(row[0])]:
+        closed = "closed" if table == "period" else "link_closed"
+        connection.executemany(f"INSERT INTO {closed} VALUES (?, ?, ?, ?)", inherited)
 
 
 def replace_taken(connection: sqlite3.Connection, line: Line, link: int, tx: Instant) -> None:
@@ -307,7 +304,8 @@ class RowWriter:
         for branch, there, id, here in aliases:
             entity = self._entity(id)
             rows.append((self.line.number, branch, entity, there, self._version(entity, here)))
-        self._connection.executemany("INSERT OR REPLACE INTO all_alias VALUES (?, ?, ?, ?, ?)", rows)
+        if rows:
+            self._connection.executemany("INSERT OR REPLACE INTO all_alias VALUES (?, ?, ?, ?, ?)", rows)
 
     def _close(self, table: str, closed: Iterable[Sequence[int]]) -> None:
         rows = [(self.line.row(table, place), self._tx, self._operation(by)) for place, by in closed]
@@ -356,10 +354,10 @@ class RowWriter:
 
     def _set_operation(self, table: str, rows: Iterable[tuple[int, int]]) -> None:
         """Note which operation recorded a version or claim first."""
-        self._connection.executemany(
-            f"UPDATE all_{table} SET operation = ? WHERE number = ? AND operation IS NULL",
-            [row for row in rows if self.line.is_own(row[1])],
-        )
+        if own := [row for row in rows if self.line.is_own(row[1])]:
+            self._connection.executemany(
+                f"UPDATE all_{table} SET operation = ? WHERE number = ? AND operation IS NULL", own
+            )
 
     def _period(self, start: str, stop: str | None) -> tuple[Instant, Instant]:
         return recorded(start), OPEN if stop is None else recorded(stop)

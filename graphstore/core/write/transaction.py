@@ -109,6 +109,7 @@ class Transaction:
         )
         self.is_deciding = False  # whether a verb is under way that changes more than other verbs it calls
         self._answers: list[ref[Value]] = []
+        self._newest: dict[int, int] = {}  # of things: the version with the highest number that is stored
         self.bodies = pending
         self.bodies.clear()
         self.mark = index.begin()
@@ -260,6 +261,11 @@ class Transaction:
         return found + [Born(index.l_name[link], True, None) for link in links]
 
     @property
+    def sets_anything(self) -> bool:
+        """Whether a setting of the store was set."""
+        return len(self.index.settings) > self.begun.settings
+
+    @property
     def empty(self) -> bool:
         """Whether nothing was done."""
         return len(self.index.o_tx) == self.mark.ops
@@ -345,7 +351,9 @@ class Transaction:
             alive = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
             if alive >= self.mark.versions:
                 return alive
-        return index.newest_version(ent)
+        if ent not in self._newest:
+            self._newest[ent] = index.newest_version(ent)
+        return self._newest[ent]
 
     def next_number(self, ent: int) -> int:
         """One more than the highest number."""

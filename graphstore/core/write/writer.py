@@ -54,6 +54,7 @@ _BEHIND, _AHEAD = (
 )  # microseconds between clock and last transaction that are told
 _request: ContextVar[_Request | None] = ContextVar("_request", default=None)
 _DOORS = 500  # transactions whose door is remembered
+_LIMITS = f"SELECT 1 FROM setting WHERE name = '{retention.RETENTION}' LIMIT 1"
 
 
 class _Request:
@@ -437,6 +438,7 @@ class Writer(Reader):
                     asked.refuse_done(core.journal)
                 with core.lock:
                     work = self._new_work(at, author, reason, early)
+                is_limited = bool(self._lines[0]._core.rows.database.rows(_LIMITS))
                 yield work
                 self._commit(work)
             except BaseException as error:
@@ -452,7 +454,9 @@ class Writer(Reader):
             asked.done.add(work.tx)
         if not grouping:
             try:
-                self._serve(ticket, max(last, BEGINNING))
+                self._make_durable(ticket, max(last, BEGINNING))
+                if is_limited or work.sets_anything:
+                    self._keep_small()
             except WriteConflictError:
                 if asked is not None:
                     asked.done.discard(work.tx)
@@ -480,7 +484,7 @@ class Writer(Reader):
         core = self._core
         if work is not None:
             if isinstance(error, Exception):
-                with contextlib.suppress(EngineError), core.on_working_set():
+                with contextlib.suppress(EngineError):
                     work.complete()
             core.vocabulary.reset(core.kinds.kinds)
 
@@ -967,8 +971,7 @@ class _Verb:
             work = self._alone.__enter__()
             core.lock.acquire()
         else:
-            with core.on_working_set():
-                work.complete()
+            work.complete()
             core.lock.acquire()
             self._point = work.point()
         core.in_verb = self._is_narrow
