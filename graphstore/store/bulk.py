@@ -14,8 +14,6 @@ import orjson
 from graphstore.core.index import libraries
 from graphstore.core.index.births import Birth, Run
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import note_print
 from graphstore.core.index.working_set import WorkingSet, is_text
 from graphstore.core.write import verbs
 from graphstore.core.write.act import Act
@@ -630,8 +628,7 @@ class _Loader:
                 pass
         during = period(at, OPEN)
         ent = run.bear(Birth(name, True, kind, ""))
-        if isinstance(self.index, WorkingSet):
-            note_print(self.index, ent, body)
+        self.index.note_print(ent, body)
         run.said.append(("record_event", name, *work.why, ent, 1, *during, *work.body(body)))
 
     def links(self, numbers: Sequence[int]) -> None:
@@ -730,7 +727,7 @@ class _Loader:
         self._record(first, bounds(instant(begun), stop))
 
 
-def _lengths(index: Index) -> tuple[int, int]:
+def _lengths(index: WorkingSet) -> tuple[int, int]:
     return len(index.v_ent), len(index.r_ent)
 
 

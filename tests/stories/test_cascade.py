@@ -15,7 +15,6 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore
-from graphstore.core.index import foundations
 from tests.conftest import Clock
 
 pytestmark = [pytest.mark.rest, pytest.mark.in_process("is long, and reads as test_resting does")]
@@ -37,15 +36,6 @@ SHAKEN_BY = {  # which falls of the ground shake what rests on it, and whether i
     "caused_by": ({"retract", "erase"}, False),
     "part_of": (set(), False),
 }
-
-
-WAYS = {"each by itself": 1_000_000, "all at once": -1}
-
-
-@pytest.fixture(autouse=True, params=WAYS.values(), ids=WAYS)
-def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every standing is right whether the store climbs from each thing, or looks at each once."""
-    monkeypatch.setattr(foundations, "HALF", request.param)
 
 
 @dataclass

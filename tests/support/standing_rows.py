@@ -1,18 +1,21 @@
-"""Compares the standings that are rows of a ledger with what the store works out from what rests on what, at every coordinate."""
+"""Compares the standings that are rows of a ledger with the ways by which `shaky()` explains them, at many coordinates."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from graphstore import GraphStore
-from graphstore.core.index.foundations import Resting
 from graphstore.ledger.branch_rows import line_named
-from graphstore.values.period import OPEN, instant
-from tests.support.index_of_chain import index_of
+from graphstore.values.period import OPEN, instant, moment
 from tests.support.ledger_rows import connected
 
-MOST = 20_000
-"""About so many standings are compared, at coordinates evenly drawn from all at which one may change."""
+MOST = 40
+"""At about so many coordinates standings are compared, evenly drawn from all at which one may change."""
+
+EDGES = """
+SELECT valid_from FROM period UNION SELECT valid_from - 1 FROM period UNION SELECT valid_to FROM period WHERE valid_to < :open
+UNION SELECT valid_from FROM link_period UNION SELECT valid_to FROM link_period WHERE valid_to < :open
+"""
 
 STANDINGS = """
 SELECT e.id, CASE
@@ -33,31 +36,25 @@ WHERE e.tx_from <= :t
 def compare(store: GraphStore, branch: str | None = None) -> tuple[int, list[tuple[Any, ...]]]:
     """Return how many standings were compared, and those that differ: (id, valid, tx, expected, found). `branch`: None compares the trunk."""
     line = store if branch is None else store.on(branch)
-    core, index = line._core, index_of(line)
-    edges = {
-        edge
-        for column in (index.r_from, index.r_to, index.k_from, index.k_to)
-        for edge in column
-        if edge < OPEN
-    }
-    valids = sorted({*edges, *(edge - 1 for edge in edges)})
-    coordinates = [(valid, tx) for tx in index.t_tx for valid in valids]
-    step = max(1, len(coordinates) * len(index.names) // MOST)
-    count, differing = 0, []
     with connected(store.path) as connection:
-        line = line_named(connection, branch)
-        for valid, tx in coordinates[::step]:
-            resting = Resting(index, valid, tx, core.raw)
-            found = dict(line.reader(connection).execute(STANDINGS, {"v": valid, "t": tx}))
-            for entity, id in enumerate(index.names):
-                if index.born[entity] <= tx:
-                    expected = index.standing(entity, valid, tx)
-                    if expected == "stands" and resting.is_shaky(entity):
-                        expected = "shaky"
-                    count += 1
-                    if found.get(id) != expected:
-                        differing.append((id, valid, tx, expected, found.get(id)))
-    return count, differing
+        reader = line_named(connection, branch).reader(connection)
+        valids = [at for (at,) in reader.execute(EDGES, {"open": OPEN})]
+        txs = [tx for (tx,) in reader.execute("SELECT DISTINCT tx FROM operation ORDER BY tx")]
+        coordinates = [(valid, tx) for tx in txs for valid in valids]
+        told = {
+            (valid, tx): dict(reader.execute(STANDINGS, {"v": valid, "t": tx}))
+            for valid, tx in coordinates[:: 1 + len(coordinates) // MOST]
+        }
+    differing = []
+    for (valid, tx), found in told.items():
+        shaky = {each.node.id for each in line.as_of(valid=moment(valid), tx=moment(tx)).shaky()}
+        expected = {id: "shaky" if id in shaky else standing for id, standing in found.items()}
+        differing += [
+            (id, valid, tx, expected[id], standing)
+            for id, standing in found.items()
+            if expected[id] != standing or (standing == "shaky" and id not in shaky)
+        ]
+    return sum(map(len, told.values())), differing
 
 
 def now(store: GraphStore) -> dict[str, str]:

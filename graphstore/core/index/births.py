@@ -1,12 +1,11 @@
-"""Adding many rows to the index at once, column by column: new things, and further versions of known ones. `rollback.py` removes them the same way."""
+"""Adding many rows to the index at once, column by column: new things, and further versions of known ones."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from graphstore.core.index.columns import Columns
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.values.period import OPEN, Instant
 
 Said = tuple[str, str, int, int, int, int, Instant, Instant, int, int]
@@ -25,7 +24,7 @@ class Birth(NamedTuple):
 class Run:
     """Operations of one transaction that each describe one thing, and are added to the index together: numbered already, as if they were in it."""
 
-    def __init__(self, index: Columns) -> None:
+    def __init__(self, index: WorkingSet) -> None:
         self.index = index
         self.said: list[Said] = []
         self.born: list[Birth] = []
@@ -101,7 +100,7 @@ class Run:
 
 
 def grow_things(
-    index: Columns,
+    index: WorkingSet,
     names: Sequence[str],
     events: Iterable[bool],
     kinds: Iterable[str],
@@ -123,16 +122,7 @@ def grow_things(
 
 def grow(column: Any, values: Any, count: int) -> None:
     """Add values to a column of numbers: a sequence, a column of numpy, or one number so many times."""
-    kind = getattr(column, "typecode", None)
-    if kind is None:  # of a working set
-        values = [values] * count if isinstance(values, int) else _plain(values)
-    elif isinstance(values, int):
-        values = array(kind, (values,)) * count
-    elif isinstance(values, (list, tuple)):
-        values = array(kind, values)  # by itself it takes half as long as one value after the other
-    elif hasattr(values, "astype"):
-        values = array(kind, values.astype(kind).tobytes())
-    column.extend(values)
+    column.extend([values] * count if isinstance(values, int) else _plain(values))
 
 
 def _plain(column: Any) -> Sequence[int]:

@@ -1,17 +1,15 @@
 """What rests on what: a thing that stands is shaky while something it rests on has fallen and nobody looked at it since.
 
-Nothing is marked when a thing falls. The links that hold at a coordinate are followed, so the answer is exact at every coordinate (`shaky_spans.py` keeps those of
-now). What came before what is a matter of operations, never of transactions: how a world was grouped changes no answer.
+The rows of `shaky` say which things are. Here the links that hold at a coordinate are followed, to tell why: what fell, and by which way. What came before what
+is a matter of operations, never of transactions: how a world was grouped changes no answer.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from heapq import heappop, heappush
-from itertools import chain, groupby
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import orjson
 
@@ -21,12 +19,6 @@ from graphstore.values.period import OPEN, Instant, overlap
 from graphstore.values.vocabulary import OF_EVENTS, UPHOLDING
 
 Raw = Callable[[int, int], bytes]
-HALF = 0.5
-"""After so many of them at one coordinate, examining every thing there once is worthwhile."""
-
-KEPT = 4
-"""The number of coordinates whose results are cached."""
-
 Path = tuple[Any, ...]  # a link row, and the path that goes on from there; () at its end
 
 
@@ -65,101 +57,13 @@ class Resting:
         self._falling = index.resting
         self._rows: dict[int, int] = {}
         self._standings: dict[int, str] = {}
-        self._shaky: dict[int, bool] = {}
         self._own: dict[int, list[Fall]] = {}  # what became of each thing, whatever rests on it
-        self._newest: dict[int, list[Fall]] = {}  # the last revision of each thing that stands
         self._passed: set[int] = (
             set()
         )  # what some fall does not shake that an older one may, by the same ways
         self._resting_on: dict[int, list[tuple[int, int]]] = {}  # by what; each with the row of its link
         self._shaken_by: dict[int, list[tuple[int, int]]] = {}  # those of them that are shaky with it
-        self._all: set[int] | None = None  # everything shaky here, once that is known
-        self._link_rows: dict[int, list[int]] | None = None  # all by what something rests on here
-        self._looks = 0
         self._looked: dict[int, int] = {}  # the operation by which each was looked at last
-
-    def take(self, rows: Mapping[int, int], link_rows: Iterable[int]) -> None:
-        """Take what holds here from who has found it in columns: the row of each thing that was not forgotten, and the rows of links."""
-        index = self.index
-        link_of, kinds = index.k_link, index.l_kind
-        bases = {kind: index.l_src if kind in UPHOLDING else index.l_tgt for kind in self._falling}
-        found: dict[int, list[int]] = {}
-        for row in link_rows:
-            link = link_of[row]
-            base = bases.get(kinds[link])
-            if base is not None:
-                found.setdefault(base[link], []).append(row)
-        self._rows, self._link_rows = dict(rows), found
-
-    def is_shaky(self, ent: int) -> bool:
-        """Whether an entity that stands is shaky."""
-        if ent not in self.index.rests:
-            return False
-        if self._all is not None:
-            return ent in self._all
-        found = self._shaky.get(ent)
-        if found is None:
-            if self._looks > HALF * len(self.index.rests):
-                self._all = self.shaken()
-                return ent in self._all
-            found = self._shaky[ent] = self._is_shaken(ent)
-        return found
-
-    # ------------------------------------------------------------------ one thing
-
-    def _is_shaken(self, ent: int) -> bool:
-        """Whether some way leads from a thing to a fall that nobody on it has looked at: the ways with the oldest looks first."""
-        index, tx = self.index, self.tx
-        done: set[tuple[int, bool]] = set()
-        # the fourth keeps ways from being compared
-        ways: list[tuple[int, int, bool, int, Any]] = [
-            (self.looked(ent), ent, bool(index.is_event[ent]), 0, (ent, None))
-        ]
-        looks = pushed = 0
-        found = False
-        while ways and not found:
-            looked, at, eventful, _, way = heappop(ways)
-            if (at, eventful) in done:
-                continue
-            done.add((at, eventful))
-            looks += 1
-            for base, row, counts in self._bases(at):
-                falls = self._latest_falls(base, row)
-                if (
-                    falls
-                    and any(
-                        fall.op > looked and fall.word in counts and not (eventful and fall.word == "ended")
-                        for fall in falls
-                    )
-                    and not (self._replaces_on(way, base) and not self._reaches(ent, base))
-                ):
-                    found = True
-                    break
-                if (
-                    "shaky" in counts
-                    and self.standing(base) == "stands"
-                    and index.tainted.get(base, OPEN) <= tx
-                ):
-                    if self._shaky.get(base) is False:
-                        continue  # what shakes a thing by way of another shakes that too
-                    beyond = max(looked, self.looked(base))
-                    pushed += 1
-                    over = eventful or bool(index.is_event[base])
-                    heappush(ways, (beyond, base, over, pushed, (base, way)))
-        self._looks += looks
-        return found
-
-    def _replaces_on(self, way: Any, root: int) -> bool:
-        """Whether a thing on a way supersedes or corrects the thing at its end."""
-        while way is not None:
-            ent, way = way
-            if self.index.replaces(ent, root, self.tx):
-                return True
-        return False
-
-    def _reaches(self, ent: int, root: int) -> bool:
-        """Whether a fall of `root` shakes an entity by some other way."""
-        return any(one == ent for fallen in self._fallen_of(root) for one in self._spread_one(fallen))
 
     # ------------------------------------------------------------------ all things
 
@@ -172,57 +76,10 @@ class Resting:
                 if ent not in index.gone:
                     yield ShakyEntity(ent, fallen.root, path, fell_at, fallen.fall.op)
 
-    def shaken(self) -> set[int]:
-        """Everything that is shaky, without the ways to it.
-
-        What a fall shakes, an earlier fall does not shake otherwise: it is not followed again, unless a thing on the way was passed by for what fell.
-        """
-        index, found, whole = self.index, set[int](), set[int]()
-        for fallen in sorted(self._every_fallen(), key=lambda one: -one.fall.op):
-            passed, self._passed = self._passed, set()
-            seen, waiting = set[int](), [ent for ent, _ in fallen.first]
-            mine: list[int] = []
-            while waiting:
-                ent = waiting.pop()
-                if ent not in whole and ent not in seen:
-                    seen.add(ent)
-                    if self._shakes(fallen, ent):
-                        mine.append(ent)
-                        waiting += (one for one, _ in self._onward(ent))
-            found.update(mine)
-            if not self._passed:
-                whole.update(mine)
-            self._passed |= passed
-        return found.difference(index.gone)
-
-    def _every_fallen(self) -> Iterator[_Fallen]:
-        """All falls here that shake something directly."""
-        return chain.from_iterable(map(self._fallen_of, self._perhaps_fallen()))
-
-    def _latest_fallen(self) -> Iterator[_Fallen]:
-        """The same, the latest first. What changed last before the latest falls is examined only when those are used up."""
-        index, waiting, count = self.index, list[tuple[Instant, int, int, _Fallen]](), 0
-        undone = index.undone_last()
-        bases = [
-            (min(max(index.changed_last(base), undone), self.tx), base) for base in self._perhaps_fallen()
-        ]
-        for changed, base in sorted(bases, reverse=True):
-            while waiting and -waiting[0][0] > changed:
-                yield heappop(waiting)[-1]
-            for fallen in self._fallen_of(base):
-                heappush(waiting, (-index.o_tx[fallen.fall.op], base, count, fallen))
-                count += 1
-        while waiting:
-            yield heappop(waiting)[-1]
-
-    def _perhaps_fallen(self) -> Iterator[int]:
-        """What may have fallen here, of what anything rests on."""
-        index = self.index
-        known = len(index.born)  # what was rolled back may be noted still
-        for base in sorted(index.fell if self._link_rows is None else self._link_rows):
-            fell = index.fell.get(base, OPEN) if base in index.based else OPEN
-            if base < known and max(fell, index.born[base]) <= self.tx:
-                yield base
+    def _latest_fallen(self) -> list[_Fallen]:
+        """Return the falls here, the latest first."""
+        fallen = [one for base in sorted(self.index.based) for one in self._fallen_of(base)]
+        return sorted(fallen, key=lambda one: self.index.o_tx[one.fall.op], reverse=True)
 
     def _fallen_of(self, base: int) -> Iterator[_Fallen]:
         """The falls of one thing here, each with what it shakes directly. What an earlier revision shakes is shaken by those of the last transaction
@@ -316,8 +173,7 @@ class Resting:
 
     def _is_look_among(self, first: int, stop: int) -> bool:
         """Return True if any operation from `first` on, before `stop`, looked at something."""
-        verbs = self.index.o_verb
-        return any(verbs[op] == "confirm" or verbs[op] in DESCRIBING for op in range(first, stop))
+        raise NotImplementedError
 
     def _shakes(self, fallen: _Fallen, ent: int) -> bool:
         """Whether a fall at the end of a way shakes a thing on it."""
@@ -343,30 +199,12 @@ class Resting:
 
     # ------------------------------------------------------------------ links
 
-    def _bases(self, ent: int) -> list[tuple[int, int, frozenset[str]]]:
-        """What an entity rests on here and may have fallen, the link rows that record it, and the falls that count."""
-        index, valid, tx = self.index, self.valid, self.tx
-        fell, tainted, rows_of = index.fell, index.tainted, index.rows_of_link
-        found = []
-        for link, base, counts in index.grounds(ent):
-            if fell.get(base, OPEN) <= tx or tainted.get(base, OPEN) <= tx:
-                rows = rows_of[link]
-                row = rows[0] if len(rows) == 1 else index.find_link(link, valid, tx)
-                if (
-                    row >= 0
-                    and index.k_from[row] <= valid < index.k_to[row]
-                    and index.k_tx[row] <= tx < index.k_end[row]
-                    and not self.index.replaces(ent, base, self.tx)
-                ):
-                    found.append((base, row, counts))
-        return found
-
     def _dependants(self, base: int) -> list[tuple[int, int]]:
         """What rests on an entity here, and the link rows that record it."""
         found = self._resting_on.get(base)
         if found is None:
             index, tx = self.index, self.tx
-            rows = self._upheld_by(base) if self._link_rows is None else self._link_rows.get(base, ())
+            rows = self._upheld_by(base)
             replaced = base in index.successors or base in index.corrected
             found = self._resting_on[base] = []
             for row in rows:
@@ -409,24 +247,6 @@ class Resting:
         return min((op for op in ops if not index.undone_by or index.believed_op(op, tx)), default=-1)
 
     # ------------------------------------------------------------------ what became of one thing
-
-    def falls(self, base: int, row: int) -> list[Fall]:
-        """What became of a foundation here, as far as it counts for one link to it."""
-        found = self._became(base)
-        return self.counted(base, row, found) if found else found
-
-    def _latest_falls(self, base: int, row: int) -> list[Fall]:
-        """As `falls`, of revisions the latest alone: where that does not count, no earlier one does."""
-        if self.standing(base) != "stands":
-            return self.falls(base, row)
-        turns, recorded = self.index.turns.get(base), self.index.recorded_once(row)
-        if not turns or (recorded is not None and turns[-1][3] <= recorded):
-            return []
-        found = self._newest.get(base)
-        if found is None:
-            newest = next(self._turned(base), None)
-            found = self._newest[base] = [] if newest is None else [Fall(newest, "revised")]
-        return self.counted(base, row, found) if found else found
 
     def _became(self, base: int) -> list[Fall]:
         """`became`, worked out once."""
@@ -538,8 +358,7 @@ class Resting:
         """The row of an entity that holds here, or -1."""
         row = self._rows.get(ent)
         if row is None:
-            row = self.index.find(ent, self.valid, self.tx) if self._link_rows is None else -1
-            self._rows[ent] = row
+            row = self._rows[ent] = self.index.find(ent, self.valid, self.tx)
         return row
 
     def _forgot(self, ent: int) -> int:
@@ -589,45 +408,6 @@ class Resting:
         return max(looked, index.confirmed_last(ent, self.tx)) if is_confirmed else looked
 
 
-class _Results:
-    """The results at the last coordinates of an index as it was committed last; those of earlier instants stay right."""
-
-    def __init__(self) -> None:
-        self.stamp: tuple[int, Instant] = (0, 0)
-        self.at: dict[tuple[Instant, Instant], Resting] = {}
-
-    def catch_up(self, index: Index) -> None:
-        """Drop what commits since may have changed."""
-        stamp = (index.transactions, index.last_tx)
-        if self.stamp != stamp:
-            for place in [place for place in self.at if place[1] > self.stamp[1]]:
-                del self.at[place]
-            self.stamp = stamp
-
-
 def _is_fall(index: Index, op: int, ent: int) -> bool:
     """Whether forgetting a thing shakes what rests on it: always, except the eviction of an event."""
     return index.o_verb[op] == "erase" or not index.is_event[ent]
-
-
-_found: WeakKeyDictionary[Index, _Results] = WeakKeyDictionary()
-
-
-def resting_at(index: Index, valid: Instant, tx: Instant, raw: Raw) -> Resting:
-    """What rests on what at (valid, tx), from the last results where those are still right."""
-    if index.pending:
-        return Resting(index, valid, tx, raw)
-    results = _found.get(index)
-    if results is None:
-        results = _found[index] = _Results()
-    results.catch_up(index)
-    found = results.at.pop((valid, tx), None) or Resting(index, valid, tx, raw)
-    results.at[valid, tx] = found
-    if len(results.at) > KEPT:
-        results.at.pop(next(iter(results.at), (valid, tx)), None)
-    return found
-
-
-def within_reach(index: Index, ent: int, tx: Instant) -> bool:
-    """Whether any fall recorded by `tx` may shake an entity."""
-    return index.tainted.get(ent, OPEN) <= tx

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import orjson
 
-from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.index import Index
 from graphstore.values.fingerprints import NEVER_OPEN
 from graphstore.values.inputs import authorized_of
@@ -205,7 +204,7 @@ class Happened:
     def _rows(self, ent: int) -> Sequence[int]:
         """The occurrences after the first recorded one that are known here, in the order they were recorded."""
         index = self.index
-        rows = index.seen_of.get(ent, ())[: self._repeats(ent)]
+        rows: Sequence[int] = index.seen_of.get(ent, ())[: self._repeats(ent)]
         if index.undone_by:
             rows = [row for row in rows if index.believed_op(index.s_op[row], self.tx)]
         return rows
@@ -244,41 +243,8 @@ def print_of(body: Json) -> str:
     return f"{body['fingerprint']}\0{scope}" if isinstance(scope, str) else str(body["fingerprint"])
 
 
-def look_for_prints(index: Index, raw: Raw) -> None:
-    """Collect the fingerprints of all events: read the bodies of those not yet read."""
-    if not index.finds_prints and index.looked < len(index.names):
-        with no_collecting():
-            _look_on(index, raw)
-
-
-def note_print(index: Index, ent: int, body: Json) -> None:
-    """Collect the fingerprint of the event recorded last, whose body is at hand, where those of all before it are collected."""
-    if index.finds_prints:
-        _collect(index, ent, body)
-    elif index.looked == ent:
-        _collect(index, ent, body)
-        index.looked = ent + 1
-
-
 def fingerprint_of(body: Json) -> str | None:
     """Return what `print_of` makes of the body of an event; None for one without a fingerprint, and for a message, which is not a report."""
     if body.get("fingerprint") is None or "authorized" in body:
         return None
     return print_of(body)
-
-
-def _collect(index: Index, ent: int, body: Json) -> None:
-    fingerprint = fingerprint_of(body)
-    if fingerprint is not None:
-        index.add_print(ent, fingerprint)
-
-
-def _look_on(index: Index, read: Raw) -> None:
-    ent = index.is_event.find(1, index.looked)
-    while ent >= 0:
-        ver = index.versions_of[ent][0]
-        raw = read(index.v_pos[ver], index.v_len[ver])
-        if b'"fingerprint":"' in raw:  # it may be in the metadata only
-            _collect(index, ent, orjson.loads(raw))
-        ent = index.is_event.find(1, ent + 1)
-    index.looked = len(index.names)

@@ -8,21 +8,18 @@ from typing import NamedTuple, TypeVar
 from graphstore.core.index.index import Index
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import UNDONE, Point, as_json
-from graphstore.values.period import OPEN, Instant
+from graphstore.values.period import Instant
 from graphstore.values.vocabulary import UPHOLDING
 
 _COLUMNS = (
-    "names", "is_event", "born", "changed", "kind", "versions_of", "rows_of",
+    "names", "is_event", "born", "kind", "versions_of", "rows_of", "out", "into", "successors", "corrected",
     "v_op", "v_pos", "v_len",
     "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close",
     "l_kind", "l_src", "l_tgt", "rows_of_link", "c_op",
     "k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end",
-    "o_tx", "o_verb", "o_subject",
+    "o_tx", "o_verb", "o_subject", "gone", "confirmed", "undone_by", "gaps", "turns", "link_ghosts",
 )  # fmt: skip
 Row = TypeVar("Row")
-_NEVER = (
-    OPEN + 1
-)  # later than any tx: what holds is found in the rows of an entity, and not in those believed now
 
 
 class Number(NamedTuple):
@@ -134,13 +131,14 @@ class PartOfIndex(Index):
     Numbers are those of the whole index, so the columns are dictionaries here. A part has less of them than the index, and never another value.
     """
 
+    gone: dict[int, int]
+
     def __init__(self, point: Point) -> None:
-        super().__init__()
         vars(self).update({name: {} for name in _COLUMNS})
         self._point = point
         self._falling = {name: kind.rests for name, kind in point.vocabulary.kinds.items() if kind.rests}
         self._resting = {row.number for row in point.rows(SHAKY)}
-        self._may_have_fallen: set[int] = set()
+        self._may_have_fallen, self.based, self.unread = set[int](), set[int](), set[int]()
         self._named = {one.operation for one in UNDONE.rows(point.database, {})}  # operations
         self._links: set[int] = set()
         self._add_entities(self._resting)
@@ -164,7 +162,7 @@ class PartOfIndex(Index):
         for row in self._rows(PASTS, numbers):
             number = row.number
             self.names[number], self.kind[number], self.is_event[number] = row.id, row.kind, row.is_event
-            self.born[number], self.changed[number] = row.tx_from, _NEVER
+            self.born[number] = row.tx_from
             if row.forgotten_by is not None:
                 self.gone[number] = row.forgotten_by
             if row.may_have_fallen:

@@ -1,30 +1,55 @@
 """Gives a transaction the part of the index that it needs: each value is read from the rows of the ledger when a verb first asks for it.
 
-Things, versions and rows have the numbers of the ledger. Those of the trunk count from 0, as in the whole index; those that a branch adds are beyond all that it
-began with (`branch_rows.py`), so numbers tell what came first there too. A column is a dictionary here, and knows the number that its next row gets.
+Things, versions and rows have the numbers of the ledger. Those of the trunk count from 0; those that a branch adds are beyond all that it began with
+(`branch_rows.py`), so numbers tell what came first there too. What the transaction adds has the next numbers, and is taken back by them.
 """
 
 from __future__ import annotations
 
 import itertools
-from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
 import orjson
 
 from graphstore.core.index.believed_rows import BelievedRows
-from graphstore.core.index.columns import Mark, Taken, _OfKinds
-from graphstore.core.index.index import BESIDE, Index
-from graphstore.core.index.occurrences import print_of
+from graphstore.core.index.columns import (
+    Column,
+    Events,
+    Gap,
+    Lists,
+    Mark,
+    Numbers,
+    Occurrences,
+    Pieces,
+    Taken,
+)
+from graphstore.core.index.index import Index
+from graphstore.core.index.latest_versions import Said, between, write
+from graphstore.core.index.occurrences import fingerprint_of, print_of
 from graphstore.core.journal.line import DESCRIBING, UNDO
 from graphstore.core.journal.positions import BLOCK
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.database import Readable
-from graphstore.values.period import OPEN, Instant, Period, instant, recorded
-from graphstore.values.vocabulary import UPHOLDING
+from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, recorded, without_all
+from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
 
+BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
+_SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
+_GROUPS = (
+    ("names", "is_event", "kind", "key", "scope", "born", "changed", "versions_of", "rows_of", "now_of"),
+    ("v_ent", "v_num", "v_pos", "v_len", "v_op"),
+    ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close"),
+    ("closings",),
+    ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link", "claims_of"),
+    ("c_link", "c_num", "c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op"),
+    ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end", "k_op", "k_close"),
+    ("link_closings",),
+    ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"),
+    ("s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last"),
+)  # the columns of each group of `Mark`
 _COUNTS = """
 SELECT n.entity, n.version, n.period, n.link, n.claim, n.link_period, n.operation, n.occurrence,
        (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), n.defined & 1099511627775, EXISTS (SELECT 1 FROM undone)
@@ -137,187 +162,6 @@ def is_text(id: Any) -> bool:
         return False
 
 
-class Column(dict[int, Any]):
-    """Holds the values of a column that were read or added. `load` reads the value of a number, together with other columns."""
-
-    __slots__ = ("_count", "_load")
-
-    def __init__(self, count: int, load: Callable[[int], object]) -> None:
-        self._count, self._load = count, load
-
-    def __missing__(self, number: int) -> Any:
-        if not 0 <= number < self._count:
-            raise IndexError(f"there is no row {number}: there are {self._count}")
-        self._load(number)
-        return self.get(number)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> NoReturn:
-        raise TypeError("a transaction does not look through a whole column of the store")
-
-    def __delitem__(self, rows: Any) -> None:
-        for number in range(rows.start, self._count):
-            self.pop(number, None)
-        self._count = min(rows.start, self._count)
-
-    def append(self, value: Any) -> None:
-        """Add a row."""
-        self[self._count] = value
-        self._count += 1
-
-    def extend(self, values: Iterable[Any]) -> None:
-        """Add rows."""
-        before = dict.__len__(self)
-        self.update(enumerate(values, self._count))
-        self._count += dict.__len__(self) - before
-
-
-class Lists(dict[Any, list[Any]]):
-    """Holds a list of rows for each key, such as a thing or an id, and reads it when it is first asked for. Adding to a list does not read it."""
-
-    __slots__ = ("_added", "_any", "_load")
-
-    def __init__(self, load: Callable[[Any], Any], is_any: bool = True) -> None:
-        self._load, self._any = load, is_any
-        self._added: dict[Any, list[Any]] = {}
-
-    def __missing__(self, key: Any) -> list[Any]:
-        found: list[Any] = self._load(key) + self._added.pop(key, [])
-        self[key] = found
-        return found
-
-    def __contains__(self, key: object) -> bool:
-        return bool(self[key])
-
-    def __bool__(self) -> bool:
-        return self._any or bool(self._added)
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the rows of a key; the default where there are none."""
-        return self[key] or default
-
-    def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the list to which a row of a key is added."""
-        return self[key] if dict.__contains__(self, key) else self._added.setdefault(key, [])
-
-
-class Pieces(Lists):
-    """Holds what each supersession has taken. A link has an entry where the rows have something of it, or where the transaction has set its list, even to nothing."""
-
-    __slots__ = ()
-
-    def __missing__(self, key: Any) -> list[Any]:
-        found: list[Any] = self._load(key)
-        if found:
-            self[key] = found
-        return found
-
-    def __contains__(self, key: object) -> bool:
-        return dict.__contains__(self, key) or bool(self[key])
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return what a link has taken; the default where it has no entry."""
-        return self[key] if key in self else default
-
-
-class Occurrences:
-    """Lists the occurrences of an event after its first report. It knows their count and the last one, and reads all when another one is asked for."""
-
-    __slots__ = ("_all", "_count", "_last", "_load")
-
-    def __init__(self, count: int, last: int, load: Callable[[], list[int]]) -> None:
-        self._count, self._last, self._load = count, last, load
-        self._all: list[int] | None = None if count else []
-
-    def _read(self) -> list[int]:
-        if self._all is None:
-            self._all = self._load()
-        return self._all
-
-    def __len__(self) -> int:
-        return self._count if self._all is None else len(self._all)
-
-    def __getitem__(self, at: Any) -> Any:
-        if self._all is None and at in (-1, self._count - 1):
-            return self._last
-        return self._read()[at]
-
-    def append(self, number: int) -> None:
-        """Add an occurrence."""
-        if self._all is not None:
-            self._all.append(number)
-            return
-        before = self._load
-        self._load = lambda: [*before(), number]
-        self._count, self._last = self._count + 1, number
-
-    def pop(self) -> None:
-        """Remove the last one."""
-        self._read().pop()
-
-
-class Events(Lists):
-    """Holds the `Occurrences` of each event."""
-
-    __slots__ = ()
-
-    def __missing__(self, key: Any) -> Any:
-        found: Any = self._load(key)
-        self[key] = found
-        return found
-
-    def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the occurrences of an event, to which one is added."""
-        return self[key]
-
-
-class Numbers(dict[Any, int]):
-    """Finds the number that belongs to a key, such as an id, when it is first asked for. A key without a number is missing; `absent` are those keys that were asked for."""
-
-    __slots__ = ("_find", "absent")
-
-    def __init__(self, find: Callable[[Any], int | None]) -> None:
-        self._find = find
-        self.absent: set[Any] = set()
-
-    def __missing__(self, key: Any) -> int:
-        try:
-            number = None if key in self.absent else self._find(key)
-        except UnicodeEncodeError:  # a lone surrogate is stored nowhere
-            number = None
-        if number is None:
-            self.absent.add(key)
-            raise KeyError(key)
-        self[key] = number
-        return number
-
-    def __contains__(self, key: object) -> bool:
-        return self.get(key) is not None
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the number of a key, or the default."""
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
-
-class _Anything:
-    """Stands for a set of the index that only spares it from looking: it contains everything, so the rows are always asked."""
-
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def add(self, key: object) -> None:
-        """Nothing is noted."""
-
-    def get(self, key: object, default: object = None) -> int:
-        """Return an instant before all others."""
-        return -OPEN
-
-
 class KnownKinds:
     """Keeps the kinds of link that a store has defined, so that each is parsed once and not by each transaction."""
 
@@ -325,7 +169,6 @@ class KnownKinds:
         self.count = 0
         self.kinds: list[dict[str, Any]] = []
         self.promoted: list[str] = []
-        self.read = _OfKinds()
 
     def read_again(self, database: Readable) -> None:
         """Read all kinds, since some that were read are not kept."""
@@ -349,9 +192,15 @@ class KnownKinds:
 class WorkingSet(Index):
     """Has what one transaction has looked at, and what it has changed. It lives as long as the SQL transaction that writes."""
 
-    finds_prints = True
     ids: Numbers
     link_ids: Numbers
+    gone: Numbers
+    changed: list[Instant]  # not before the last change of the rows of a thing
+    claims_of: list[list[int]]
+    prints: dict[str, list[int]]
+    c_link: list[int]
+    c_num: list[int]
+    s_ent: list[int]
 
     def __init__(self, database: Readable, kinds: KnownKinds, show: Callable[[], object]) -> None:
         """Begin with nothing read. Outside of a transaction it reads what is committed.
@@ -361,75 +210,68 @@ class WorkingSet(Index):
             kinds: the kinds of link of that line that are known.
             show: writes as rows what the transaction has done so far.
         """
-        super().__init__()
         self._database, self._show, self.line = database, show, database.line
         self.branch, self.lineage = database.branch, database.line.lineage
+        self.forked = None
         if self.branch is not None:
             of_trunk = database.line.of_trunk
             self.forked = Mark(versions=of_trunk["version"], ops=of_trunk["operation"])
-        self.closings, self.link_closings, self.turned = (array("q") for _ in range(3))
         [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
         things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
         kinds.follow(database, defined)
-        self.kinds, self.promoted, self._kinds_read = kinds.kinds[:], kinds.promoted[:], kinds.read
-        self._known_kinds = kinds
+        self.kinds, self.promoted = kinds.kinds[:], kinds.promoted[:]
+        self.settings: list[
+            dict[str, Any]
+        ] = []  # that the transaction has changed; the last of a name counts
         # numbers from these on are of rows that the transaction adds, which the tables may have too at its end
         self._things, self._versions, self._periods, self._links = things, versions, rows, links
         self._ops, self._seen, self._last = ops, seen, last or 0
         self.last_tx = self._last
         self._has_written = False  # whether the rows have what the transaction did
+        self._undo: list[
+            Callable[[], object]
+        ] = []  # takes back what was done, beside the columns, step by step
         # what was added, by the thing it is of
         self._fresh_rows: dict[int, list[int]] = {}
         self._fresh_versions: dict[int, list[int]] = {}
         self._fresh_out: dict[int, list[int]] = {}
         self._fresh_into: dict[int, list[int]] = {}
-        self._stored_links: dict[
-            tuple[int, str, int], list[int]
-        ] = {}  # source, kind, target -> links that were read before a transaction asks
-        self._starts: dict[
-            int, Instant | None
-        ] = {}  # from when on stored things were believed before the transaction
-        self._unlisted: dict[
-            int, list[int]
-        ] = {}  # rows opened or closed of things whose believed rows were not read
+        # source, kind, target -> links that were read before a transaction asks
+        self._stored_links: dict[tuple[int, str, int], list[int]] = {}
+        # from when on stored things were believed before the transaction
+        self._starts: dict[int, Instant | None] = {}
+        # rows opened or closed of things whose believed rows were not read
+        self._unlisted: dict[int, list[int]] = {}
         self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
+        self._held: dict[tuple[str, str], BelievedRows | list[int]] = {}  # what slots hold now, by valid_from
+        self._said: dict[int, list[Said]] = {}  # what was said last of things, see `said`
+        self._turned: list[tuple[int, Gap]] = []  # what the transaction has turned, each with its thing
         # of what the transaction has changed more than that it is new: how it stands, or what it rests on
         self._touched: dict[int, int] = {}  # each with the last operation by then
         self._is_undoing = False
         self._kinds_before = len(self.kinds)
+        self._kinds_read: tuple[int, Mapping[str, frozenset[str]], frozenset[str]] | None = None
         self._init_leading(any_undone)
         self._init_columns(claims, link_rows)
 
     def _init_columns(self, claims: int, link_rows: int) -> None:
         """Make the columns, whose values are read when they are first asked for."""
-        own, things, versions, rows = vars(self), self._things, self._versions, self._periods
-        links, ops, seen = self._links, self._ops, self._seen
-        for count, load, names in (
-            (things, self._load_entity, ("names", "is_event", "kind", "key", "scope", "born", "changed")),
-            (things, self._load_versions, ("versions_of",)),
-            (things, self._load_rows, ("rows_of",)),
-            (things, self._load_believed, ("now_of",)),
-            (versions, self._load_version, ("v_ent", "v_num", "v_pos", "v_len", "v_op")),
-            (rows, self._load_row,
-             ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close")),
-            (links, self._load_link, ("l_name", "l_kind", "l_src", "l_tgt")),
-            (links, self._load_link_rows, ("rows_of_link",)),
-            (links, self._load_claims, ("claims_of",)),
-            (claims, self._load_claim,
-             ("c_link", "c_num", "c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")),
-            (link_rows, self._load_link_row,
-             ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end", "k_op", "k_close")),
-            (ops, self._load_op, ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")),
-            (seen, self._load_seen_row, ("s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last")),
+        loads = {"versions_of": self._load_versions, "rows_of": self._load_rows, "now_of": self._load_believed,
+                 "rows_of_link": self._load_link_rows, "claims_of": self._load_claims}  # fmt: skip
+        self.closings, self.link_closings = list[int](), list[int]()
+        for names, count, load in zip(
+            _GROUPS,
+            (self._things, self._versions, self._periods, 0, self._links, claims, link_rows, 0, self._ops, self._seen),
+            (self._load_entity, self._load_version, self._load_row, None, self._load_link, self._load_claim,
+             self._load_link_row, None, self._load_op, self._load_seen_row),
+            strict=True,
         ):  # fmt: skip
-            for name in names:
-                own[name] = Column(count, load)
+            if load is not None:
+                vars(self).update({name: Column(count, loads.get(name, load)) for name in names})
+        self._groups = [[vars(self)[name] for name in names] for names in _GROUPS]
 
     def _init_leading(self, any_undone: int) -> None:
         """Make the dictionaries that lead from ids and things to rows."""
-        everything: Any = _Anything()
-        self.rests = self.based = self.tainted = everything
-        self._shaken = self
         self.ids = Numbers(self._find_entity)
         self.link_ids = Numbers(self._find_link)
         self.gone = Numbers(self._find_forgotten)
@@ -437,8 +279,6 @@ class WorkingSet(Index):
         self.out = Lists(lambda ent: self._links_of(ent, "source = ?"))
         self.into = Lists(lambda ent: self._links_of(ent, "target = ?"))
         self.successors = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'supersedes'"))
-        self.corrected = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'corrects'"))
-        self.even = Lists(self._symmetric_links)
         self.slots = Lists(self._entities_of_slot)
         self.taken = Pieces(lambda link: self._tuples(_TAKEN, link, self._links))
         self.gaps = Lists(lambda ent: self._tuples(_REMOVED, ent, self._things))
@@ -451,19 +291,28 @@ class WorkingSet(Index):
         self.seen_of = Events(self._last_seen)
         self.prints = Lists(self._events_alike)
 
-    def _symmetric_links(self, ent: int) -> list[int]:
-        kinds = [kind for kind in self.symmetric if kind not in self.resting and kind not in _REPLACING]
-        old = (
-            self._take_links(f"{end} = ? AND kind = ?", ent, kind)
-            for end in ("source", "target")
-            for kind in kinds
-        )
-        return sorted(link for links in old for link in links) if ent < self._things else []
+    @property
+    def resting(self) -> Mapping[str, frozenset[str]]:
+        """The kinds of link by which one end rests on the other, each with the falls that shake it."""
+        return self._of_kinds()[1] if self.kinds else RESTS
 
-    def _of_kinds(self) -> _OfKinds:
-        """See `Columns._of_kinds`. What was read of the kinds is kept for the next transaction."""
-        found = self._known_kinds.read = super()._of_kinds()
+    @property
+    def symmetric(self) -> frozenset[str]:
+        """The kinds of link that hold in both directions."""
+        return self._of_kinds()[2] if self.kinds else _SYMMETRIC
+
+    def _of_kinds(self) -> tuple[int, Mapping[str, frozenset[str]], frozenset[str]]:
+        """Return how many custom kinds there are, `resting` and `symmetric`."""
+        found, kinds = self._kinds_read, self.kinds
+        if found is None or found[0] != len(kinds):
+            rests = {kind["name"]: frozenset(kind["rests"]) for kind in kinds if kind.get("rests")}
+            symmetric = _SYMMETRIC.union(kind["name"] for kind in kinds if kind["symmetric"])
+            found = self._kinds_read = len(kinds), {**RESTS, **rests}, symmetric
         return found
+
+    def mark(self) -> Mark:
+        """Return how many rows are committed of things, versions, periods, links and operations."""
+        return Mark(self._things, self._versions, self._periods, links=self._links, ops=self._ops)
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         return self._database.rows(statement, values)
@@ -724,10 +573,8 @@ class WorkingSet(Index):
 
     # ------------------------------------------------------------------ what needs no whole list
 
-    def saying(
-        self, source: int, kind: str, target: int, near: Period | None = None, tx: Instant = OPEN
-    ) -> list[int]:
-        """See `Index.saying`."""
+    def saying(self, source: int, kind: str, target: int) -> list[int]:
+        """Return every link ever made that says `source kind target`, in order."""
         known = []
         if source < self._things and target < self._things:
             stored = self._stored_links.get((source, kind, target))
@@ -745,7 +592,7 @@ class WorkingSet(Index):
         ]
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
-        """See `Index.of_kinds`."""
+        """Return the links of some kinds on one side of an entity, in order."""
         column, added = ("source", self._fresh_out) if side is self.out else ("target", self._fresh_into)
         links: list[int] = []
         if ent < self._things and kinds:
@@ -754,13 +601,13 @@ class WorkingSet(Index):
         return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
     def keeping(self, ent: int) -> list[int]:
-        """See `Index.keeping`."""
+        """Return the supersessions of an entity that keep something of it to give back."""
         found = {link for (link,) in self._rows(_KEEPING, ent)} if ent < self._things else set()
         changed = [link for link in dict.keys(self.taken) if self.l_tgt[link] == ent and self.taken[link]]
         return sorted(found.union(changed))
 
     def held(self, slot: tuple[str, str]) -> list[int]:
-        """See `Index.held`."""
+        """Return the rows that a slot holds now, by valid_from: no two overlap."""
         found: Any = self._held.get(slot)
         if found is None:
             changed = self._in_slots.get(slot, ())
@@ -773,54 +620,68 @@ class WorkingSet(Index):
         return None if key is None else (key, self.scope[ent])
 
     def start(self, ent: int, tx: Instant) -> Instant | None:
-        """See `Index.start`."""
+        """Return the first valid_from believed of an entity, None when nothing is believed."""
+        if tx < self.changed[ent]:
+            return super().start(ent, tx)
         if ent in self._starts and self.changed[ent] == self._last < tx:
             return self._starts[ent]
-        return super().start(ent, tx)
+        first = self.now_of[ent][:1]
+        return self.r_from[first[0]] if first else None
 
     def find(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """See `Index.find`."""
+        """Return the row of an entity that holds at (valid, tx), or -1."""
         if tx < self.changed[ent] or ent in self.gone:
             return super().find(ent, valid, tx)
         row = self.last_before(self.now_of[ent], valid + 1)
         return row if row >= 0 and self.r_to[row] > valid else -1
 
+    def believed(self, ent: int, tx: Instant) -> list[int]:
+        """Return the rows of an entity believed at `tx`, by valid_from."""
+        return super().believed(ent, tx) if tx < self.changed[ent] else list(self.now_of[ent])
+
     def over(self, rows: Any, period: Period) -> list[int]:
-        """See `Columns.over`."""
-        if not isinstance(rows, BelievedRows):
-            return super().over(rows, period)
-        first = rows.last_before(period[0] + 1)
+        """Return those of some rows, by valid_from and apart from each other, that hold over a part of a period."""
+        first = self.last_before(rows, period[0] + 1)
         before = [first] if first >= 0 and self.r_to[first] > period[0] else []
-        return before + rows.between(period[0] + 1, period[1])
+        return before + self.between(rows, period[0] + 1, period[1])
 
     def last_before(self, rows: Any, at: Instant) -> int:
-        """See `Columns.last_before`."""
-        return rows.last_before(at) if isinstance(rows, BelievedRows) else super().last_before(rows, at)
+        """Return the last of some rows, by valid_from, that begins before an instant, or -1."""
+        if isinstance(rows, BelievedRows):
+            return rows.last_before(at)
+        place = bisect_left(rows, at, key=self.r_from.__getitem__)
+        return rows[place - 1] if place else -1
 
     def first_since(self, rows: Any, at: Instant) -> int:
-        """See `Columns.first_since`."""
-        return rows.first_since(at) if isinstance(rows, BelievedRows) else super().first_since(rows, at)
+        """Return the first of some rows, by valid_from, that begins at an instant or later, or -1."""
+        if isinstance(rows, BelievedRows):
+            return rows.first_since(at)
+        place = bisect_left(rows, at, key=self.r_from.__getitem__)
+        return rows[place] if place < len(rows) else -1
 
     def between(self, rows: Any, start: Instant, stop: Instant) -> list[int]:
-        """See `Columns.between`."""
+        """Return those of some rows, by valid_from, that begin in [start, stop)."""
         if isinstance(rows, BelievedRows):
             return rows.between(start, stop)
-        return super().between(rows, start, stop)
+        begins = self.r_from.__getitem__
+        return rows[bisect_left(rows, start, key=begins) : bisect_left(rows, stop, key=begins)]  # type: ignore[no-any-return]
 
     def _believe(self, rows: Any, row: int) -> None:
+        """Add a row to those of a thing or a slot, which are in the order of valid_from."""
         if isinstance(rows, BelievedRows):
             rows.insert(row)
         else:
-            super()._believe(rows, row)
+            insort(rows, row, key=self.r_from.__getitem__)
 
     def _drop(self, rows: Any, row: int) -> None:
-        if isinstance(rows, BelievedRows):
-            rows.remove(row)
+        """Remove a row from those of a thing or a slot."""
+        if not isinstance(rows, BelievedRows) and rows[-1] == row:
+            rows.pop()
         else:
-            super()._drop(rows, row)
+            rows.remove(row)
 
     def newest_version(self, ent: int) -> int:
-        """See `Index.newest_version`."""
+        """Return the version with the highest number that an entity had before the transaction; -1: none."""
         if ent >= self._things:
             return -1
         found = self._take_versions(
@@ -829,23 +690,84 @@ class WorkingSet(Index):
         return found[0] if found else -1
 
     def fresh_version(self, ent: int) -> int:
-        """See `Index.fresh_version`."""
+        """Return the version of an entity that the transaction has added last; -1: none."""
         versions = self._fresh_versions.get(ent)
         return versions[-1] if versions else -1
 
     def fresh_rows(self, ent: int) -> Iterator[int]:
-        """See `Index.fresh_rows`."""
+        """Return the rows of an entity that the transaction has added, the last one first."""
         return reversed(self._fresh_rows.get(ent, []))
 
-    def said_over(self, ent: int, span: Period) -> Iterable[tuple[Instant, Instant, int]]:
-        """See `Index.said_over`."""
+    def said_over(self, ent: int, span: Period) -> Iterable[Said]:
+        """Return what was said of an entity last over the parts of a period, in order. The first and the last piece may reach beyond it."""
         rows = self.over(self.now_of[ent], span) if ent < self._things else []
         pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in rows[: FEW_ROWS + 1]]
         if 0 < len(pieces) <= FEW_ROWS and pieces[0][0] <= span[0] and pieces[-1][1] >= span[1]:
             is_whole = all(one[1] == two[0] for one, two in itertools.pairwise(pieces))
             if is_whole and not any(self._is_said_later(ent, *piece, span) for piece in pieces):
                 return pieces
-        return super().said_over(ent, span)
+        return between(self.said(ent), *span)
+
+    def said(self, ent: int) -> list[Said]:
+        """Return what was said of an entity last, over each period of which anything was ever said, whether it is believed or not; in order."""
+        found = self._said.get(ent)
+        if found is None:
+            rows = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in self.rows_of[ent]]
+            found = self._said[ent] = self._latest(
+                rows + [tuple(ghost[1:]) for ghost in self.ghosts.get(ent, ())]
+            )
+        return found
+
+    def _latest(self, every: Iterable[Any]) -> list[Said]:
+        """Write versions in the order of the operations, each over all of its periods."""
+        spans: dict[int, list[Period]] = {}
+        for start, stop, ver in sorted(every, key=lambda one: (self.v_op[one[2]], *one)):
+            spans.setdefault(ver, []).append((start, stop))
+        found: list[Said] = []
+        for ver, periods in spans.items():
+            if not self.undone_by or self.believed_op(self.v_op[ver], OPEN - 1):
+                for start, stop in coalesce(periods):
+                    write(found, (start, stop, ver))
+        return found
+
+    def say(self, ent: int, ver: int, period: Period) -> None:
+        """Note that a version was said over a period."""
+        if ent in self._said:
+            write(self._said[ent], (*period, ver))
+
+    def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
+        """Return the periods over which each version since `mark` was said last, without those of rows that the transaction will keep."""
+        fresh = self._fresh_rows.get(ent, [])
+        if not fresh or self._shows_all_said(ent, fresh):
+            return {}
+        kept: dict[int, list[int]] = {}
+        for row in sorted(fresh, key=self.r_from.__getitem__):
+            if self.r_close[row] < 0:
+                kept.setdefault(self.r_ver[row], []).append(row)
+        pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in fresh]
+        pieces += [(start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
+        # nothing that was said before is over any of it
+        said = self._latest(piece for piece in pieces if piece[2] >= mark.versions)
+        found: dict[int, list[Period]] = {}
+        begun, ended = min(map(self.r_from.__getitem__, fresh)), max(map(self.r_to.__getitem__, fresh))
+        for start, stop, ver in between(said, begun, ended):
+            rows = self.over(kept.get(ver, []), (start, stop))
+            holes = [(self.r_from[row], self.r_to[row]) for row in rows]
+            found.setdefault(ver, []).extend(without_all((start, stop), holes))
+        return found
+
+    def _shows_all_said(self, ent: int, rows: list[int]) -> bool:
+        """Return True if those of these rows that are believed are plainly all that they said last: each that is closed was replaced whole by the next one."""
+        if ent in self.ghosts:
+            return False
+        begun, ended, opened, closed, told = self.r_from, self.r_to, self.r_op, self.r_close, self.v_op
+        first, last, gone, before = 0, 0, False, -1
+        for row in rows:
+            start, stop, op = begun[row], ended[row], opened[row]
+            if op < before or op != told[self.r_ver[row]] or (gone and (first < start or stop < last)):
+                return False
+            first, last, gone, before = start, stop, closed[row] >= 0, op
+        return not gone
 
     def _is_said_later(self, ent: int, start: Instant, stop: Instant, ver: int, span: Period) -> bool:
         """Return False if nothing was said of an entity after a version that is believed over a part of a period."""
@@ -861,26 +783,27 @@ class WorkingSet(Index):
         return bool(self._rows(_SAID_LATER, ent, *part, ver, self._periods)[0][0])
 
     def setting_at(self, name: str, tx: Instant) -> Any:
-        """See `Index.setting_at`."""
+        """Return the setting of a name as it was at `tx`, None when it was not set by then."""
         if tx >= self._last:
             return self.setting(name)
         rows = self._rows(_SETTING_AT, name, tx)
         return orjson.loads(rows[0][0]) if rows else None
 
     def setting(self, name: str) -> Any:
-        """See `Index.setting`."""
-        if name in self.set_at:
-            return super().setting(name)
+        """Return the setting of a name, None when it was never set."""
+        for setting in reversed(self.settings):
+            if name in setting:
+                return setting[name]
         rows = self._rows(_SETTING, name)
         return orjson.loads(rows[0][0]) if rows else None
 
     def ids_beside(self, id: str) -> list[str]:
-        """See `Index.ids_beside`."""
+        """Return the ids that a misspelt one may mean: of many those beside it in order, so that this costs the same in any store."""
         fresh = [self.names[ent] for ent in range(self._things, len(self.names))]
         return self._beside("entity", self._things, fresh, id)
 
     def link_ids_beside(self, id: str) -> list[str]:
-        """See `Index.link_ids_beside`."""
+        """Return the ids of links that a misspelt one may mean."""
         fresh = [self.l_name[link] for link in range(self._links, len(self.l_name))]
         return self._beside("link", self._links, fresh, id)
 
@@ -910,34 +833,28 @@ class WorkingSet(Index):
                 ):  # else it forgets on the trunk what a branch has too
                     yield head
 
-    def known_by(self, tx: Instant) -> int:
-        """See `Index.known_by`."""
-        parts = self.line.numbers("entity", len(self.born))
-        found = (bisect_right(self.born, tx, part.start, part.stop) for part in reversed(parts))
-        return next((stop for stop, part in zip(found, reversed(parts), strict=True) if stop > part.start), 0)
-
     def ops_at(self, tx: Instant) -> range:
-        """See `Index.ops_at`."""
+        """Return the operations of a transaction."""
         return self._written_at("operation", self.o_tx, tx)
 
     def ops_beside(self, tx: Instant) -> list[int]:
-        """See `Index.ops_beside`."""
+        """Return the last committed operation before an instant, and the first one from then on, where there are such."""
         return [op for statement in (_BEFORE, _SINCE) for (op,) in self._rows(statement, tx)]
 
     def instants_between(self, first: Instant, stop: Instant) -> list[Instant]:
-        """See `Index.instants_between`."""
+        """Return the instants of the transactions in [first, stop), in order."""
         return [tx for (tx,) in self._rows(_INSTANTS, first, stop)]
 
     def rows_at(self, tx: Instant) -> range:
-        """See `Index.rows_at`."""
+        """Return the rows of things that a transaction opened."""
         return self._written_at("period", self.r_tx, tx)
 
     def link_rows_at(self, tx: Instant) -> range:
-        """See `Index.link_rows_at`."""
+        """Return the rows of links that a transaction opened."""
         return self._written_at("link_period", self.k_tx, tx)
 
     def link_rows_after(self, tx: Instant) -> list[range]:
-        """See `Index.link_rows_after`."""
+        """Return the rows of links that were opened after an instant."""
         parts = self.line.numbers("link_period", len(self.k_tx))
         return [range(bisect_right(self.k_tx, tx, part.start, part.stop), part.stop) for part in parts]
 
@@ -950,13 +867,16 @@ class WorkingSet(Index):
         return range(0)
 
     def closed_at(self, tx: Instant) -> tuple[list[int], list[int]]:
-        """See `Index.closed_at`."""
+        """Return the rows of things, and of links, that a transaction closed, in order."""
         heads, number = list(self._visible(_HEADS, tx)), self.line.row
         rows = [number("period", row) for head in heads for row, _ in head.get("closed", ())]
         return rows, [number("link_period", row) for head in heads for row, _ in head.get("link_closed", ())]
 
     def taken_at(self, tx: Instant, new: Iterable[int]) -> dict[int, tuple[list[Taken], list[Taken]]]:
-        """See `Index.taken_at`. What a supersession had taken before is in an earlier line of the chain, not before the one that made its link."""
+        """Return what each supersession that a transaction touched had taken before and after it; `new`: the links that it made.
+
+        What a supersession had taken before is in an earlier line of the chain, not before the one that made its link.
+        """
         found: dict[int, tuple[list[Taken], list[Taken]]] = {}
         made = set(new)
         for head in self._visible(_HEADS, tx):
@@ -985,7 +905,7 @@ class WorkingSet(Index):
         return found
 
     def settings_at(self, tx: Instant) -> dict[str, tuple[Any, Any]]:
-        """See `Index.settings_at`."""
+        """Return the settings that a transaction changed, by name: what each was before, and what it left."""
         changed = [setting for head in self._visible(_HEADS, tx) for setting in head.get("settings", ())]
         left = {name: value for setting in changed for name, value in setting.items()}
         return {name: (self.setting_at(name, tx - 1), value) for name, value in left.items()}
@@ -993,7 +913,7 @@ class WorkingSet(Index):
     # ------------------------------------------------------------------ how things stand
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """See `Index.superseded`."""
+        """Return True if a supersession of the entity holds at (valid, tx)."""
         if not self._has_written:
             return super().superseded(ent, valid, tx)
         return bool(self._rows(_SUPERSEDED, self.names[ent], valid, tx)[0][0])
@@ -1076,29 +996,234 @@ class WorkingSet(Index):
 
     # ------------------------------------------------------------------ growing
 
+    def lengths(self) -> Mark:
+        """Return how many rows there are of each group, with those of the transaction."""
+        return Mark(*(len(columns[0]) for columns in self._groups))
+
+    def steps(self) -> int:
+        """Return how many steps of the transaction can be taken back, for `undo`."""
+        return len(self._undo)
+
+    def undo(self, mark: Mark, steps: int) -> None:
+        """Take back what was done since there were that many rows and steps."""
+        while len(self._undo) > steps:
+            self._undo.pop()()
+        for columns, count in zip(self._groups, mark, strict=True):
+            for column in columns:
+                del column[count:]
+        self._said.clear()
+        self._held.clear()
+        self._kinds_read = None
+
+    def _append(self, group: str, *values: Any) -> int:
+        """Add a row to the columns of a group of `Mark`. Returns its number."""
+        columns = self._groups[Mark._fields.index(group)]
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+        return len(columns[0]) - 1
+
+    def push(self, lists: Any, key: Any, value: Any) -> None:
+        """Add a value to the list of a key."""
+        lists.setdefault(key, []).append(value)
+        self._undo.append(lambda: lists.setdefault(key, []).pop())
+
+    def add_entity(self, name: str, event: bool, kind: str, key: str | None, scope: str, tx: Instant) -> int:
+        """Add a thing."""
+        ent = self._append("entities", name, event, kind, key, scope, tx, tx, [], [], [])
+        if key is not None:
+            self.push(self.slots, (key, scope), ent)
+        self.ids[name] = ent
+        self._undo.append(partial(dict.pop, self.ids, name))
+        return ent
+
+    def add_version(self, ent: int, number: int, pos: int, length: int, op: int = -1) -> int:
+        """Add a version of a thing."""
+        ver = self._append("versions", ent, number, pos, length, op)
+        self._note_version(ent, ver)
+        return ver
+
+    def open_row(self, ver: int, period: Period, tx: Instant, op: int) -> int:
+        """Believe a version over a period from now on."""
+        ent = self.v_ent[ver]
+        if self.v_op[ver] < 0:
+            self.v_op[ver] = op
+        row = self._append("rows", ent, ver, *period, tx, OPEN, op, -1)
+        self.changed[ent] = tx
+        self._note_row(ent, row)
+        self._change_believed(self._believe, self._drop, row)
+        return row
+
+    def close_row(self, row: int, tx: Instant, op: int) -> None:
+        """Believe a row no longer."""
+        ent = self.r_ent[row]
+        self._touch(ent)
+        self._note_in_slot(row)
+        self._close(row, tx, op)
+        self._change_believed(self._drop, self._believe, row)
+
+    def _close(self, row: int, tx: Instant, op: int) -> None:
+        self.r_end[row], self.r_close[row], self.changed[self.r_ent[row]] = tx, op, tx
+        self.closings.append(row)
+        self._undo.append(partial(self._reopen, self.r_end, self.r_close, row))
+
+    @staticmethod
+    def _reopen(ends: Any, closes: Any, row: int) -> None:
+        ends[row], closes[row] = OPEN, -1
+
+    def _change_believed(self, change: Any, back: Any, row: int) -> None:
+        """Change the rows believed of a thing, and those of its slot."""
+        now = self.now_of[self.r_ent[row]]
+        change(now, row)
+        self._undo.append(partial(back, now, row))
+        slot = self._slot(self.r_ent[row]) if self._held else None
+        if slot in self._held:
+            change(self._held[slot], row)
+
     def add_link(self, name: str, source: int, kind: str, target: int) -> int:
-        """See `Columns.add_link`."""
-        link = super().add_link(name, source, kind, target)
-        self.note_ends(link, source, kind, target)
+        """Add a link."""
+        link = self._append("links", name, kind, source, target, [], [])
+        self._lead_to(link, source, kind, target)
+        self.link_ids[name] = link
+        self._undo.append(partial(dict.pop, self.link_ids, name))
         return link
 
-    def note_ends(self, link: int, source: int, kind: str, target: int) -> None:
-        """Note the ends of a new link."""
-        self._fresh_out.setdefault(source, []).append(link)
-        self._fresh_into.setdefault(target, []).append(link)
+    def _lead_to(self, link: int, source: int, kind: str, target: int) -> None:
+        """Lead to a new link from its ends."""
+        lists: list[tuple[Any, int]] = [
+            (self.out, source), (self.into, target), (self._fresh_out, source), (self._fresh_into, target),
+        ]  # fmt: skip
+        if kind == "supersedes":
+            lists.append((self.successors, target))
+        for there, ent in lists:
+            self.push(there, ent, link)
         if kind in _REPLACING or (target if kind in UPHOLDING else source) < self._things:
             self._touch_ends(link)
 
-    def close_row(self, row: int, tx: Instant, op: int) -> None:
-        """See `Columns.close_row`."""
-        self._touch(self.r_ent[row])
-        self._note_in_slot(row)
-        super().close_row(row, tx, op)
+    def add_claim(
+        self,
+        link: int,
+        number: int,
+        strength: int,
+        inferred: int,
+        by: str,
+        pos: int,
+        length: int,
+        op: int = -1,
+    ) -> int:
+        """Add what is said of a link."""
+        claim = self._append("claims", link, number, strength, inferred, by, pos, length, op)
+        claims = self.claims_of[link]
+        claims.append(claim)
+        self._undo.append(claims.pop)
+        return claim
+
+    def open_link_row(self, claim: int, period: Period, tx: Instant, op: int) -> int:
+        """Believe a claim over a period from now on."""
+        link = self.c_link[claim]
+        if self.c_op[claim] < 0:
+            self.c_op[claim] = op
+        row = self._append("link_rows", link, claim, *period, tx, OPEN, op, -1)
+        self.rest(link)
+        rows = self.rows_of_link[link]
+        rows.append(row)
+        self._undo.append(rows.pop)
+        return row
 
     def close_link_row(self, row: int, tx: Instant, op: int) -> None:
-        """See `Columns.close_link_row`."""
+        """Believe a row of a link no longer."""
         self._touch_ends(self.k_link[row])
-        super().close_link_row(row, tx, op)
+        self.k_end[row], self.k_close[row] = tx, op
+        self.link_closings.append(row)
+        self._undo.append(partial(self._reopen, self.k_end, self.k_close, row))
+
+    def set_taken(self, link: int, pieces: list[Taken]) -> None:
+        """Set what a supersession has taken."""
+        before = self.taken.get(link)
+        self.taken[link] = pieces
+        back = (
+            partial(dict.pop, self.taken, link)
+            if before is None
+            else partial(self.taken.__setitem__, link, before)
+        )
+        self._undo.append(back)
+
+    def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
+        """Add an occurrence at `at` to an existing event."""
+        rows = self.seen_of.setdefault(ent, [])
+        before = rows[-1] if rows else -1
+        first = at if before < 0 else min(at, self.s_first[before])
+        last = at if before < 0 else max(at, self.s_last[before])
+        self.push(self.seen_of, ent, self._append("seen", ent, at, tx, op, first, last))
+
+    def note_print(self, ent: int, body: dict[str, Any]) -> None:
+        """Note the fingerprint of the event that was recorded last."""
+        fingerprint = fingerprint_of(body)
+        if fingerprint is not None:
+            self.push(self.prints, fingerprint, ent)
+
+    def add_op(self, tx: Instant, verb: str, subject: str, author: str | None, pos: int, length: int) -> int:
+        """Add an operation."""
+        op = self._append("ops", tx, verb, subject, author, pos, length)
+        if verb == UNDO:
+            self._is_undoing = True
+            self.push(self.undone_by, instant(subject), op)
+            self._said.clear()
+        elif verb == "confirm":
+            self.push(self.confirmed, subject, op)
+            self._touch(self.ids.get(subject, -1))
+        return op
+
+    def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
+        """Add settings."""
+        for setting in settings:
+            self.settings.append(setting)
+            self._undo.append(self.settings.pop)
+
+    def forget(self, ent: int, op: int) -> None:
+        """Mark an entity as evicted or erased, at every coordinate. -1: one that only a branch knows."""
+        if ent >= 0:
+            self.gone[ent] = op
+            self._undo.append(partial(dict.pop, self.gone, ent))
+
+    def note_added(
+        self,
+        tx: Instant,
+        added: list[tuple[int, Instant, Instant, int, int]],
+        first: int,
+        closed: Mapping[int, int],
+    ) -> None:
+        """Lead from entities to new rows whose columns were added, and close those whose place these take.
+
+        Args:
+            added: the entity, the period, the version and the operation of each row; the versions are new too.
+            first: the first of the rows.
+            closed: places in `added` -> the row that it takes the place of.
+        """
+        steps = len(self._undo)
+        for at, (ent, start, stop, ver, op) in enumerate(added):
+            if at in closed:
+                self._close_unlisted(closed[at], tx, op)
+            self.changed[ent] = tx
+            self._note_version(ent, ver)
+            self._note_row(ent, first + at)
+            self._believe_in(ent, first + at, self._believe)
+            self.say(ent, ver, (start, stop))
+            del self._undo[steps:]  # a load is taken back as a whole
+
+    def note_links(self, links: Iterable[int]) -> None:
+        """Lead to new links whose columns were added."""
+        steps = len(self._undo)
+        for link in links:
+            self._lead_to(link, self.l_src[link], self.l_kind[link], self.l_tgt[link])
+            self.rest(link)
+            del self._undo[steps:]  # a load is taken back as a whole
+
+    def _close_unlisted(self, row: int, tx: Instant, op: int) -> None:
+        """Close a row of a thing without a slot, and do not read what else is believed of it."""
+        ent = self.r_ent[row]
+        self._touch(ent)
+        self._close(row, tx, op)
+        self._believe_in(ent, row, self._drop)
 
     def _believe_in(self, ent: int, row: int, change: Callable[[Any, int], None]) -> None:
         """Change the list of the rows believed of a thing, or note what changed until that is read."""
@@ -1108,35 +1233,9 @@ class WorkingSet(Index):
         else:
             self._unlisted.setdefault(ent, []).append(row)
 
-    def note_added(
-        self,
-        tx: Instant,
-        added: list[tuple[int, Instant, Instant, int, int]],
-        first: int,
-        closed: Mapping[int, int],
-    ) -> None:
-        """See `Columns.note_added`."""
-        for at, (ent, start, stop, ver, op) in enumerate(added):
-            if at in closed:
-                self._close_unlisted(closed[at], tx, op)
-            self.changed[ent] = tx
-            self._note_version(ent, ver)
-            self._note_row(ent, first + at)
-            self._believe_in(ent, first + at, self._believe)
-            if ent in self._said:
-                self.say(ent, ver, (start, stop))
-
-    def _close_unlisted(self, row: int, tx: Instant, op: int) -> None:
-        """Close a row of a thing without a slot, and do not read what else is believed of it."""
-        ent = self.r_ent[row]
-        self._touch(ent)
-        self.r_end[row], self.r_close[row], self.changed[ent] = tx, op, tx
-        self.closings.append(row)
-        self._believe_in(ent, row, self._drop)
-
     def changed_things(self) -> set[int]:
         """Return the things of which the transaction opened or closed rows."""
-        return {*self._fresh_rows, *(self.r_ent[row] for row in self.closings)}
+        return {*self._fresh_rows, *map(self.r_ent.__getitem__, self.closings)}
 
     def wrote_last(self, ent: int, row: int) -> bool:
         """Return True if a row that was the last one written of a thing before the transaction, or in it, is still that, and believed."""
@@ -1145,61 +1244,38 @@ class WorkingSet(Index):
         return (not fresh or fresh[-1] == row) and closed.get(row, -1) < 0
 
     def _note_version(self, ent: int, ver: int) -> None:
-        self._fresh_versions.setdefault(ent, []).append(ver)
-        known: Any = self.versions_of
-        if ent in known:
-            known[ent].append(ver)
+        self.push(self._fresh_versions, ent, ver)
+        self._note_in(self.versions_of, ent, ver)
 
     def _note_row(self, ent: int, row: int) -> None:
         if ent < self._things:
             self._touch(ent)
-        self._fresh_rows.setdefault(ent, []).append(row)
-        known: Any = self.rows_of
-        if ent in known:
-            known[ent].append(row)
+        self.push(self._fresh_rows, ent, row)
+        self._note_in(self.rows_of, ent, row)
         self._note_in_slot(row)
+
+    def _note_in(self, lists: Any, ent: int, number: int) -> None:
+        """Add a row or version to the list of a thing, where that was read."""
+        if ent in lists:
+            lists[ent].append(number)
+        self._undo.append(lambda: ent in lists and lists[ent].pop())
 
     def _note_in_slot(self, row: int) -> None:
         slot = self._slot(self.r_ent[row])
         if slot is not None:
             self._in_slots.setdefault(slot, set()).add(row)
 
-    def note_op(self, op: int, verb: str, subject: str) -> None:
-        """See `Columns.note_op`."""
-        if verb == UNDO:
-            self._is_undoing = True
-            self.undone_by.setdefault(instant(subject), []).append(op)
-            self._said.clear()
-            return
-        self.confirmed.setdefault(subject, []).append(op)
-        self._touch(self.ids.get(subject, -1))
-
-    def falls(self, ent: int, tx: Instant, *, refuted: bool = False) -> None:
-        """Note nothing: the rows of standings are written at the end."""
-
-    def rest(self, link: int, tx: Instant) -> None:
-        """See `Columns.rest`. A link may be believed again."""
+    def rest(self, link: int) -> None:
+        """Note that a link is believed, perhaps again."""
         if link < self._links:
             self._touch_ends(link)
 
-    def add_turn(self, ent: int, turn: tuple[Instant, Instant, Instant, int]) -> None:
-        """See `Columns.add_turn`. Only those of this transaction are known here."""
+    def add_turn(self, ent: int, turn: Gap) -> None:
+        """Record that an operation changed the content of an entity over a period."""
         self._touch(ent)
-        self.turns.setdefault(ent, []).append(turn)
-        self.turned.append(ent)
+        self._turned.append((ent, turn))
+        self._undo.append(self._turned.pop)
 
-    def undo(self, mark: Mark, *, open_still: bool = False) -> None:
-        """See `Index.undo`."""
-        versions = {self.v_ent[ver] for ver in range(mark.versions, len(self.v_ent))}
-        rows = {self.r_ent[row] for row in range(mark.rows, len(self.r_ent))}
-        links = range(mark.links, len(self.l_name))
-        sources, targets = {self.l_src[link] for link in links}, {self.l_tgt[link] for link in links}
-        super().undo(mark, open_still=open_still)
-        for there, things, first in (
-            (self._fresh_versions, versions, mark.versions),
-            (self._fresh_rows, rows, mark.rows),
-            (self._fresh_out, sources, mark.links),
-            (self._fresh_into, targets, mark.links),
-        ):
-            for ent in things:
-                there[ent] = [number for number in there[ent] if number < first]
+    def turns_since(self, op: int) -> list[tuple[int, Gap]]:
+        """Return the turns by operations from number `op` on, each with its entity."""
+        return list(itertools.takewhile(lambda turned: turned[1][3] >= op, reversed(self._turned)))[::-1]

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graphstore.core.index.index import Index
 from graphstore.core.index.working_set import KnownKinds, WorkingSet
 from graphstore.core.read import snapshots
 from graphstore.core.search.asserted import Asserted
@@ -53,7 +52,7 @@ class Shown(Protocol):
 class Core(Source):
     """Hold what the readers and the writer of one store share. `lock` guards each change of it, and reads that keep what they found for others."""
 
-    index: Index = field(init=False)  # the working set of a verb, which alone has it
+    index: WorkingSet = field(init=False)  # the working set of a verb, which alone has it
     vocabulary: Vocabulary
     graphs: Graphs
     rows: LedgerRows = field(kw_only=True)  # that answer reads

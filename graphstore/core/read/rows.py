@@ -13,6 +13,7 @@ import orjson
 
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, kept_place
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read.core_state import Core
 from graphstore.values.models import Change, Event, Json, Link, Node
@@ -84,7 +85,7 @@ class Rows:
 
     def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
         self.core = core
-        self.index = core.index
+        self.index: Index = core.index
         self.valid, self.tx = valid, tx
         self.happened = Happened(core.index, core.raw, valid, tx)
         self._standings: dict[int, str] = {}
@@ -417,10 +418,7 @@ class Rows:
         )
 
 
-def of_sentence(
-    index: Index, source: int, kind: Kind, target: int, near: Period | None = None, tx: Instant = OPEN
-) -> list[int]:
-    """Every link ever made that says `source kind target`, of a symmetric kind either way round; in the order they were made. `near`: of many those
-    alone that may be believed at `tx` over a time that overlaps or touches that period."""
+def of_sentence(index: WorkingSet, source: int, kind: Kind, target: int) -> list[int]:
+    """Every link ever made that says `source kind target`, of a symmetric kind either way round; in the order they were made."""
     pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
-    return [link for one, two in pairs for link in index.saying(one, kind.name, two, near, tx)]
+    return [link for one, two in pairs for link in index.saying(one, kind.name, two)]

@@ -121,9 +121,6 @@ class _RestingInRows(Resting):
         super().__init__(PartOfIndex(point), point.valid, point.tx, partial(_body, point))
         self._point = point
 
-    def _perhaps_fallen(self) -> Iterator[int]:
-        return iter(sorted(self.index.based))
-
     def _is_look_among(self, first: int, stop: int) -> bool:
         return bool(self._point.rows(LOOKS_AMONG, first=first, stop=stop))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphstore.core.index.index import Index
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.coordinates import looks_like_time
 from graphstore.values.inputs import printable, text_of
@@ -26,7 +26,7 @@ def name_of(name: object) -> str:
     return plain
 
 
-def refuse_taken(index: Index, name: str) -> None:
+def refuse_taken(index: WorkingSet, name: str) -> None:
     """Raise ConflictError when a snapshot has that name already."""
     kept = index.setting(KEPT + name)
     if kept is not None:
@@ -35,7 +35,7 @@ def refuse_taken(index: Index, name: str) -> None:
         )
 
 
-def known(index: Index, tx: Instant) -> list[Snapshot]:
+def known(index: WorkingSet, tx: Instant) -> list[Snapshot]:
     """The snapshots made by `tx`, in order."""
     made = (
         snapshot_of(name.removeprefix(KEPT), kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from graphstore.core.index.index import Index
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.read.sight import Core
 from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.drawn_ids import drawn
@@ -23,7 +23,7 @@ from graphstore.values.text import described, line
 _SECOND = 1_000_000
 
 
-def new_id(index: Index) -> str:
+def new_id(index: WorkingSet) -> str:
     """An id that nothing has."""
     return drawn(random_64, index.ids)
 
@@ -37,7 +37,7 @@ class Act:
         self.core, self.work = core, work
 
     @property
-    def index(self) -> Index:
+    def index(self) -> WorkingSet:
         """What the transaction reads from: another index once it has left the rows."""
         return self.work.index
 

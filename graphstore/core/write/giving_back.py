@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphstore.core.index.columns import Taken
-from graphstore.core.index.index import Index
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.read.sight import Core
 from graphstore.core.write.linking import Claim, Ends, Linking, beside
 from graphstore.core.write.transaction import Transaction
@@ -46,7 +46,7 @@ def unlink_supersession(
         _give_back(core, work, link, part, op, pass_on=pass_on)
 
 
-def _over(index: Index, link: int, span: Period, tx: int) -> list[int]:
+def _over(index: WorkingSet, link: int, span: Period, tx: int) -> list[int]:
     rows = index.believed_link(link, tx)
     return [row for row in rows if overlap((index.k_from[row], index.k_to[row]), span)]
 
@@ -70,7 +70,7 @@ def _give_back(core: Core, work: Transaction, link: int, freed: Period, op: int,
         _pass_on(core, work, holder, old, piece, op)
 
 
-def _holders(index: Index, old: int, part: Period) -> list[int]:
+def _holders(index: WorkingSet, old: int, part: Period) -> list[int]:
     """The rows of the other values of a thing's slot that hold over a period now."""
     key = index.key[old]
     if key is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from graphstore.core.index.index import Index
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.read.rows import of_sentence
 from graphstore.core.read.sight import Core, in_time
 from graphstore.core.write.drawn_ids import drawn
@@ -32,7 +32,7 @@ class Ends(NamedTuple):
     target: int
 
 
-def beside(index: Index, link: int, kind: str) -> list[int]:
+def beside(index: WorkingSet, link: int, kind: str) -> list[int]:
     """The links of another kind with the same ends."""
     source, target = index.l_src[link], index.l_tgt[link]
     return index.saying(source, kind, target)
@@ -121,7 +121,7 @@ class Linking:
                 "Give a later valid_to, or none."
             )
         ends, before = Ends(new, self.kind("supersedes"), old), len(index.k_link)
-        alike = self._alike(ends, (cut, until), self.work.tx)
+        alike = self._alike(ends, self.work.tx)
         there = [row for row in alike if overlap(self._held(row), (cut, until))]
         if there:
             said = (None if since is None else cut, until)
@@ -202,7 +202,7 @@ class Linking:
         touches it, else of a new link. The operation is `op`, or one of its own.
         """
         period = self._period(ends, span)
-        alike = self._alike(ends, period, self.work.tx)
+        alike = self._alike(ends, self.work.tx)
         return self._join(ends, period, since=span[0], alike=alike, claim=claim, op=op, verb=verb)
 
     def _join(
@@ -307,16 +307,12 @@ class Linking:
 
     def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
         """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""
-        return [row for row in self._alike(ends, span, tx) if overlap(self._held(row), span)]
+        return [row for row in self._alike(ends, tx) if overlap(self._held(row), span)]
 
-    def _alike(self, ends: Ends, near: Period, tx: Instant) -> list[int]:
-        """The believed rows of a link with these ends, by valid_from: all that overlap or touch a period."""
+    def _alike(self, ends: Ends, tx: Instant) -> list[int]:
+        """The believed rows of a link with these ends, by valid_from."""
         index = self.index
-        rows = [
-            row
-            for link in of_sentence(index, ends.source, ends.kind, ends.target, near, tx)
-            for row in index.believed_link(link, tx)
-        ]
+        rows = [row for link in of_sentence(index, *ends) for row in index.believed_link(link, tx)]
         return sorted(rows, key=index.k_from.__getitem__) if len(rows) > 1 else rows
 
     def _difference(self, rows: list[int], ends: Ends, said: Wanted, claim: Claim) -> str:

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-from graphstore.core.index.index import Index
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
@@ -457,7 +457,7 @@ def triple_of(core: Core, link: int) -> Triple:
     return Triple(ends[0], kind, ends[1])
 
 
-def between(index: Index, triple: Triple) -> list[int]:
+def between(index: WorkingSet, triple: Triple) -> list[int]:
     """The links with this triple."""
     source, kind, target = index.ids.get(triple.source, -1), triple.kind, index.ids.get(triple.target, -1)
     found = set(index.saying(source, kind, target))
@@ -482,7 +482,7 @@ def _shown(sight: WorkingSight, row: int) -> Node | Event:
     return sight.node(row, "stands")
 
 
-def _happened(index: Index, ent: int, tx: Instant = OPEN) -> list[Instant]:
+def _happened(index: WorkingSet, ent: int, tx: Instant = OPEN) -> list[Instant]:
     """The instants of an event, in the order they were recorded, as known at `tx`."""
     again = [index.s_at[row] for row in index.seen_of.get(ent, ()) if index.s_tx[row] <= tx]
     return [index.first_reported(ent), *again]

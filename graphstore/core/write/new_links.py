@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphstore.core.index.births import grow
-from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.read.sight import Core, in_time
 from graphstore.core.write.given_arguments import bounds
 from graphstore.core.write.linking import Ends, Linking
@@ -136,18 +135,7 @@ class NewLinks:
         index.claims_of.extend([claim] for claim in claims)
         index.rows_of_link.extend([row] for row in rows)
         index.l_name.extend(names)
-        out, into = index.out, index.into
-        noted = {kind for kind in set(kinds) if index.is_noted(kind)}
-        for link, source, kind, target in zip(links, sources, kinds, targets, strict=True):
-            out.setdefault(source, []).append(link)
-            into.setdefault(target, []).append(link)
-            if kind in noted:
-                index.note_link(link, source, kind, target)
-                index.rest(link, work.tx)
-            if index._runs:
-                index.link_changed(link)
-            if isinstance(index, WorkingSet):
-                index.note_ends(link, source, kind, target)
+        index.note_links(links)
         index.link_ids.update(zip(names, links, strict=True))
         for there in (self._waiting, self._names, self._said, self._led_to):
             there.clear()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graphstore.core.index.index import Index
-from graphstore.core.index.occurrences import Happened, look_for_prints, note_print, print_of
+from graphstore.core.index.occurrences import Happened, print_of
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.write.act import Act
 from graphstore.core.write.drawn_ids import drawn
 from graphstore.core.write.linking import Claim, Ends, Linking
@@ -88,7 +88,7 @@ class Recording:
         op = self.work.op("record_event", name)
         ent = self.index.add_entity(name, True, report.type, None, "", self.work.tx)
         self.work.describe(ent, [period(when, OPEN)], report.body, op)
-        note_print(self.index, ent, report.body)
+        self.index.note_print(ent, report.body)
         return ent, op
 
     def new_id(self, at: Instant) -> str:
@@ -129,7 +129,6 @@ class Recording:
         """The event that a report without an id repeats, or -1: of several the one recorded last."""
         if not may_repeat(report):
             return -1
-        look_for_prints(self.index, self.core.raw)
         for ent in reversed(self.index.prints.get(print_of(report.body), ())):
             if self.index.kind[ent] == report.type and can_come_again(self.index, ent, self.work.tx):
                 return ent
@@ -181,7 +180,7 @@ def may_repeat(report: Report) -> bool:
     )
 
 
-def can_come_again(index: Index, ent: int, tx: Instant) -> bool:
+def can_come_again(index: WorkingSet, ent: int, tx: Instant) -> bool:
     """Whether a report with the fingerprint of an event is an occurrence of it: it is believed, and nothing superseded it."""
     return bool(index.now_of[ent]) and not index.superseded(ent, tx, tx)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
-from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Raw
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.line import GENESIS, REQUIRES, compose, dumps
 from graphstore.values import spans
 from graphstore.values.models import Json
@@ -147,7 +147,7 @@ def forget(work: Transaction, verb: str, names: list[str], raw: Raw) -> None:
         index.forget(ent, op)
 
 
-def _place(index: Index, raw: Raw, ent: int) -> Json:
+def _place(index: WorkingSet, raw: Raw, ent: int) -> Json:
     ver = index.versions_of[ent][0]
     body = bytes(raw(index.v_pos[ver], index.v_len[ver])) if index.v_len[ver] else b""
     return spans.place(orjson.loads(body)) if b'"trace_id":"' in body else {}

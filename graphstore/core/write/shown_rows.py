@@ -188,7 +188,7 @@ class ShownRows:
 
     def _write_taken(self, since: Progress) -> None:
         work, rows = self._work, list[tuple[Any, ...]]()
-        for link in sorted(work.taken_since(since.undo)):
+        for link in sorted(work.taken_since(since)):
             replace_taken(self._connection, self._line, link, work.tx)
             rows += [(link, *piece, work.tx, OPEN) for piece in work.index.taken.get(link, ())]
         self._number("taken", rows)

@@ -7,7 +7,6 @@ verb or block is rolled back to a mark. At the end the remaining changes become 
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -17,8 +16,8 @@ from weakref import ref
 from orjson import loads
 
 from graphstore.core.index.columns import Mark, Taken
-from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import FIRST, OWN
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.journal.line import DESCRIBING, REQUIRES, dumps
 from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
@@ -81,8 +80,9 @@ class Progress(NamedTuple):
     """How much a transaction has done: when a verb begins, to be restored when it fails."""
 
     mark: Mark
+    steps: int
     bodies: int
-    undo: int
+    retaken: int
     kinds: int
     promoted: int
     settings: int
@@ -94,7 +94,7 @@ class Transaction:
     """The changes of one transaction. All share one instant `tx`, one author, one reason."""
 
     def __init__(
-        self, index: Index, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
+        self, index: WorkingSet, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
     ) -> None:
         self.index = index
         self.tx = tx
@@ -112,14 +112,14 @@ class Transaction:
         self._newest: dict[int, int] = {}  # of things: the version with the highest number that is stored
         self.bodies = pending
         self.bodies.clear()
-        self.mark = index.begin()
+        self.mark = index.lengths()
         self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
         # of those: link, period, operation
         self.link_ghosts: list[tuple[int, Period, int]] = []
         self.taken_before: dict[
             int, list[Taken]
         ] = {}  # supersedes link -> the periods it had taken, before this transaction changed them
-        self._log: list[tuple[int, list[Taken] | None]] = []
+        self._retaken: list[int] = []  # supersessions whose list was set, in order
         # the periods actually removed: entity, period, operation
         self.removals: list[tuple[int, Period, int]] = []
         self.call: Call | None = None  # the verb that opens operations now
@@ -212,8 +212,9 @@ class Transaction:
         index = self.index
         return Progress(
             mark or index.lengths(),
+            index.steps(),
             len(self.bodies),
-            len(self._log),
+            len(self._retaken),
             len(index.kinds),
             len(index.promoted),
             len(index.settings),
@@ -223,7 +224,7 @@ class Transaction:
 
     def back(self, point: Progress) -> None:
         """Roll back to `point`; the transaction goes on."""
-        self._untake(point.undo)
+        del self._retaken[point.retaken :]
         del self.bodies[point.bodies :]
         del self.removals[point.removals :]
         del self.aliases[point.aliases :]
@@ -231,20 +232,11 @@ class Transaction:
             self.args.popitem()
         del self.index.kinds[point.kinds :]
         del self.index.promoted[point.promoted :]
-        self.index.cut_settings(point.settings)
-        self.index.undo(point.mark, open_still=True)
+        self.index.undo(point.mark, point.steps)
 
-    def _untake(self, upto: int) -> None:
-        while len(self._log) > upto:
-            link, before = self._log.pop()
-            if before is None:
-                self.index.taken.pop(link, None)
-            else:
-                self.index.taken[link] = before
-
-    def taken_since(self, undo: int) -> set[int]:
-        """Return the supersessions whose list of what they have taken was set since a `point` with that `undo`."""
-        return {link for link, _ in self._log[undo:]}
+    def taken_since(self, point: Progress) -> set[int]:
+        """Return the supersessions whose list of what they have taken was set since a `point`."""
+        return {*self._retaken[point.retaken :]}
 
     def born(self, raw: Callable[[int, int], bytes]) -> list[Born]:
         """The things and links that were made so far. `raw` reads a body."""
@@ -370,11 +362,10 @@ class Transaction:
 
     def ghost(self, ent: int, period: Period, ver: int) -> None:
         """Record that a version was said over a period where no row of it is believed."""
-        self.index.ghosts.setdefault(ent, []).append((self.tx, *period, ver))
+        self.index.push(self.index.ghosts, ent, (self.tx, *period, ver))
 
     def link_ghost(self, link: int, period: Period, op: int) -> None:
         """Record that an operation said a link over a period where no row of it shows that."""
-        self.index.link_ghosts.setdefault(link, []).append((self.tx, *period, op))
         self.link_ghosts.append((link, period, op))
 
     def turn(self, ent: int, period: Period, op: int) -> None:
@@ -416,10 +407,9 @@ class Transaction:
     # ------------------------------------------------------------------ what a supersession took
 
     def set_taken(self, link: int, pieces: list[Taken]) -> None:
-        before = self.index.taken.get(link)
-        self._log.append((link, before))
-        self.taken_before.setdefault(link, before or [])
-        self.index.taken[link] = pieces
+        self._retaken.append(link)
+        self.taken_before.setdefault(link, self.index.taken.get(link) or [])
+        self.index.set_taken(link, pieces)
 
     def free(self, link: int, freed: Period) -> list[Taken]:
         """Let go of what a supersession took over a period. Returns what is nobody's now: where another supersession holds, it passes to that one."""
@@ -505,7 +495,7 @@ class Transaction:
             )
 
 
-def refuse_forgotten(index: Index, ent: int) -> None:
+def refuse_forgotten(index: WorkingSet, ent: int) -> None:
     """Raise ConflictError for what was evicted or erased."""
     if ent in index.gone:
         raise ConflictError(
@@ -513,7 +503,7 @@ def refuse_forgotten(index: Index, ent: int) -> None:
         )
 
 
-def refuse_taken_slot(index: Index, ent: int, op: int) -> None:
+def refuse_taken_slot(index: WorkingSet, ent: int, op: int) -> None:
     """Raise ConflictError when another node of the same slot is believed over a time that operations from number `op` on describe an entity over."""
     key = index.key[ent]
     if key is None:
@@ -530,7 +520,7 @@ def refuse_taken_slot(index: Index, ent: int, op: int) -> None:
             )
 
 
-def _other_at(index: Index, held: list[int], mine: int) -> int:
+def _other_at(index: WorkingSet, held: list[int], mine: int) -> int:
     """The thing that holds a slot over a part of the time of a row, which is among `held`; that of the row itself when no other does."""
     start = index.r_from[mine]
     for row in reversed(index.between(held, start, index.r_to[mine])):
@@ -804,7 +794,7 @@ class Composer:
 
     # ------------------------------------------------------------------ how each list is written
 
-    def _bodies(self, column: array[int], rows: Numbers) -> Numbers:
+    def _bodies(self, column: Sequence[int], rows: Numbers) -> Numbers:
         """The numbers of the bodies whose places are in these rows of a column."""
         order, bodies, written = self.order, self.line.bodies, self.work.bodies
         places = _of(column, rows)
@@ -932,7 +922,7 @@ _LISTS: dict[str, Callable[[Composer, Numbers], list[Any]]] = {
 
 def _of(column: Sequence[C], rows: Numbers) -> Sequence[C]:
     """The values of a column in some rows."""
-    if isinstance(rows, range) and isinstance(column, (list, array)):
+    if isinstance(rows, range) and isinstance(column, list):
         return column[rows.start : rows.stop]
     return [column[row] for row in rows]
 

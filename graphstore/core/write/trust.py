@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphstore.core.index.index import Index
+from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.read.sight import Core
 from graphstore.errors import ConflictError
 from graphstore.values.models import Json
@@ -24,7 +24,7 @@ class Trust:
 
     def __init__(self, core: Core, author: str | None, source: str | None = None) -> None:
         self.core = core
-        self.index: Index = core.index
+        self.index: WorkingSet = core.index
         self.ranks: dict[str, int] = core.index.setting(TRUST) or {}
         self.author, self.source = author, source
 

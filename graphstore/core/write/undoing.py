@@ -6,9 +6,8 @@ more, and the first ones count again.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -54,7 +53,7 @@ def undo_since(core: Core, work: Transaction, since: Instant, reason: str) -> No
         )
 
 
-def _written_at(rows: list[int], tx: Instant, written: array[int]) -> Iterator[int]:
+def _written_at(rows: list[int], tx: Instant, written: Sequence[int]) -> Iterator[int]:
     """The rows written at an instant, of those of one thing; the last one first, which is mostly the one that is open."""
     at = written.__getitem__
     for place in reversed(range(bisect_left(rows, tx, key=at), bisect_right(rows, tx, key=at))):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 import graphstore
@@ -17,7 +18,6 @@ from graphstore.errors import ConflictError
 from graphstore.store.store import Branch
 from tests.conftest import Clock, day, home
 from tests.support.chain import heads
-from tests.support.index_of_chain import index_of
 
 pytestmark = pytest.mark.in_process("looks at the heads of the chain")
 
@@ -34,8 +34,10 @@ def last(store: GraphStore) -> Args:
 
 def held(store: GraphStore, op: int = -1) -> Any:
     """What the body of an operation has of its arguments."""
-    index = index_of(store)
-    return store._core.body(index.o_pos[op], index.o_len[op]).get("args")
+    rows = store._core.rows.database.rows(
+        "SELECT b.data FROM operation o LEFT JOIN body b ON b.number = o.body ORDER BY o.number"
+    )
+    return orjson.loads(rows[op][0] or b"{}").get("args")
 
 
 @pytest.fixture(params=["memory", "folder"])
