@@ -18,7 +18,7 @@ from tests.support.steps import steps
 
 pytestmark = pytest.mark.in_process("counts the steps inside this process")
 
-FEW, MANY = 300, 1_800
+FEW, MANY = 200, 1_000
 FLAT = 1.5
 """How many times the steps of a read may grow whose answer is as long at both sizes."""
 LINEAR = 1.2
