@@ -202,21 +202,30 @@ class Carrying:
 
     def _unseen(self, ent: int) -> Iterator[tuple[int, Act]]:
         """What operations did that shows in no row: changes of content, removals, what came and went."""
-        theirs, work, during, ours = self.theirs, self.work, self.during[ent], self.ent[ent]
+        theirs, during, ours = self.theirs, self.during[ent], self.ent[ent]
         for op, period in theirs.removals(ent, OPEN - 1):
             for part in parts(during, period):
-                yield op, lambda op=op, part=part: work.removals.append((ours, part, self._op(op)))
+                yield op, partial(self._remove, ours, part, op)
         for _, start, stop, op in self.since.turns(ent):
             if theirs.believed_op(op, OPEN - 1):
                 for part in parts(during, (start, stop)):
-                    yield op, lambda op=op, part=part: work.turn(ours, part, self._op(op))
+                    yield op, partial(self._turn, ours, part, op)
         for tx, start, stop, ver in theirs.ghosts.get(ent, ()):
             if tx > self.base and theirs.believed_op(theirs.v_op[ver], OPEN - 1):
                 for part in parts(during, (start, stop)):
-                    yield (
-                        theirs.v_op[ver],
-                        lambda ver=ver, part=part: work.ghost(ours, part, self._version(ver)),
-                    )
+                    yield theirs.v_op[ver], partial(self._add_ghost, ours, part, ver)
+
+    def _remove(self, ours: int, part: Period, op: int) -> None:
+        self.work.removals.append((ours, part, self._op(op)))
+
+    def _turn(self, ours: int, part: Period, op: int) -> None:
+        self.work.turn(ours, part, self._op(op))
+
+    def _add_ghost(self, ours: int, part: Period, ver: int) -> None:
+        self.work.ghost(ours, part, self._version(ver))
+
+    def _happen_again(self, ours: int, at: Instant, op: int) -> None:
+        self.work.happen_again(ours, at, self._op(op), {})
 
     def _occurrences(self, ent: int) -> Iterator[tuple[int, Act]]:
         """What operations did to an event. Of one of which the trunk has recorded something too the new occurrences are recorded again."""
@@ -235,7 +244,7 @@ class Carrying:
         for at, op in [first, *((theirs.s_at[row], theirs.s_op[row]) for row in rows)]:
             if at in left and op >= self.since.first_op:
                 left.remove(at)
-                yield op, lambda at=at, op=op: self.work.happen_again(ours, at, self._op(op), {})
+                yield op, partial(self._happen_again, ours, at, op)
 
     def _op(self, op: int) -> int:
         """The operation of the trunk for one of the branch."""
