@@ -14,7 +14,6 @@ from graphstore.core.tables.arrow_tables import (
     said_of_links,
     texts,
 )
-from graphstore.core.tables.history_from_rows import LINK
 from graphstore.values.models import Json
 
 Columns = dict[str, list[Any]]
@@ -61,6 +60,6 @@ _SAID = {
     "Event": _said_of_events,
     "Version": _said_of_versions,
     "Op": _said_of_operations,
-    LINK: _said_of_link_rows,
+    "LINK": _said_of_link_rows,
 }
 """What makes the columns of a label that are in the bodies of its rows."""

@@ -23,7 +23,7 @@ from graphstore.values.period import Instant
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LINK = "LINK"
+LINK = "LINK"  # the label of all tables of links
 
 
 class Reached(NamedTuple):
