@@ -17,13 +17,14 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphstore.core.index.libraries import ARROW, DRIVERS, HEARS_SIGNALS_EVERY, load
+from graphstore.core.index.libraries import ARROW, DRIVERS, load
 from graphstore.core.tables.guard import (
     LIMITS,
     Limits,
@@ -208,7 +209,7 @@ _FLAT = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT|TIMESTAMP)(\[\]
 
 _seconds: ContextVar[float | None] = ContextVar("seconds", default=None)
 _stopping: ContextVar[threading.Event | None] = ContextVar("stopping", default=None)
-_LOOK = 0.05  # seconds between two looks at whether it is to be stopped
+_LOOK = 0.05  # seconds between two looks at whether a query is to be stopped, in which a signal is heard too
 
 
 @contextmanager
@@ -466,8 +467,7 @@ class Engine:
             if self._reader is None:
                 self._reader = self._connect()
             self._reader.execute("BEGIN TRANSACTION READ ONLY")
-            with _stopped_after(timeout, self._reader):
-                raw = _interruptible(self._reader, widened(statement, _wide(bound)), bound)
+            raw = _executed(self._reader, widened(statement, _wide(bound)), bound, timeout)
             if limits is not None and raw.get_num_tuples() > limits.rows:
                 raise QueryError(
                     f"the answer has {raw.get_num_tuples():,} rows; at most {limits.rows:,} are allowed. Add a LIMIT, or ask for a part at a time."
@@ -676,65 +676,33 @@ def _query_error(error: BaseException, timeout: float | None) -> QueryError | En
     return QueryError(message)
 
 
-def _interruptible(connection: Any, cypher: str, bound: dict[str, Any]) -> Any:
-    """Execute so that Ctrl-C stops the engine: it runs in another thread while this one waits for signals."""
-    if threading.current_thread() is not threading.main_thread():
+def _executed(connection: Any, cypher: str, bound: dict[str, Any], seconds: float | None) -> Any:
+    """Execute so that Ctrl-C stops the engine, so many seconds do, and the event of `stopped_by`: it runs in another thread while this one waits."""
+    stopping = _stopping.get()
+    if seconds is None and stopping is None and threading.current_thread() is not threading.main_thread():
         return connection.execute(cypher, bound)
-    outcome: list[Any] = []
-    failure: list[BaseException] = []
-    done = threading.Event()
+    ended: Future[Any] = Future()
 
     def work() -> None:
         try:
-            outcome.append(connection.execute(cypher, bound))
+            ended.set_result(connection.execute(cypher, bound))
         except BaseException as error:
-            failure.append(error)
-        finally:
-            done.set()
+            ended.set_exception(error)
 
+    until = None if seconds is None else time.monotonic() + seconds
     threading.Thread(target=work, name="graphstore-query", daemon=True).start()
     try:
-        while not done.wait(HEARS_SIGNALS_EVERY):
-            pass
+        while not wait([ended], _LOOK).done:
+            # the engine's own timeout interrupts once, which can be lost
+            if (until is not None and time.monotonic() >= until) or (stopping and stopping.is_set()):
+                connection.interrupt()
     except BaseException:
-        _stop(connection, done)
+        while not ended.done():  # a running connection must not be closed
+            with suppress(KeyboardInterrupt):
+                connection.interrupt()
+                wait([ended], _LOOK)
         raise
-    if failure:
-        raise failure[0]
-    return outcome[0]
-
-
-@contextmanager
-def _stopped_after(seconds: float | None, connection: Any) -> Iterator[None]:
-    """Interrupt what runs inside after so many seconds, or when the event of `stopped_by` is set. The engine's own timeout interrupts once, which can be lost."""
-    stopping = _stopping.get()
-    if seconds is None and stopping is None:
-        yield
-        return
-    done = threading.Event()
-    until = None if seconds is None else time.monotonic() + seconds
-
-    def watch() -> None:
-        while not done.wait(seconds if stopping is None else _LOOK):
-            late = until is not None and time.monotonic() >= until
-            if late or (stopping is not None and stopping.is_set()):
-                _stop(connection, done)
-
-    watching = threading.Thread(target=watch, name="graphstore-query-watch", daemon=True)
-    watching.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watching.join()
-
-
-def _stop(connection: Any, done: threading.Event) -> None:
-    """Interrupt what runs until it has ended: an interrupt can be lost, and a running connection must not be closed."""
-    while not done.is_set():
-        with suppress(KeyboardInterrupt):
-            connection.interrupt()
-            done.wait(0.05)
+    return ended.result()
 
 
 # ------------------------------------------------------------------------------------------------------ the self-test
