@@ -234,6 +234,7 @@ class IndexOfRows(Index):
 
     out: _Lists
     into: _Lists
+    born: Any
     names: dict[int, str]  # type: ignore[assignment]
     v_ent: Any
     l_kind: Any
@@ -374,7 +375,7 @@ class IndexOfRows(Index):
 
     def read_entities(self, numbers: Iterable[int]) -> None:
         """Read what some things are, at once."""
-        missing = [ent for ent in dict.fromkeys(numbers) if ent not in self.names]
+        missing = [ent for ent in dict.fromkeys(numbers) if ent not in self.born]
         if missing:
             found = self._point.rows(ENTITIES_NUMBERED, numbers=as_json(missing))
             self._fill(_ENTITY, found)
