@@ -650,7 +650,7 @@ def tangled_with(gone: set[str], pairs: list[tuple[str, str]]) -> set[str]:
     return found
 
 
-@settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
 @given(_histories, _forgettings)
 def test_whatever_is_forgotten_nothing_else_changes(tmp_path_factory, history, forgettings):
     path, clock = tmp_path_factory.mktemp("any") / "memory.gs", Clock("2026-05-01")

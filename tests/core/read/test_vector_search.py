@@ -547,7 +547,7 @@ def scanned(view, text: str, k: int, prefixes, user, embed) -> dict[str, float]:
     return total(shares(by_words), shares(meant, MEANING))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     steps=steps,
     query=st.lists(st.sampled_from(POOL), min_size=1, max_size=2).map(" ".join),
@@ -612,7 +612,7 @@ def walked(view, seeds: dict[str, float], seen: set[str], hops: int = 2) -> dict
     return brought
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     steps=steps,
     query=st.lists(st.sampled_from(POOL), min_size=1, max_size=2).map(" ".join),
