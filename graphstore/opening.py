@@ -10,11 +10,9 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from graphstore.core.folder import folder
 from graphstore.core.folder import restore as dumps
-from graphstore.core.folder.compacting import compact
 from graphstore.core.folder.copying import copy
-from graphstore.core.folder.locating import locate, verify
+from graphstore.core.folder.locating import compact, here, locate, opening, verify
 from graphstore.core.journal.files import new_folder
 from graphstore.errors import ConflictError, InvalidError, LockedError
 from graphstore.ledger.postgres_lines import is_postgres, refuse_postgres
@@ -79,7 +77,7 @@ def open(
         return options.at(path)
     if is_postgres(path):
         refuse_postgres(str(path))
-    with folder.opening(path):
+    with opening(path):
         place = locate(path, read_only=read_only, create=create)
         if timeout is not None:
             place.timeout = _seconds(timeout)
@@ -182,7 +180,7 @@ def restore(
     It is made beside `path`, in `.NAME.part`, and gets its name when it is whole and on the disk: a killed restore leaves nothing at `path`,
     and the next one removes its rest. Raises DamageError with the dump's line, ConflictError when `path` is there already; nothing is left behind then.
     """
-    folder.here(path)
+    here(path)
     target = Path(path)
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ConflictError(f"{target} is there already. Restore into a new name.")

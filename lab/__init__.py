@@ -6,7 +6,6 @@ Every process notes outside the store what it is about to ask and what it was an
 from __future__ import annotations
 
 import ctypes
-import os
 import signal
 
 
@@ -15,15 +14,3 @@ def end_with_parent() -> None:
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(1, signal.SIGKILL)
-
-
-def small_segments() -> None:
-    """Begin a new segment of the journal every LAB_SEGMENT bytes in this process, so that a short run meets many."""
-    size = os.environ.get("LAB_SEGMENT")
-    if size is None:
-        return
-    from graphstore.core.folder import rewrite
-    from graphstore.core.journal import journal
-
-    for module in (journal, rewrite):
-        module.SEGMENT_BYTES = int(size)  # type: ignore[attr-defined]

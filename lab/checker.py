@@ -275,7 +275,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from lab import small_segments
-
-    small_segments()
     main()

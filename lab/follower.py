@@ -9,7 +9,6 @@ from typing import Any
 
 import graphstore
 from graphstore import GraphStoreError
-from lab import small_segments
 from lab.notes import Notes, state, whence
 
 TAKEN_BACK = "took back what this reader followed to last"
@@ -64,5 +63,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    small_segments()
     main()

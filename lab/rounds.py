@@ -42,7 +42,6 @@ class Round:
         self.problems: list[str] = []
         self.alive: list[subprocess.Popen[bytes]] = []
         self.number = 0
-        self.segment = self.chance.choice((4_000, 30_000, 30_000, 400_000, 64 << 20))
         self.notes.mkdir(parents=True)
         with graphstore.open(self.store) as store:
             store.branch(BRANCH)
@@ -52,11 +51,7 @@ class Round:
     def start(self, module: str, *args: object, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start a process of the lab."""
         self.number += 1
-        said = (
-            os.environ
-            | {"PYTHONPATH": str(HERE), "LAB_SEGMENT": str(self.segment), "PYTHONFAULTHANDLER": "1"}
-            | (env or {})
-        )
+        said = os.environ | {"PYTHONPATH": str(HERE), "PYTHONFAULTHANDLER": "1"} | (env or {})
         with open(self.folder / f"{self.number:03}-{module.rpartition('.')[2]}.err", "wb") as sink:
             process = subprocess.Popen(
                 [sys.executable, "-m", module, *map(str, args)],
@@ -153,7 +148,6 @@ class Round:
         """Have the outside checker look, in a process of its own."""
         env = os.environ | {
             "PYTHONPATH": str(HERE),
-            "LAB_SEGMENT": str(self.segment),
             "PYTHONFAULTHANDLER": "1",
         }
         try:
@@ -333,7 +327,7 @@ def _free_port() -> int:
 def _served(round: Round, port: int, env: dict[str, str] | None) -> subprocess.Popen[bytes]:
     """A server that answers; one that a fault ended before is started again without faults."""
     for more in (env, None, None):
-        server = round.start("lab.served", "serve", round.store, "--port", port, "--no-ticks", env=more)
+        server = round.start("graphstore", "serve", round.store, "--port", port, "--no-ticks", env=more)
         end = time.monotonic() + 30
         while time.monotonic() < end and server.poll() is None:
             with (

@@ -316,7 +316,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from lab import small_segments
-
-    small_segments()
     main()

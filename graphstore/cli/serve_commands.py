@@ -552,7 +552,7 @@ def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The nam
 
 def _place(store: Path) -> Path:
     """The folder that has the tokens of a store's server."""
-    from graphstore.core.folder.locating import locate_old
+    from graphstore.core.folder.locating import locate
 
-    locate_old(store)
+    locate(store, read_only=True, create=False, old=True)
     return store

@@ -76,7 +76,7 @@ class BranchLedger:
     def last_tx_and_new_kinds(self) -> tuple[Instant, list[dict[str, Any]] | None]:
         """Return the last tx of all lines, and the kinds of link of the branch; see `Ledger.last_tx_and_new_kinds`."""
         self.ledger.hide()
-        self.ledger.database.changed_version()
+        self.ledger.database.refuse_upgraded()
         database, self.is_deleted = self._look(_STATE, self._named)
         last, self._kinds_known, kinds = last_tx_and_kinds(database, self._kinds_known)
         return last, kinds

@@ -1,4 +1,4 @@
-"""Makes the rows of a ledger from its chain once more, and compares them with those that are there."""
+"""Reads the chain of a ledger again: whether each line follows the one before, and whether the rows are those that it says."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any
+from zlib import crc32
 
 import orjson
 
+from graphstore.core.journal.line import GENESIS, digest_of, refuse_unknown
+from graphstore.errors import DamageError
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.ledger.database import schema_statements
+from graphstore.ledger.damage import damage
+from graphstore.ledger.database import Database, schema_statements
 from graphstore.ledger.row_writing import OF_BODIES, TABLES, RowWriter
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
@@ -19,6 +23,9 @@ from graphstore.values.period import instant
 
 _MOST = 20  # differences of one table that are told one by one
 _LONG = 60  # bytes of a value that is shown
+_PAGE = 1_000  # rows of the chain that are fetched at once
+_LINES = "SELECT number, tx, part, more, first_body, bodies, digest, head FROM chain WHERE number > ? ORDER BY number LIMIT ?"
+_BODIES = "SELECT number, data, checksum FROM body WHERE number BETWEEN ? AND ?"
 _CHAIN = "SELECT number, first_body, head FROM chain WHERE number > ? ORDER BY number LIMIT 1000"
 _SCHEMA = "SELECT name, type, sql FROM {}.sqlite_master WHERE sql IS NOT NULL"
 _COMMENT_OR_SPACE = re.compile(r"--[^\n]*|\s+")
@@ -43,6 +50,93 @@ _NAMES = {
 }  # columns, and the table that has the id
 
 
+def transactions(database: Database) -> Iterator[list[tuple[dict[str, Any], int]]]:
+    """Yield each transaction as its lines: the head, which is verified, and the number of its first body. Raises DamageError, EngineError for a newer format."""
+    lines: list[tuple[dict[str, Any], int]] = []
+    at, digest = 0, GENESIS
+    while rows := database.rows(_LINES, (at, _PAGE)):
+        for number, _, _, _, first, _, stated, raw in rows:
+            head = _verified(database, number, raw, stated, at, digest)
+            at, digest = number, stated
+            lines.append((head, first))
+            if not head.get("more"):
+                yield lines
+                lines = []
+    if lines:
+        raise damage(
+            database,
+            at + 1,
+            "it is missing, and the row before it says that it belongs to the same transaction",
+        )
+
+
+def _verified(
+    database: Database, number: int, raw: bytes, stated: str, at: int, before: str
+) -> dict[str, Any]:
+    """Return the head of a row of the chain that follows the row `at`, whose digest is `before`. Raises DamageError."""
+    if at and number != at + 1:  # a chain that was rewritten begins with a later number
+        raise damage(database, at + 1, "it is missing")
+    if digest_of(raw) != stated:
+        raise damage(database, number, "its digest does not match")
+    try:
+        head: dict[str, Any] = orjson.loads(raw)
+        previous = head["prev"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise damage(database, number, "its head is no JSON object of a ledger") from None
+    if previous != before:
+        raise damage(database, number, "it does not follow the row before it (digest chain broken)")
+    refuse_unknown(head, f"{database.file} line {number}")
+    return head
+
+
+def faults(database: Database, *, contents: bool = True) -> Iterator[tuple[int, str]]:
+    """Yield what differs from what was written: the number of its row in the chain (0: the file itself) and what is wrong.
+
+    Args:
+        contents: whether bodies are compared with their hashes too, and rows with the chain.
+    """
+    words: WordRows | None = WordRows()
+    file = database.file
+    try:
+        for (finding,) in database.rows("PRAGMA integrity_check"):
+            if finding != "ok":
+                yield 0, finding
+    except DamageError as error:
+        yield 0, str(error)
+        return
+    at, digest, expected_body, expected_part = 0, GENESIS, 0, 0
+    while rows := database.rows(_LINES, (at, _PAGE)):
+        last = max(first + count - 1 for _, _, _, _, first, count, _, _ in rows)
+        found = database.rows(_BODIES, (rows[0][4], last)) if contents else ()
+        bodies = {number: (data, checksum) for number, data, checksum in found}
+        for number, tx, part, more, first, count, stated, raw in rows:
+            try:
+                head = _verified(database, number, raw, stated, at, digest)
+            except DamageError as error:
+                yield at + 1 if at else number, str(error)
+                return
+            at, digest, goes_on = number, stated, bool(head.get("more"))
+            if (tx, part, more) != (instant(head["tx"]), expected_part, goes_on):
+                yield number, f"{file} line {number}: its tx, part or more is not that of its head."
+            expected_part = expected_part + 1 if goes_on else 0
+            if (expected_body and first != expected_body) or len(head["body"]) != count:
+                yield number, f"{file} line {number}: it does not name its own bodies."
+                return
+            expected_body = first + count
+            for body, expected in enumerate(head["body"] if contents else (), first):
+                data, checksum = bodies.get(body, (b"", 0))
+                if data is not None and (digest_of(data) != expected or crc32(data) != checksum):
+                    words = None  # they were made of another content
+                    yield number, f"{file} line {number}: the content of body {body} does not match its hash."
+    if not contents:
+        return
+    try:
+        for difference in _differences(database.uri(), words):
+            yield 0, f"{file}: {difference}"
+    except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot even be made
+        yield 0, f"{file}: its rows cannot be compared with the chain ({error})"
+
+
 def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
     """Write all rows of the chain into tables that are empty."""
     standings = StandingWriter(connection)
@@ -59,9 +153,8 @@ def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
 def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
     """Drop the tables of rows and all views, make them by the schema of this release, and write their rows from the chain."""
     for name, kind, _ in connection.execute(_SCHEMA.format("main")).fetchall():
-        if kind == "view" or (
-            kind == "table" and not {name, f"all_{name}"}.isdisjoint(TABLES)
-        ):  # once they were not named all_…
+        is_old = f"all_{name}" in TABLES  # before schema 4 the tables of the trunk alone had these names
+        if kind == "view" or (kind == "table" and (name in TABLES or is_old)):
             connection.execute(f"DROP {kind} {name}")
     there = {name for name, _, _ in connection.execute(_SCHEMA.format("main"))}
     for statement in schema_statements():
@@ -71,7 +164,7 @@ def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
     write_rows(connection, words)
 
 
-def differences(ledger: str, words: WordRows | None) -> Iterator[str]:
+def _differences(ledger: str, words: WordRows | None) -> Iterator[str]:
     """Tell how the rows of a ledger, given as an SQLite URI, differ from what its chain says, and which contents are missing. Other processes may write meanwhile: one moment is compared.
 
     Args:

@@ -99,12 +99,10 @@ class Snapshot:
         self._reader = reader = database.reader()
         if reader.in_snapshot or database.writes_here:
             return database
-        database.changed_version()
+        database.refuse_upgraded()
         reader.lock.acquire()
         try:
-            if reader.connection is None:
-                reader.connection = database.connect(read_only=True)
-            reader.connection.execute("BEGIN")
+            database.connected(reader).execute("BEGIN")
         except BaseException as error:
             reader.lock.release()
             if isinstance(error, _ERRORS):
@@ -192,9 +190,9 @@ class Database:
             self._check_plain()
             if read_only:
                 self._find_readable()
-            with self._reading() as connection:
-                self._check(connection)
-                self._check_wal(connection)
+            connection = self.connected(self.reader())
+            self._check(connection)
+            self._check_wal(connection)
             self._written_at = os.lstat(self._real).st_mtime_ns
             if not read_only:
                 self._lock = WriteLock(file.with_name(LOCK))
@@ -245,7 +243,7 @@ class Database:
                 ) from error
 
     def _not_opened(self, error: Exception) -> EngineError:
-        """The error to raise where SQLite could not open a file: it does not tell why."""
+        """Return the error to raise where SQLite could not open a file: it does not tell why."""
         why = _missing_descriptors()
         if why is None and not os.access(self._real, os.R_OK if self.read_only else os.R_OK | os.W_OK):
             why = OSError(errno.EACCES, os.strerror(errno.EACCES))
@@ -297,7 +295,7 @@ class Database:
             time.sleep(0.01)  # another process may be writing the WAL into the file
 
     def _last_without_wal(self, file: Path) -> tuple[int, str] | None:
-        """The number and the digest of the last row of the chain in the file alone; None where it has none, or is being written."""
+        """Return the number and the digest of the last row of the chain in the file alone; None where it has none, or is being written."""
         try:
             # not mapped: a process that meanwhile cuts the file off would end this one
             with contextlib.closing(self._opened("mode=ro&immutable=1", str(file), mapped=0)) as connection:
@@ -349,7 +347,7 @@ class Database:
         self._still = state
 
     def _stat(self) -> tuple[object, ...]:
-        """The size and time of the ledger, and the size of its WAL."""
+        """Return the size and time of the ledger, and the size of its WAL."""
         found = os.lstat(self._real)
         return found.st_ino, found.st_size, found.st_mtime_ns, self.wal_size()
 
@@ -388,7 +386,7 @@ class Database:
         self.let_go()
 
     def uri(self) -> str:
-        """The URI of the file for another connection of this process that only reads."""
+        """Return the URI of the file for another connection of this process that only reads."""
         if self._copy is not None:
             return f"{(Path(self._copy.name) / NAME).as_uri()}?mode=ro"
         return f"{Path(self._real).as_uri()}?mode=ro{'' if self._still is None else '&immutable=1'}"
@@ -415,21 +413,19 @@ class Database:
 
     # ------------------------------------------------------------------ reading
 
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        reader = self.reader()
-        with reader.lock:
-            if reader.connection is None:
-                reader.connection = self.connect(read_only=True)
-            yield reader.connection
-
     def reader(self) -> _Reader:
-        """The reader of this thread."""
+        """Return the reader of this thread."""
         found: _Reader | None = getattr(self._threads, "reader", None)
         if found is None:
             found = self._threads.reader = _Reader()
             self._readers.add(found)
         return found
+
+    def connected(self, reader: _Reader) -> Connection:
+        """Return the connection of a reader whose lock this thread holds. Raises EngineError when the system refuses one."""
+        if reader.connection is None:
+            reader.connection = self.connect(read_only=True)
+        return reader.connection
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Fetch all rows of a statement. A thread that holds the turn reads its own uncommitted rows too.
@@ -443,57 +439,36 @@ class Database:
             if reader.in_snapshot and reader.connection is not None:
                 return reader.connection.execute(statement, values).fetchall()
             with reader.lock:
-                if reader.connection is None:
-                    reader.connection = self.connect(read_only=True)
-                return reader.connection.execute(statement, values).fetchall()
+                return self.connected(reader).execute(statement, values).fetchall()
         except _ERRORS as error:
             raise self.refusal(error) from error
 
-    @contextlib.contextmanager
-    def reading_uncommitted(self) -> Iterator[None]:
-        """Let this thread read in the block what another thread has written in its turn, and which may not end its turn meanwhile."""
-        before = self._turn
-        if before:
-            self._turn = threading.get_ident()
-        try:
-            yield
-        finally:
-            self._turn = before or self._turn
-
     def snapshot(self) -> Snapshot:
-        """A block in which this thread reads one state of the file with all its statements, whatever others commit meanwhile.
+        """Return a block in which this thread reads one state of the file with all its statements, whatever others commit meanwhile.
 
         Raises EngineError when another release has upgraded the ledger.
         """
         return Snapshot(self)
 
-    def changed_version(self) -> int | None:
-        """The version that SQLite gives the file now; None where this thread has compared that version with what is known.
-
-        Raises EngineError when another release has upgraded the ledger meanwhile.
-        """
+    def refuse_upgraded(self) -> None:
+        """Raise EngineError when another release has upgraded the ledger meanwhile. Opens files anew that nobody was expected to write."""
         reader = self.reader()
         if reader.in_snapshot:  # in which nothing changes; this thread holds the lock
-            return None
+            return
         if self._still is not None:
             self._look_again()
         try:
             with reader.lock:
-                if reader.connection is None:
-                    reader.connection = self.connect(read_only=True)
-                version: int = reader.connection.execute("PRAGMA data_version").fetchone()[0]
+                connection = self.connected(reader)
+                version: int = connection.execute("PRAGMA data_version").fetchone()[0]
                 if version != reader.version:
-                    self.check_schema(reader.connection)
+                    self.check_schema(connection)
+                    reader.version = version
         except _ERRORS as error:
             raise self.refusal(error) from error
-        return None if version == reader.version else version
-
-    def compared(self, version: int) -> None:
-        """Note that this version of the file holds no more than what is known here."""
-        self.reader().version = version
 
     def refusal(self, error: Exception) -> EngineError:
-        """The error to raise for one of SQLite."""
+        """Return the error to raise for one of SQLite."""
         name = getattr(error, "sqlite_errorname", "") or ""
         is_damage = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or str(error).startswith("no such ")
         if isinstance(error, sqlite3.OperationalError) and not is_damage:
@@ -567,19 +542,19 @@ class Database:
 
     @property
     def lock(self) -> WriteLock:
-        """The turn to write. Raises InvalidError where the ledger is only read."""
+        """Return the turn to write. Raises InvalidError where the ledger is only read."""
         if self._lock is None:
             raise InvalidError(f"{self.file} is open read only. Open it with read_only=False to write.")
         return self._lock
 
     @property
     def writes_here(self) -> bool:
-        """Whether this thread has begun a transaction."""
+        """Return True if this thread has begun a transaction."""
         return self._turn == threading.get_ident()
 
     @property
     def writer(self) -> Connection:
-        """The connection of who holds the turn. Opens it where there is none. Raises EngineError, sqlite3.Error."""
+        """Return the connection of who holds the turn. Opens it where there is none. Raises EngineError, sqlite3.Error."""
         if self._writer is None:
             writer = self.connect(read_only=False)
             writer.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self.durability]}")
@@ -646,7 +621,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self, timeout: float | None = None) -> Iterator[Connection]:
-        """A block that is committed at its end, or leaves nothing; within the turn of this thread too. Raises EngineError when the disk refuses.
+        """Give a block that is committed at its end, or leaves nothing; within the turn of this thread too. Raises EngineError when the disk refuses.
 
         Args:
             timeout: seconds to wait for other writers; None for those of the store.
@@ -674,7 +649,7 @@ class Database:
 
     @contextlib.contextmanager
     def _alone(self, timeout: float | None = None) -> Iterator[Connection]:
-        """A block in which no other process writes, outside of transactions. `timeout`: as of `begin`."""
+        """Give a block in which no other process writes, outside of transactions. `timeout`: as of `begin`."""
         if self._turn == threading.get_ident():
             yield self.writer
             return
@@ -788,7 +763,7 @@ class Database:
 
 
 def _missing_descriptors() -> OSError | None:
-    """The error of the system when it does not give this process so many descriptors as opening a ledger takes; None when it does."""
+    """Return the error of the system when it does not give this process so many descriptors as opening a ledger takes; None when it does."""
     held: list[int] = []
     try:
         for _ in range(_DESCRIPTORS):
@@ -802,7 +777,7 @@ def _missing_descriptors() -> OSError | None:
 
 
 def _identity(file: str) -> tuple[int, int] | None:
-    """What tells a file from another one of that name; None where there is none."""
+    """Return what tells a file from another one of that name; None where there is none."""
     try:
         found = os.lstat(file)
     except OSError:
@@ -826,7 +801,7 @@ def refuse_old() -> None:
 
 
 def _file_numbers(found: os.stat_result) -> tuple[int, int]:
-    """The device and the inode of a file, as SQLite can keep them: Windows has larger ones."""
+    """Return the device and the inode of a file, as SQLite can keep them: Windows has larger ones."""
     return found.st_dev & _LARGEST, found.st_ino & _LARGEST
 
 
@@ -891,7 +866,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def schema_statements() -> list[str]:
-    """The statements of `sql/schema.sql`, in order."""
+    """Return the statements of `sql/schema.sql`, in order."""
     statements, part = [], ""
     for text in read("schema").splitlines(keepends=True):
         part += text

@@ -10,19 +10,26 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from hashlib import blake2b
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from zlib import crc32
 
 import orjson
 
-from graphstore.core.journal.line import FORGETTING, FORGOTTEN, GENESIS, digest_of, dumps, refuse_unknown
-from graphstore.core.journal.positions import BLOCK, NOWHERE, Line, Place, Position, State, Ticket
+from graphstore.core.journal.line import (
+    FORGETTING,
+    FORGOTTEN,
+    GENESIS,
+    Verbatim,
+    dumps,
+    encoded,
+    hashed,
+    refuse_unknown,
+)
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger import sql_files
-from graphstore.ledger.checking import differences, make_rows_anew
+from graphstore.ledger.checking import faults, make_rows_anew
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot
 from graphstore.ledger.forgotten_bodies import bodies_left, remove_unknown, remove_vectors
@@ -32,7 +39,6 @@ from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WordRows
 from graphstore.values.period import BEGINNING, Instant, instant, iso
 
-_KEPT, _LONG = 65_536, 4_096  # so many bodies are kept in memory, none of more bytes
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """Errors of a COMMIT that failed before the frame that marks it was whole: the WAL then ends before it for every reader, after a crash too."""
 
@@ -68,20 +74,32 @@ _BEFORE_SHOWING, _HIDE, _HIDDEN = "SAVEPOINT shown", "ROLLBACK TO shown", "RELEA
 _ADD = "INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_BODY = "INSERT INTO body VALUES (?, ?, ?)"
 _LAST = "SELECT number, digest, first_body + bodies FROM chain ORDER BY number DESC LIMIT 1"
-_PAGE_AFTER = "SELECT number, more, first_body, bodies, digest, head FROM chain WHERE number > ? ORDER BY number LIMIT ?"
-_COLUMNS = "SELECT tx, part FROM chain WHERE number > ? ORDER BY number LIMIT ?"
-_LENGTHS = "SELECT number, length(data) FROM body WHERE number BETWEEN ? AND ?"
-_BODIES = "SELECT number, data, checksum FROM body WHERE number BETWEEN ? AND ? ORDER BY number"
-_HEADS_SINCE = "SELECT head FROM chain WHERE tx IN (SELECT tx FROM chain WHERE tx > ? AND instr(head, ?)) ORDER BY number"
+_PAGE_AFTER = (
+    "SELECT number, first_body, bodies, digest, head FROM chain WHERE number > ? ORDER BY number LIMIT ?"
+)
+_BODIES = "SELECT number, data FROM body WHERE number BETWEEN ? AND ?"
 _REMOVED = "INSERT INTO property VALUES ('removals', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
 _NOTES = "SELECT value FROM property WHERE name IN ('rewritten', 'unfinished') ORDER BY name"
-_REMOVALS = "SELECT value FROM property WHERE name = 'removals'"
 _BODY = "SELECT data, checksum FROM body WHERE number = ?"
+MOST = (1 << 63) - 1  # the largest number of SQLite
 
+Ticket = int  # the number of the transaction appended last, counted since the ledger was opened
 Lines = list[tuple[dict[str, Any], list[bytes]]]
-Verbatim = tuple[
-    bytes, str, list[bytes]
-]  # a head as bytes, its digest, and its bodies; a removed one is `null`
+
+
+class DoneElsewhere(EngineError):
+    """A request was sent to another server of the store too, which was first."""
+
+
+class _Last(NamedTuple):
+    """Names the last row of the chain, and the number that the next body gets."""
+
+    number: int
+    digest: str
+    next_body: int
+
+
+_NONE = _Last(0, GENESIS, 1)
 
 
 class Ledger:
@@ -91,31 +109,23 @@ class Ledger:
         self.database = database
         self.path = database.file
         self.named = str(database.file.parent)
-        self.appended = NOWHERE  # where the lines appended last are
         self.failed: str | None = None  # why the transaction appended last was not committed
         self._harmless = False  # whether nothing of that transaction can be found in the WAL after a crash
         self.bytes_left = (
             False  # whether bytes of what was removed are still in the files, when that was checked last
         )
         self._broken: str | None = None
-        self._blocks: dict[int, bytes] = {}  # bodies read lately, by number
-        self._uncommitted: dict[
-            int, bytes
-        ] = {}  # bodies by number: other threads of this process may read them already
-        self._state: State = (Position(0, 0), GENESIS, None, 0)
-        self._kept: State = self._state  # the last that is committed
+        self._last = _NONE  # as far as this process has read or written
+        self._before = _NONE  # the last before what was appended last
+        self._kept = _NONE  # the last that is committed
         self._has_savepoint = False  # within the SQL transaction, before what was appended last
         self.is_showing = False  # whether the SQL transaction has rows that `hide` takes back
-        self._tx_of_kept: tuple[int, Instant] = (0, BEGINNING)
-        self._next_body = 1
-        self._body_before = 1  # the next body before what was appended last
         self._kinds_known = 0  # how many kinds of link `last_tx_and_new_kinds` has returned
         self._number: Ticket = 0
         self._synced: Ticket = 0
         self._cut: list[
             tuple[Ticket, Ticket, str]
         ] = []  # the numbers of transactions that were not kept, and why
-        self._follow: Callable[[], object] = lambda: None
         self._turns = 0  # nested turns of the thread that writes
         self._heads: list[dict[str, Any]] = []  # of what was appended in this turn
         self._unfinished = 0  # above 0 when bytes of removed bodies were left in the files as this turn began
@@ -137,27 +147,16 @@ class Ledger:
     # ------------------------------------------------------------------ what is known here
 
     @property
-    def state(self) -> State:
-        """The last state: its end and its digest, for `rewind`."""
-        return self._state
-
-    @property
-    def end(self) -> Position:
-        """How far this process has read or written: its offset is the number of the last row of the chain."""
-        return self._state[0]
-
-    @property
     def digest(self) -> str:
-        """The digest of the last row, which identifies the state of the ledger."""
-        return self._state[1]
+        """Return the digest of the last row that was read or written here."""
+        return self._last.digest
 
     def last_tx(self) -> Instant:
         """Return the tx of the last transaction that any process has committed; 0 where there is none."""
-        self.hide()
         rows = self.database.rows("SELECT tx FROM chain ORDER BY number DESC LIMIT 1")
         return rows[0][0] if rows else 0
 
-    def refuse_shorter_than_rows(self) -> None:
+    def _refuse_shorter_than_rows(self) -> None:
         """Raise DamageError when the rows know of a later transaction than the chain: the end of the chain was removed."""
         [(last, number, known)] = self.database.rows(_ENDS)
         if known is not None and known > last:
@@ -169,7 +168,7 @@ class Ledger:
         Raises EngineError when another release has upgraded the ledger, or written what this one does not understand.
         """
         self.hide()
-        self.database.changed_version()
+        self.database.refuse_upgraded()
         last, self._kinds_known, kinds = last_tx_and_kinds(self.database, self._kinds_known)
         return last, kinds
 
@@ -204,16 +203,17 @@ class Ledger:
 
     @property
     def durable(self) -> Ticket:
-        """The transactions up to this number are committed."""
+        """Return the transactions up to this number are committed."""
         return self._synced
 
     @property
     def broken(self) -> str | None:
-        """Why nothing may be written any more before the store is opened again."""
+        """Return why nothing may be written any more before the store is opened again."""
         return self._broken
 
     def _property(self, name: str) -> int:
-        return int(self.database.rows("SELECT value FROM property WHERE name = ?", (name,))[0][0])
+        rows = self.database.rows("SELECT value FROM property WHERE name = ?", (name,))
+        return int(rows[0][0]) if rows else 0
 
     def size(self) -> int:
         """Count the bytes of all heads and bodies; pages, indexes and free space are not counted."""
@@ -223,7 +223,7 @@ class Ledger:
         return self._bytes
 
     def changed(self) -> int:
-        """When the files were written last, in microseconds, by the clock of that time."""
+        """Return when the files were written last, in microseconds, by the clock of that time."""
         found = self.path.stat().st_mtime_ns
         with contextlib.suppress(FileNotFoundError):
             wal = self.path.with_name(f"{self.path.name}-wal").stat()
@@ -233,155 +233,66 @@ class Ledger:
 
     # ------------------------------------------------------------------ reading
 
-    def read(self, progress: Callable[[int, int], None] | None = None) -> Iterator[list[Line]]:
-        """The transactions after what was read, each as its lines: heads verified, bodies not yet. Raises DamageError, EngineError for a newer format."""
-        group: list[Line] = []
-        at, digest = self.end.offset, self.digest
-        while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
-            lengths = self._lengths(rows[0][2], rows[-1][2] + rows[-1][3] - 1)
-            for number, _, first, count, stated, raw in rows:
-                if at and number != at + 1:  # a chain that was rewritten begins with a later number
-                    self._refuse(at + 1, "it is missing")
-                head = self._verified(number, raw, stated, digest)
-                at, digest = number, stated
-                places = _places(first, count, lengths)
-                group.append(Line(head, places, Place(number, 1)))
-                if self._bytes is not None:
-                    self._bytes += len(raw) + sum(size for _, size in places)
-                if not head.get("more"):
-                    self._state = self._kept = (Position(0, number), digest, None, self._number)
-                    self._next_body = first + count
-                    lines, group = group, []
-                    yield lines
-        if group:
-            self._refuse(
-                at + 1, "it is missing, and the row before it says that it belongs to the same transaction"
-            )
-
-    def _lengths(self, first: int, last: int) -> dict[int, int | None]:
-        return dict(self.database.rows(_LENGTHS, (first, last)))
-
-    def _verified(self, number: int, raw: bytes, stated: str, before: str | None) -> dict[str, Any]:
-        if digest_of(raw) != stated:
-            self._refuse(number, "its digest does not match")
-        try:
-            head: dict[str, Any] = orjson.loads(raw)
-            previous = head["prev"]
-        except (orjson.JSONDecodeError, KeyError, TypeError):
-            self._refuse(number, "its head is no JSON object of a ledger")
-        if before is not None and previous != before:
-            self._refuse(number, "it does not follow the row before it (digest chain broken)")
-        refuse_unknown(head, f"{self.path} line {number}")
-        return head
-
-    def again(self, place: Place) -> Iterator[Line]:
-        """The lines at a place once more: so many adjacent rows of the chain from a number on. Raises DamageError.
-
-        A thread that asks for lines which another thread has appended and not committed waits for that commit.
-        """
-        at, stop = place.pos - 1, place.pos + place.length - 1
-        until = time.monotonic() + self.database.timeout
-        while at < stop:
-            rows = self.database.rows(_PAGE_AFTER, (at, min(_PAGE, stop - at)))
-            if not rows and self._turns and time.monotonic() < until:
-                time.sleep(0.001)
-                continue
-            if not rows:
-                self._refuse_rewritten()
-                self._refuse(at + 1, "it is missing")
-            lengths = self._lengths(rows[0][2], rows[-1][2] + rows[-1][3] - 1)
-            for number, _, first, count, stated, raw in rows:
-                yield Line(
-                    self._verified(number, raw, stated, None),
-                    _places(first, count, lengths),
-                    Place(number, 1),
-                )
-            at = rows[-1][0]
-
-    def raw(self, pos: int, length: int) -> bytes:
-        """The bytes of the body of that number. Raises DamageError when they are not those that were written, EngineError when another process has removed
-        them meanwhile."""
-        if not length:
-            return b""  # it was erased or evicted
-        number, kept = pos >> BLOCK, self._blocks
-        data = kept.get(number) or self._uncommitted.get(number)
-        if data is not None:
-            return data
+    def content(self, number: int) -> bytes | None:
+        """Return the bytes of the body of that number; None: they were removed. Raises DamageError when they are not those that were written, EngineError
+        when another process has rewritten the chain meanwhile."""
         rows = self.database.rows(_BODY, (number,))
         if not rows:
             self._refuse_rewritten()
             raise damaged_body(self.database, number, MISSING)
         data, checksum = rows[0]
-        if data is None:
-            return self._tombstone()
-        if crc32(data) != checksum:
+        if data is not None and crc32(data) != checksum:
             raise damaged_body(self.database, number, CHANGED)
-        if length <= _LONG and not (self.is_showing and number >= self._next_body):
-            if len(kept) >= _KEPT:
-                kept.clear()
-            kept[number] = data
-        return bytes(data)
+        return None if data is None else bytes(data)
+
+    def raw(self, number: int, length: int) -> bytes:
+        """Return the bytes of the body of that number, whose length was read from a row. Raises as `content` does."""
+        if not length:
+            return b""  # it was erased or evicted
+        data = self.content(number)
+        return self._tombstone() if data is None else data
 
     def _refuse_rewritten(self) -> None:
-        """Follow, and raise EngineError, when the chain was rewritten since it was read here: its numbers are others now. Most reads then read again."""
-        if self.renewed():
-            self._follow()
+        """Raise EngineError when the chain was rewritten since it was read here: its numbers are others now."""
+        if self._property("rewritten") != self._rewritten:
             raise EngineError(
                 f"another process evicted something from {self.path} without a trace a moment ago. Ask again."
             )
 
     def _tombstone(self) -> bytes:
-        """What stands for a body that another process has removed in a transaction not read here yet."""
+        """Return what stands for a body that another process has removed in a transaction not read here yet."""
         [(evicted,)] = self.database.rows(
-            "SELECT count(*) FROM chain WHERE number > ? AND instr(head, ?)", (self.end.offset, b'"evict"')
+            "SELECT count(*) FROM chain WHERE number > ? AND instr(head, ?)", (self._last.number, b'"evict"')
         )
         word = "evicted" if evicted else "erased"
         return dumps({"content": {}, "description": f"[{word}]", "origin": word, "trigger": word})
 
-    def lines(self, upto: State) -> Iterator[bytes]:
-        """The lines up to a state as bytes, each with its newline: the form of dumps and of release 0.1."""
+    def verbatim(self, upto: int = MOST) -> Iterator[Verbatim]:
+        """Yield the lines up to a number as they are written, whether they were read here or not."""
         at = 0
         while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
-            bodies = {
-                number: FORGOTTEN if data is None else data
-                for number, data, _ in self.database.rows(
-                    _BODIES, (rows[0][2], rows[-1][2] + rows[-1][3] - 1)
-                )
-            }
-            for number, _, first, count, digest, raw in rows:
-                if number > upto[0].offset:
+            last = rows[-1][1] + rows[-1][2] - 1
+            bodies = dict(self.database.rows(_BODIES, (rows[0][1], last)))
+            for at, first, count, digest, raw in rows:
+                if at > upto:
                     return
-                at = number
-                yield written_line(raw, digest, [bodies[body] for body in range(first, first + count)])
-
-    def last_state(self) -> State:
-        """The state of the last row of the chain, whether it was read here or not."""
-        number, digest = self.last()
-        return Position(0, number), digest, None, self._number
+                yield Verbatim(
+                    raw, digest, [bodies[body] or FORGOTTEN for body in range(first, first + count)]
+                )
 
     def last(self) -> tuple[int, str]:
-        """The number and the digest of the last row of the chain, whether it was read here or not; (0, GENESIS) where there is none."""
+        """Return the number and the digest of the last row of the chain, whether it was read here or not; (0, GENESIS) where there is none."""
         self.hide()
+        return self._last_row()[:2]
+
+    def _last_row(self) -> _Last:
         rows = self.database.rows(_LAST)
-        return (rows[0][0], rows[0][1]) if rows else (0, GENESIS)
+        return _Last(*rows[0]) if rows else _NONE
 
-    def written(self, lines: list[Line]) -> list[bytes]:
-        """The bytes of some lines that were read here, without their newlines."""
-        found = []
-        for line in lines:
-            [(_, _, first, count, digest, raw)] = self.database.rows(_PAGE_AFTER, (line.at.pos - 1, 1))
-            bodies = self.database.rows(_BODIES, (first, first + count - 1))
-            found.append(
-                written_line(raw, digest, [FORGOTTEN if data is None else data for _, data, _ in bodies])[:-1]
-            )
-        return found
-
-    def count(self, upto: State) -> tuple[int, int]:
-        """How many rows and how many transactions there are up to a state."""
-        [(rows, more)] = self.database.rows(
-            "SELECT count(*), coalesce(sum(more), 0) FROM chain WHERE number <= ?", (upto[0].offset,)
-        )
-        return rows, rows - more
+    def transactions(self, upto: int) -> int:
+        """Return how many transactions there are up to the row of a number."""
+        [(count,)] = self.database.rows("SELECT count(*) FROM chain WHERE number <= ? AND NOT more", (upto,))
+        return int(count)
 
     def check_copy(self) -> bool:
         """Check the integrity of the file and the chain when the ledger is in another file than before: in a copy, or a restored backup.
@@ -391,7 +302,7 @@ class Ledger:
         """
         if self.database.is_recorded_file():
             return False
-        for number, why in self.faults(contents=False):
+        for number, why in faults(self.database, contents=False):
             raise DamageError(
                 why
                 if number
@@ -399,111 +310,48 @@ class Ledger:
             )
         return True
 
-    def faults(self, *, contents: bool = True) -> Iterator[tuple[int, str]]:
-        """Everything that differs from what was written: the number of its row in the chain (0: the file itself) and what is wrong.
-
-        Args:
-            contents: whether bodies are compared with their hashes too, and rows with the chain.
-        """
-        words: WordRows | None = self._words
-        try:
-            for (finding,) in self.database.rows("PRAGMA integrity_check"):
-                if finding != "ok":
-                    yield 0, finding
-        except DamageError as error:
-            yield 0, str(error)
-            return
-        at, digest, expected_body, expected_part = 0, GENESIS, 0, 0
-        while rows := self.database.rows(_PAGE_AFTER, (at, _PAGE)):
-            last = max(first + count - 1 for _, _, first, count, _, _ in rows)
-            found = self.database.rows(_BODIES, (rows[0][2], last)) if contents else ()
-            bodies = {number: (data, checksum) for number, data, checksum in found}
-            columns = self.database.rows(_COLUMNS, (at, _PAGE))
-            for (number, more, first, count, stated, raw), stamp in zip(rows, columns, strict=False):
-                try:
-                    if at and number != at + 1:
-                        self._refuse(at + 1, "it is missing")
-                    head = self._verified(number, raw, stated, digest)
-                except DamageError as error:
-                    yield at + 1 if at else number, str(error)
-                    return
-                at, digest, goes_on = number, stated, bool(head.get("more"))
-                if (*stamp, more) != (instant(head["tx"]), expected_part, goes_on):
-                    yield number, f"{self.path} line {number}: its tx, part or more is not that of its head."
-                expected_part = expected_part + 1 if goes_on else 0
-                if (expected_body and first != expected_body) or len(head["body"]) != count:
-                    yield number, f"{self.path} line {number}: it does not name its own bodies."
-                    return
-                expected_body = first + count
-                for body, expected in enumerate(head["body"] if contents else (), first):
-                    data, checksum = bodies.get(body, (b"", 0))
-                    if data is not None and (digest_of(data) != expected or crc32(data) != checksum):
-                        words = None  # they were made of another content
-                        yield (
-                            number,
-                            f"{self.path} line {number}: the content of body {body} does not match its hash.",
-                        )
-        if not contents:
-            return
-        try:
-            for difference in differences(self.database.uri(), words):
-                yield 0, f"{self.path}: {difference}"
-        except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot even be made
-            yield 0, f"{self.path}: its rows cannot be compared with the chain ({error})"
-
     def rebuild_rows(self) -> None:
         """Make all rows anew from the chain, in one SQL transaction. Raises EngineError when the disk refuses: they are then as they were."""
         with self.database.transaction() as connection:
             make_rows_anew(connection, self._words)
-
-    def _forget_bodies(self) -> None:
-        self._blocks.clear()
-        self._uncommitted = {}
 
     def _refuse(self, number: int, why: str) -> NoReturn:
         raise damage(self.database, number, why)
 
     # ------------------------------------------------------------------ the turn to write
 
-    def take_turn(self) -> bool:
-        """Become the one that may append, until `leave_turn`. Returns whether lines of others are to be read first.
+    def take_turn(self) -> None:
+        """Become the one that may append, until `leave_turn`, and go on from the last row that any process has written.
 
-        Raises LockedError when another process writes for longer than the store's timeout.
+        Raises LockedError when another process writes for longer than the store's timeout, DamageError when the end of the chain was removed.
         """
         if self._turns:
             self._turns += 1
-            return False
+            return
         if self.database.read_only:
-            return False
+            return
         try:
             self.database.begin()
+            try:
+                self._go_on()
+            except BaseException:
+                self.database.end()
+                raise
         except EngineError as error:
             error.outcome = error.outcome or "not kept"
             raise
-        try:
-            last = self.database.rows(_LAST)
-            rewritten, self._unfinished = (value for (value,) in self.database.rows(_NOTES))
-        except BaseException as error:
-            self.database.end()
-            if isinstance(error, EngineError):
-                error.outcome = "not kept"
-            raise
         self._turns, self._has_savepoint, self.is_showing = 1, False, False
-        number, digest, following = last[0] if last else (0, GENESIS, 1)
-        end, known, *_ = self._state
-        if (number, digest) != (end.offset, known) or rewritten != self._rewritten:
-            return True
-        self._next_body = following
-        return False
 
-    def skip(self) -> None:
-        """Go on from the last row, in a turn, and do not read what is before it. Raises DamageError when the end of the chain was removed."""
-        self.unchanged()
-        self.refuse_shorter_than_rows()
-        last = self.database.rows(_LAST)
-        number, digest, self._next_body = last[0] if last else (0, GENESIS, 1)
-        self._rewritten = self._property("rewritten")
-        self.start_at(Position(0, number), digest)
+    def _go_on(self) -> None:
+        """Learn the last row, in the turn to write."""
+        last = self._last_row()
+        rewritten, self._unfinished = (value for (value,) in self.database.rows(_NOTES))
+        if last[:2] != self._last[:2] or rewritten != self._rewritten:
+            if rewritten == self._rewritten and not self._holds(*self._last[:2]):
+                self._refuse(self._last.number, "it was read before, and is missing or another one now")
+            self._refuse_shorter_than_rows()
+            self._rewritten, self._bytes = rewritten, None
+        self._last = self._kept = last
 
     def leave_turn(self) -> None:
         """Let others append. What was appended and not committed is taken back."""
@@ -514,11 +362,8 @@ class Ledger:
                 self._turns -= 1
         elif self._turns == 1:
             try:
-                if (
-                    self._number > self._synced and self._state is not self._kept
-                ):  # appended, and not committed
-                    self._state, self._bytes = (*self._kept[:3], self._number), None
-                    self._forget_bodies()
+                if self._last != self._kept:  # appended, and not committed
+                    self._last, self._bytes = self._kept, None
                 self.database.end(self._transaction)
             finally:
                 self._turns, self._heads, self.is_showing = 0, [], False
@@ -540,16 +385,15 @@ class Ledger:
         tx = iso(instant(self._heads[-1]["tx"]))
         return f"the transaction {tx} ({len(verbs)} × {', '.join(sorted(set(verbs)))})"
 
-    def append(self, lines: Lines) -> list[list[tuple[int, int]]]:
-        """Write one transaction: head and bodies of each line. Returns the places of the bodies. `start_sync` commits it.
+    def append(self, lines: Lines) -> None:
+        """Write one transaction: head and bodies of each line. `start_sync` commits it.
 
         Raises EngineError when the disk refuses; nothing of it is there then.
         """
         if self._broken or self.failed:
             raise self._refused()
         self.hide()
-        before, self._body_before = self._state, self._next_body
-        number, digest, placed = before[0].offset, before[1], []
+        self._before = last = self._last
         try:
             has_savepoint, self._has_savepoint = self._has_savepoint, False
             is_new = self.database.ensure_begun()  # a savepoint ends with its transaction, as within an erase
@@ -557,22 +401,14 @@ class Ledger:
                 self.database.writer.execute(_KEEP)
             self.database.writer.execute(_BEFORE_APPENDING)
             self._has_savepoint = True
-            standings = self._standing_writer(digest)
-            forgets = False
+            standings = self._standing_writer(last.digest)
             for part, (head, bodies) in enumerate(lines):
                 if part < len(lines) - 1:
                     head["more"] = True
-                head["body"] = [blake2b(body, digest_size=16).hexdigest() for body in bodies]
-                head["prev"] = digest
-                raw = dumps(head)
-                digest = digest_of(raw)
-                number += 1
-                first = self._insert(number, part, head, raw, digest, bodies, standings)
-                forgets = forgets or _forgets(head)
-                self._uncommitted.update(enumerate(bodies, first))
-                placed.append([((first + at) << BLOCK, len(body)) for at, body in enumerate(bodies)])
-            if forgets:
-                writer, tx = self.database.writer, instant(head["tx"])
+                head["body"], head["prev"] = hashed(bodies), last.digest
+                last = self._insert(last, part, head, encoded(head, bodies), standings)
+            if any(_forgets(head) for head, _ in lines):
+                writer, tx = self.database.writer, instant(lines[-1][0]["tx"])
                 remove_vectors(writer, tx)
                 self._remove(writer, bodies_left(writer, tx))
         except sqlite3.Error as error:
@@ -581,12 +417,10 @@ class Ledger:
         except BaseException:  # an interrupt: a group must not commit a part of it
             self._take_back("a write was interrupted.")
             raise
-        self._standings = (digest, standings)
+        self._standings = (last.digest, standings)
         self._number += 1
         self._heads += [head for head, _ in lines]
-        self.appended = Place(before[0].offset + 1, len(lines))
-        self._state = (Position(0, number), digest, None, self._number)
-        return placed
+        self._last = last
 
     def _standing_writer(self, digest: str) -> StandingWriter:
         """Take the writer of standings that wrote last if nothing was written or taken back since, and it knows what it found; else make one."""
@@ -603,16 +437,11 @@ class Ledger:
         )
 
     def _insert(
-        self,
-        number: int,
-        part: int,
-        head: dict[str, Any],
-        raw: bytes,
-        digest: str,
-        bodies: list[bytes],
-        standings: StandingWriter,
-    ) -> int:
-        writer, first = self.database.writer, self._next_body
+        self, last: _Last, part: int, head: dict[str, Any], line: Verbatim, standings: StandingWriter
+    ) -> _Last:
+        """Write one line after the last one, and the rows that it makes. Return it as the last."""
+        writer, number, first = self.database.writer, last.number + 1, last.next_body
+        raw, digest, bodies = line
         if self._bytes is not None:
             self._bytes += len(raw) + sum(map(len, bodies))
         more = bool(head.get("more"))
@@ -640,30 +469,22 @@ class Ledger:
             writer.execute(_HIDING, (number,))
         if not more:
             standings.write(instant(head["tx"]))
-        return first
+        return _Last(number, digest, first + len(bodies))
 
-    def append_verbatim(self, lines: Iterable[Verbatim]) -> int:
-        """Write lines as they were recorded elsewhere, after the last one, within `Database.transaction`. Returns how many. Their digests are the caller's to
-        check."""
-        last = self.database.rows(_LAST)
-        number, next_body = (last[0][0], last[0][2]) if last else (0, 1)
-        count = self._add_after(number, next_body, lines)
+    def append_verbatim(self, lines: Iterable[Verbatim]) -> None:
+        """Write lines as they were recorded elsewhere, after the last one, within `Database.transaction`. Their digests are the caller's to check."""
+        self._add_after(self._last_row(), lines)
         if self.hides_contents() and not bodies_left(self.database.writer, BEGINNING):
             self.database.run(_REMOVED_ALL)  # they were removed elsewhere
-        return count
 
-    def _add_after(self, number: int, next_body: int, lines: Iterable[Verbatim]) -> int:
-        self._next_body = next_body
-        begun, count = None, 0
-        part = 0
+    def _add_after(self, last: _Last, lines: Iterable[Verbatim]) -> None:
+        begun, part = None, 0
         standings = StandingWriter(self.database.writer)
-        for raw, digest, bodies in lines:
-            head = orjson.loads(raw)
+        for line in lines:
+            head = orjson.loads(line.head)
             part = part + 1 if head["tx"] == begun else 0
             begun = head["tx"]
-            number, count = number + 1, count + 1
-            self._insert(number, part, head, raw, digest, bodies, standings)
-        return count
+            last = self._insert(last, part, head, line, standings)
 
     def _take_back(self, why: str | None = None) -> None:
         """Take back what was appended last. Where SQLite cannot, its whole transaction is taken back: an open group then fails as a whole.
@@ -671,8 +492,7 @@ class Ledger:
         Args:
             why: why that is necessary; None where an error of SQLite is not the reason.
         """
-        self._bytes, self._next_body = None, self._body_before
-        self._forget_bodies()
+        self._bytes = None
         try:
             if self._has_savepoint:
                 self.database.run(_TAKE_BACK)
@@ -683,10 +503,10 @@ class Ledger:
         if self._grouping:
             self.failed, self._harmless = why, True  # no COMMIT was tried
 
-    def rewind(self, state: State) -> None:
+    def rewind(self) -> None:
         """Take away what was appended last and never committed."""
         self._take_back()
-        self._state = (*state[:3], self._number)
+        self._last = self._before
 
     # ------------------------------------------------------------------ what a transaction shows to its own reads
 
@@ -703,10 +523,10 @@ class Ledger:
             writer = self.database.writer
             writer.execute(_BEFORE_SHOWING)
             self.is_showing = True
-            writer.execute(_ADD, (self.end.offset + 1, tx, 0, 0, self._next_body, 0, "", b"{}"))
+            writer.execute(_ADD, (self._last.number + 1, tx, 0, 0, self._last.next_body, 0, "", b"{}"))
         except sqlite3.Error as error:
             raise self.not_shown(error) from error
-        return writer, self._next_body
+        return writer, self._last.next_body
 
     def not_shown(self, error: sqlite3.Error) -> EngineError:
         """Take back what is shown, since SQLite refused a part of it. Return the error to raise."""
@@ -730,11 +550,11 @@ class Ledger:
     # ------------------------------------------------------------------ committing
 
     def ticket(self) -> Ticket:
-        """A ticket for `sync`: everything appended so far."""
+        """Return a ticket for `sync`: everything appended so far."""
         return self._number
 
     def begin_group(self) -> None:
-        """What is appended from here on is committed together at `end_group`, or not at all."""
+        """Return what is appended from here on is committed together at `end_group`, or not at all."""
         self._grouping, self._has_savepoint = True, False
 
     def end_group(self) -> None:
@@ -754,16 +574,14 @@ class Ledger:
             self.database.writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._bytes = None
-            self._forget_bodies()
             self._harmless = getattr(error, "sqlite_errorname", "") in _UNWRITTEN
             self.failed = f"cannot make {self.named} durable: {error}."
             return
-        self._kept, self._synced = self._state, self._number
-        self._uncommitted = {}
+        self._kept, self._synced = self._last, self._number
         self._is_dirty = True
 
     def sync(self, ticket: Ticket) -> bool:
-        """Whether what the ticket stands for is durable. False: it is not, and `cut_back` decides what became of it."""
+        """Return True if what the ticket stands for is durable. False: it is not, and `cut_back` decides what became of it."""
         return self._synced >= ticket and not self._was_cut(ticket)
 
     def _was_cut(self, ticket: Ticket) -> str:
@@ -781,7 +599,7 @@ class Ledger:
             return False
         self._cut.append((self._synced, self._number, why))
         self._synced = self._number
-        self._state = self._kept = (*self._kept[:3], self._number)
+        self._last = self._kept
         return True
 
     def check(self, ticket: Ticket, tx: datetime | None = None) -> None:
@@ -832,53 +650,26 @@ class Ledger:
     # ------------------------------------------------------------------ reading anew
 
     def ends_at(self, end: Any, digest: str) -> bool:
-        """Whether the row of the chain at a position has that digest."""
-        return isinstance(end, list) and self.holds(Position(*end), digest)
+        """Return True if the chain has a row with that digest at a position: 0, and the number of the row."""
+        return isinstance(end, list) and len(end) == 2 and self._holds(end[1], digest)
 
-    def holds(self, position: Position, digest: str) -> bool:
-        """Whether the chain has a row at this position, with this digest."""
-        if position.offset == 0:
+    def _holds(self, number: int, digest: str) -> bool:
+        if number == 0:
             return digest == GENESIS
-        rows = self.database.rows("SELECT digest FROM chain WHERE number = ?", (position.offset,))
+        rows = self.database.rows("SELECT digest FROM chain WHERE number = ?", (number,))
         return bool(rows) and rows[0][0] == digest
 
-    def start_at(self, position: Position, digest: str) -> None:
-        """Continue from a position; what is before it is known."""
-        self._state, self._bytes = (position, digest, None, self._number), None
-        self._kept = self._state
-
-    def unchanged(self) -> bool:
-        """Whether the last row that was read here is still there. Raises DamageError when it is not, though nobody has noted that rows were removed."""
-        if self.holds(self.end, self.digest):
-            return True
-        if not self.renewed():
-            self._refuse(self.end.offset, "it was read before, and is missing or another one now")
-        return False
-
-    def renewed(self) -> bool:
-        """Whether rows were removed from the chain since it was read here: then `reopen`, and read from the beginning."""
-        return self._property("rewritten") != self._rewritten
-
-    def removals(self) -> int:
-        """How often bodies were removed: a copy that was made before has them."""
-        return sum(value for (value,) in self.database.rows(_REMOVALS))
-
     def reopen(self) -> None:
-        """Begin anew: the next `read` is from the first row. What was appended and not committed is taken back."""
+        """Go on from the last row of a chain that was rewritten, in the turn to write. What was appended and not committed is taken back."""
         if self._turns and self.database.writer.in_transaction:
             self._has_savepoint = False
             self.database.roll_back()  # rows of others that were not read here yet stay
             self.database.run("BEGIN IMMEDIATE")
-        self._rewritten = self._property("rewritten")
-        self._forget_bodies()
-        self.start_at(Position(0, 0), GENESIS)
-
-    def followed(self) -> int:
-        """Return the number of the last row of the chain, for `done_elsewhere`."""
-        return self.last()[0]
+        self._last = self._kept = _NONE
+        self._go_on()
 
     def done_elsewhere(self, request: str, since: int) -> bool:
-        """Whether another process has done a request, by its id, after the row of that number."""
+        """Return True if another process has done a request, by its id, after the row of that number."""
         pattern = b'"request":' + dumps(request)
         rows = self.database.rows(
             "SELECT 1 FROM chain WHERE number > ? AND instr(head, ?) LIMIT 1", (since, pattern)
@@ -898,10 +689,10 @@ class Ledger:
                 had_vectors, numbers = remove_vectors(connection, since), bodies_left(connection, since)
                 if had_vectors or numbers:
                     self._remove(connection, numbers)
-        removals = self.removals()
+        removals = self._property("removals")
         self.finish_removal()
         with self.database.transaction() as connection:
-            if removals == self.removals():  # else another process has not finished its own
+            if removals == self._property("removals"):  # else another process has not finished its own
                 connection.execute(_REMOVED_ALL)
 
     def hide_forgotten(self) -> None:
@@ -918,7 +709,6 @@ class Ledger:
         connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
         connection.execute(_REMOVED)
         self._bytes = None
-        self._blocks.clear()
 
     def finish_removal(self) -> bool:
         """Remove the bytes of removed bodies from free pages and the WAL, where any may be left. Returns False while a reader prevents that."""
@@ -937,21 +727,20 @@ class Ledger:
         self.bytes_left = False
         return True
 
-    def replace(self, transactions: Iterable[Lines]) -> None:
-        """Replace the whole chain by these transactions, whose heads are complete. Raises EngineError when the disk refuses: it is then as it was.
+    def replace(self, lines: Iterable[Verbatim]) -> None:
+        """Replace the whole chain by these lines. Raises EngineError when the disk refuses: it is then as it was.
 
         No number is used again: a process that has read the old chain finds nothing by its numbers, and never something else.
         """
         hides = self.hides_contents()
         with self.database.transaction() as connection:
-            number, _, next_body = connection.execute(_LAST).fetchone()
+            last = self._last_row()
             connection.execute("DELETE FROM chain")
             connection.execute("DELETE FROM body")
             clear(connection)
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'rewritten'")
             connection.execute("UPDATE property SET value = value + 1 WHERE name = 'unfinished'")
-            complete = ((dumps(head), bodies) for lines in transactions for head, bodies in lines)
-            self._add_after(number, next_body, ((raw, digest_of(raw), bodies) for raw, bodies in complete))
+            self._add_after(last, lines)
             remove_unknown(connection)
             # what left may have been all that shared a reason with what was forgotten before
             if numbers := bodies_left(connection, BEGINNING):
@@ -995,20 +784,6 @@ def last_tx_and_kinds(database: Readable, known: int) -> tuple[Instant, int, lis
     return last, count, [kind for (text,) in rows if "promoted" not in (kind := orjson.loads(text))]
 
 
-def _places(first: int, count: int, lengths: dict[int, int | None]) -> list[tuple[int, int]]:
-    """The places of the bodies of a line, which are numbered from `first` on. A place has the number in its upper bits, as the blocks of a journal have
-    theirs."""
-    return [  # a body that is missing, or has no bytes, is damage once it is read
-        NOWHERE if (size := lengths.get(body, 1)) is None else (body << BLOCK, size or 1)
-        for body in range(first, first + count)
-    ]
-
-
 def _forgets(head: dict[str, Any]) -> bool:
     """Return True if a line forgets something, and leaves a tombstone of it."""
     return any(op[0] in FORGETTING and op[1] for op in head.get("ops", ()))
-
-
-def written_line(head: bytes, digest: str, bodies: list[bytes]) -> bytes:
-    """A line as release 0.1 wrote it, with its newline."""
-    return b'{"body":[%b],"digest":"%b","head":%b}\n' % (b",".join(bodies), digest.encode(), head)

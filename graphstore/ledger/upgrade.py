@@ -7,7 +7,7 @@ The order of the steps decides what a killed upgrade leaves:
 3. `journal` is renamed to `journal-0.1`. From then on release 0.1 finds no store in the folder. Killed: the upgrade continues with step 4.
 4. `upgraded/ledger.db` is renamed to `ledger.db`.
 
-The caller holds the lock of release 0.1.
+All of it happens under the lock by which release 0.1 kept other writers out.
 """
 
 from __future__ import annotations
@@ -15,27 +15,34 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+import time
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from graphstore.core.journal.files import Torn, open_plain, patiently, remove_tree, sync, sync_folder
-from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.line import parts_of
-from graphstore.core.journal.positions import Line
-from graphstore.errors import DamageError, EngineError
-from graphstore.ledger.database import NAME, Database
-from graphstore.ledger.ledger import Ledger, Verbatim
+import orjson
+
+from graphstore.core.journal.file_lock import is_locked
+from graphstore.core.journal.files import open_plain, own_bytes, patiently, remove_tree, sync, sync_folder
+from graphstore.core.journal.journal import OldJournal, Torn
+from graphstore.core.journal.line import Verbatim
+from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger.copies import known_reach, remove_copies, saved_reach, shortage
+from graphstore.ledger.database import LOCK, NAME, Database
+from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.write_lock import WriteLock, command
+from graphstore.values.models import Problem
 from graphstore.values.period import Instant, instant
 
 JOURNAL, OLD = "journal", "journal-0.1"
 _FRESH, _WHOLE = "upgrading", "upgraded"
 _BATCH = 16 << 20  # bytes written in one SQL transaction
+_UPGRADING = ", upgrading"  # what the process that upgrades adds to its name in the lock
+_SAID = 0.5  # seconds within which it has done so
 
 
-class Upgraded(NamedTuple):
+class _Upgraded(NamedTuple):
     """What a ledger was made of."""
 
     lines: int
@@ -44,22 +51,137 @@ class Upgraded(NamedTuple):
 
 
 def needs_upgrade(path: Path) -> bool:
-    """Whether a folder is a store of release 0.1, also one that an upgrade has begun to change."""
+    """Return True if a folder is a store of release 0.1, also one that an upgrade has begun to change."""
     if (path / NAME).exists():
         return False
     return (
-        (path / JOURNAL / "00000001.jsonl").exists() or (path / f"{JOURNAL}.new").exists() or is_moved(path)
+        (path / JOURNAL / "00000001.jsonl").exists() or (path / f"{JOURNAL}.new").exists() or _is_moved(path)
     )
 
 
-def is_moved(path: Path) -> bool:
-    """Whether an upgrade was ended after it had moved the journal: only `swap` is left to do."""
+def _is_moved(path: Path) -> bool:
+    """Return True if an upgrade was ended after it had moved the journal: only `_swap` is left to do."""
     return (path / _WHOLE / NAME).exists() and not (path / NAME).exists() and not (path / JOURNAL).exists()
 
 
-def build(path: Path, missing: Callable[[int, Instant], str | None]) -> Upgraded:
-    """Make the ledger of a journal, beside it, and compare both. `missing` tells what is wrong with a journal of so many transactions whose last is at that
-    instant.
+def upgrade_folder(path: Path, timeout: float) -> list[str]:
+    """Upgrade a store of release 0.1, waiting so many seconds for another process that does. Returns what to tell; nothing where it is done already.
+
+    Raises LockedError where a process has the store open with release 0.1, DamageError for a journal that is not whole; it is then as it was.
+    """
+    until = time.monotonic() + timeout
+    while needs_upgrade(path):
+        with contextlib.closing(WriteLock(path / LOCK, _UPGRADING)) as lock:
+            try:
+                lock.acquire(max(0.0, min(_SAID, until - time.monotonic())))
+            except LockedError as error:
+                holder = _holder(path)
+                is_upgrading = holder.endswith(_UPGRADING) and time.monotonic() < until
+                if is_upgrading or not needs_upgrade(path):
+                    continue
+                raise LockedError(
+                    f"{path} is held by another writer ({holder}{command(holder)}). It is a store of release 0.1, which one process at a time may write, "
+                    "and it is upgraded when it is opened for writing. Close it there, and open it again."
+                ) from error
+            if needs_upgrade(path):
+                return _upgrade(path)
+    _tidy(path)
+    return []
+
+
+def _holder(path: Path) -> str:
+    """Return what the lock of a store says of its holder."""
+    with contextlib.suppress(OSError):
+        return own_bytes(path / LOCK)[:200].decode(errors="replace").strip() or "unknown"
+    return "unknown"
+
+
+def _upgrade(path: Path) -> list[str]:
+    """Make the ledger and put it in the place of the journal. Returns what to tell. Raises DamageError, EngineError."""
+    _finish_replacing(path)
+    try:
+        if _is_moved(path):
+            _swap(path)
+            return [
+                f"{path}: an interrupted upgrade from release 0.1 was finished. {_where_kept(path / OLD)}"
+            ]
+        done = _build(path)
+        remove_copies(path)
+        moved = _swap(path)
+    except OSError as error:
+        raise EngineError(
+            f"cannot put the ledger of {path} in place: {error.strerror} ({error.filename}). Nothing is lost. Mend that, and open it for writing "
+            "again: that finishes the upgrade."
+        ) from error
+    notices = [
+        f"{path} is a store of release 0.1 and was upgraded: its {done.transactions} transactions ({done.lines} lines) were copied to {path / NAME}, "
+        f"which was read again and is the same, digest by digest. {_where_kept(moved)}"
+    ]
+    if done.torn is not None and done.torn.size:
+        notices.append(
+            f"{moved / done.torn.file.name} line {done.torn.line}: {done.torn.size} bytes of a commit that was never acknowledged. They were left behind there."
+        )
+    return notices
+
+
+def _where_kept(moved: Path) -> str:
+    return f"Its old files are in {moved}: remove that folder when you do not need them. The first erase or eviction removes it."
+
+
+def _finish_replacing(path: Path) -> None:
+    """Finish what a process of release 0.1 left half replaced."""
+    fresh, old = path / f"{JOURNAL}.new", path / f"{JOURNAL}.old"
+    if not (path / JOURNAL).exists():
+        for folder in (fresh, old):
+            if folder.is_dir() and not folder.is_symlink():
+                folder.rename(path / JOURNAL)
+                break
+    for folder in (fresh, old):
+        with contextlib.suppress(OSError):
+            remove_tree(folder)
+    for file in (*(path / JOURNAL).glob("*.new"), *path.glob("*.new")):
+        with contextlib.suppress(OSError):  # it is in the way of nothing but what wants that name
+            file.unlink()
+
+
+def check_old(path: Path) -> tuple[list[Problem], int, Instant]:
+    """Read the journal of a store of release 0.1. Return what is wrong with it, how many transactions it has, and when the last one was."""
+    journal, count, last = OldJournal(path / JOURNAL), 0, b""
+    try:
+        for transaction in journal.read():
+            count, last = count + 1, transaction[-1].head
+    except DamageError as error:
+        file, _, rest = str(error).partition(" line ")
+        number = rest.split(":", 1)[0]
+        return [Problem(file=file, line=int(number) if number.isdigit() else None, message=str(error))], 0, 0
+    except (OSError, EngineError) as error:
+        file = str(getattr(error, "filename", None) or journal.folder)
+        return [Problem(file=file, line=None, message=f"it cannot be read: {error}")], 0, 0
+    problems, torn = [], journal.torn
+    if torn is not None and torn.size and not _is_held(path):  # else it is being written
+        why = f"{torn.size} bytes of a commit that was never acknowledged"
+        problems.append(Problem(file=str(torn.file), line=torn.line, message=why))
+    return problems, count, _tx_of(last)
+
+
+def _tx_of(head: bytes) -> Instant:
+    return instant(orjson.loads(head)["tx"]) if head else 0
+
+
+def _is_held(path: Path) -> bool:
+    """Return True if a living process holds the lock of a store."""
+    try:
+        fd = open_plain(path / LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return is_locked(fd)
+    finally:
+        os.close(fd)
+
+
+def _build(path: Path) -> _Upgraded:
+    """Make the ledger of a journal, beside it, and compare both.
 
     Raises DamageError for a journal that is not whole, EngineError when the disk refuses; the journal is as it was then.
     """
@@ -69,7 +191,7 @@ def build(path: Path, missing: Callable[[int, Instant], str | None]) -> Upgraded
     try:
         fresh.mkdir(mode=0o700)
         Database.create(fresh / NAME)
-        done = _copied(path / JOURNAL, fresh / NAME, missing)
+        done = _copied(path, fresh / NAME)
         _sync(fresh)
         patiently(lambda: fresh.rename(path / _WHOLE))
         sync_folder(path)
@@ -85,20 +207,20 @@ def build(path: Path, missing: Callable[[int, Instant], str | None]) -> Upgraded
     return done
 
 
-def swap(path: Path) -> Path | None:
-    """Put the ledger in the place of the journal. Returns where the journal is now; None when it was moved before. Raises OSError."""
-    moved = None
+def _swap(path: Path) -> Path:
+    """Put the ledger in the place of the journal. Returns where the journal is now. Raises OSError."""
+    moved = path / OLD
     if (path / JOURNAL).exists():
-        moved = _free(path / OLD)
+        moved = _free(moved)
         patiently(partial((path / JOURNAL).rename, moved))
         sync_folder(path)
     patiently(lambda: (path / _WHOLE / NAME).rename(path / NAME))
     sync_folder(path)
-    tidy(path)
+    _tidy(path)
     return moved
 
 
-def tidy(path: Path) -> None:
+def _tidy(path: Path) -> None:
     """Remove the empty folder that a killed upgrade may leave beside its ledger."""
     if (path / NAME).exists():
         with contextlib.suppress(OSError):
@@ -117,40 +239,29 @@ def remove_old(path: Path) -> bool:
     return found
 
 
-def _copied(source: Path, target: Path, missing: Callable[[int, Instant], str | None]) -> Upgraded:
-    journal = Journal(source)
-    try:
-        hashed = blake2b()
-        lines = transactions = 0
-        last: Instant = 0
-        ledger = Ledger(Database(target))
-        try:
-            batch: list[Verbatim] = []
-            size = 0
-            for group in journal.read():
-                for raw, part in _parts(journal, group):
-                    hashed.update(raw)
-                    batch.append(part)
-                    size += len(raw)
-                lines, transactions = lines + len(group), transactions + 1
-                last = instant(group[-1].head["tx"])
-                if size >= _BATCH:
-                    _write(ledger, batch)
-                    size = 0
-            _write(ledger, batch)
-        finally:
-            ledger.close()
-        if lost := missing(transactions, last):
-            raise DamageError(lost)
-        _compare(source, target, (lines, transactions, journal.digest, hashed.digest()))
-        return Upgraded(lines, transactions, journal.torn)
-    finally:
-        journal.close()
-
-
-def _parts(journal: Journal, group: list[Line]) -> Iterator[tuple[bytes, Verbatim]]:
-    for line, raw in zip(group, journal.written(group), strict=True):
-        yield raw, parts_of(raw, [(pos - line.at.pos, size) if size else (0, 0) for pos, size in line.places])
+def _copied(path: Path, target: Path) -> _Upgraded:
+    source = path / JOURNAL
+    known = saved_reach(path) or known_reach(path)
+    journal, hashed = OldJournal(source), blake2b()
+    lines = transactions = size = 0
+    batch: list[Verbatim] = []
+    last = b""
+    with contextlib.closing(Ledger(Database(target))) as ledger:
+        for transaction in journal.read():
+            batch += transaction
+            for line in transaction:
+                hashed.update(raw := line.line())
+                size += len(raw)
+            lines, transactions = lines + len(transaction), transactions + 1
+            last = transaction[-1].head
+            if size >= _BATCH:
+                _write(ledger, batch)
+                size = 0
+        _write(ledger, batch)
+    if lost := shortage(source, known, transactions, _tx_of(last)):
+        raise DamageError(lost)
+    _compare(source, target, (lines, transactions, journal.digest, hashed.digest()))
+    return _Upgraded(lines, transactions, journal.torn)
 
 
 def _write(ledger: Ledger, batch: list[Verbatim]) -> None:
@@ -161,16 +272,12 @@ def _write(ledger: Ledger, batch: list[Verbatim]) -> None:
 
 def _compare(source: Path, target: Path, expected: tuple[int, int, str, bytes]) -> None:
     """Read a ledger from its file and compare it with what was written to it. Raises DamageError."""
-    ledger = Ledger(Database(target, read_only=True))
-    try:
-        for _ in ledger.read():  # verifies the chain
-            pass
-        hashed = blake2b()
-        for line in ledger.lines(ledger.state):
-            hashed.update(line[:-1])
-        found = *ledger.count(ledger.state), ledger.digest, hashed.digest()
-    finally:
-        ledger.close()
+    hashed = blake2b()
+    with contextlib.closing(Ledger(Database(target, read_only=True))) as ledger:
+        for line in ledger.verbatim():
+            hashed.update(line.line())
+        lines, digest = ledger.last()
+        found = lines, ledger.transactions(lines), digest, hashed.digest()
     if found != expected:
         raise DamageError(
             f"{target} line {min(found[0], expected[0])}: it is not what was written to it: {found[:3]} instead of {expected[:3]} (lines, transactions, "

@@ -19,7 +19,7 @@ from pathlib import Path
 from weakref import WeakSet, WeakValueDictionary
 
 from graphstore.core.journal.file_lock import try_lock, unlock, wait_lock
-from graphstore.core.journal.files import open_plain, plain_bytes, pwrite_all, read_at, way_out
+from graphstore.core.journal.files import open_plain, plain_bytes, way_out, write_all
 from graphstore.errors import EngineError, LockedError
 from graphstore.values.text import line
 
@@ -33,9 +33,14 @@ class WriteLock:
     All locks of a process on one file share a queue. A forked child holds none of the locks of its parent.
     """
 
-    def __init__(self, file: Path) -> None:
-        """Open the lock file, and make it if it is missing. Raises EngineError."""
+    def __init__(self, file: Path, purpose: str = "") -> None:
+        """Open the lock file, and make it if it is missing. Raises EngineError.
+
+        Args:
+            purpose: is added to the name of this process in the file while it holds the lock.
+        """
         self.file = file.absolute()
+        self._purpose = purpose.encode()
         self._name = str(self.file)
         self._held = False
         self._closed = False
@@ -219,9 +224,12 @@ class WriteLock:
         """Write into the file who holds it. A disk that refuses this is no obstacle: the signature only helps people."""
         assert self._fd is not None
         try:
-            if read_at(self._fd, 0, 512) != _signature:
-                pwrite_all(self._fd, _signature, 0)
-                os.ftruncate(self._fd, len(_signature))
+            signature = b"%b%b\n" % (_signature, self._purpose)
+            os.lseek(self._fd, 0, os.SEEK_SET)
+            if os.read(self._fd, 512) != signature:
+                os.lseek(self._fd, 0, os.SEEK_SET)
+                write_all(self._fd, signature)
+                os.ftruncate(self._fd, len(signature))
         except OSError:  # suppress() would cost a tenth of an acquisition
             pass
 
@@ -375,7 +383,7 @@ def _allowed(timeout: float) -> float:
 
 
 def _signed() -> bytes:
-    return f"pid {os.getpid()} on {socket.gethostname()}\n".encode()
+    return f"pid {os.getpid()} on {socket.gethostname()}".encode()
 
 
 _guard = (

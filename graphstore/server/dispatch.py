@@ -14,11 +14,11 @@ from functools import lru_cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from graphstore.core.journal.asked import DoneElsewhere
 from graphstore.core.read.view import View
 from graphstore.core.tables import engine
 from graphstore.core.tables.workers import Allowance, resident
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
+from graphstore.ledger.ledger import DoneElsewhere
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
 from graphstore.server import call_files, resent

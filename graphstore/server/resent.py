@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import orjson
 
 import graphstore
-from graphstore.core.journal.line import TOUCH, check, dumps, parts_of
-from graphstore.core.journal.positions import Position
+from graphstore.core.journal.line import TOUCH, dumps
 from graphstore.errors import EngineError, LockedError
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
@@ -62,10 +61,12 @@ def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
     """Make a store of the lines that another had before a transaction."""
     folder.mkdir()
     Database.create(folder / NAME)
-    with closing(store._place.fresh_journal()) as source, closing(Ledger(Database(folder / NAME))) as target:
-        upto = (Position(0, first.number - 1), "", None, 0)
-        with target.database.transaction():
-            target.append_verbatim(parts_of(line[:-1], check(line[:-1])[2]) for line in source.lines(upto))
+    with (
+        closing(store._place.read_ledger()) as source,
+        closing(Ledger(Database(folder / NAME))) as target,
+        target.database.transaction(),
+    ):
+        target.append_verbatim(source.verbatim(first.number - 1))
 
 
 def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore], T]) -> T:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from zlib import crc32
 
 from graphstore.core.folder import scoped_dump
-from graphstore.core.folder.ledger_folder import LedgerFolder
+from graphstore.core.folder.folder import Folder
 from graphstore.core.index.working_set import KnownKinds, WorkingSet
 from graphstore.core.read.sight import Core
 from graphstore.core.search.model_vectors import Vectors
@@ -38,7 +38,7 @@ class ScopedStore(GraphStore):
     def __init__(self, whole: GraphStore, scopes: tuple[str, ...]) -> None:
         journal = whole._ledger
         self._of, self._scopes = whole, scopes
-        self._place = LedgerFolder(whole._place.path, read_only=True)
+        self._place = Folder(whole._place.path, read_only=True)
         self._place.shown, self._place.named, self._place.shared = None, whole._place.named, False
         self._clock, self._author = whole._clock, None
         self._handed, self._waiting, self._writer = _Handed(), Waiting(), threading.RLock()
@@ -133,4 +133,4 @@ class ScopedStore(GraphStore):
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write what the scopes hold as one file for `graphstore.restore`, as if nothing else had ever been recorded. Returns the number of lines."""
         self._usable()
-        return scoped_dump.save(self._of._place.fresh_journal(), self._scopes, Path(path))
+        return scoped_dump.save(self._of._place.read_ledger(), self._scopes, Path(path))

@@ -194,7 +194,8 @@ class WholeStore(Writer):
         """Make the rows of the ledger anew from its chain, and the graph tables."""
         with self._writer, self._core.graphs.turn(self._core.lock), self._core.lock:
             self._usable()
-            self._place.rebuild_rows(self._ledger)
+            if not self.read_only:
+                self._ledger.rebuild_rows()
             self._begin_again()
             self._core.graphs.rebuild(progress)
 
@@ -276,7 +277,7 @@ class WholeStore(Writer):
                 problems += self._core.graphs.verify()
             except DamageError as error:  # a body that the tables would be made of
                 if not problems:
-                    problems.append(Problem(file=str(self._place.journal), line=None, message=str(error)))
+                    problems.append(Problem(file=str(self._place.file), line=None, message=str(error)))
             return Verification(
                 ok=not problems,
                 problems=tuple(problems),
@@ -297,7 +298,7 @@ class WholeStore(Writer):
                 if core.working is None:
                     self._place.remove_forgotten(ledger)
                 ledger.settle()  # a dump holds nothing that the store may lose
-            return dumps.save(ledger, ledger.last_state(), Path(path))
+            return dumps.save(ledger, Path(path))
 
 
 def _tx(tx: TimeLike | Sequence[TimeLike | None] | None) -> dict[str, Any]:

@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.rest, pytest.mark.in_process("kills what it starts")]
 def played(tmp_path_factory) -> Round:
     """A round after its end, in which nothing was found."""
     round = Round("kill", "kill-5-0", tmp_path_factory.mktemp("round"))
-    round.segment = 64 << 20
     round.run(kill)
     return round
 

@@ -17,6 +17,7 @@ import pytest
 
 import graphstore
 from graphstore import EngineError, GraphStoreError, LockedError
+from graphstore.ledger.checking import transactions
 from graphstore.ledger.database import WAIT_BOUNDS, Database
 from tests.support.disk import edit
 from tests.support.ledger_rows import rows
@@ -103,9 +104,9 @@ def test_what_is_read_by_halves_does_not_let_the_wal_grow(path, read_only):
         )
     with graphstore.open(path, read_only=read_only) as store, python(FILLS, path) as other:
         assert other.stdout is not None and "open\n" == other.stdout.readline()
-        journal = store._place.fresh_journal()
+        ledger = store._place.read_ledger()
+        begun = [transactions(ledger.database), ledger.verbatim(), iter(store.nodes())]
         view = store.as_of()
-        begun = [journal.lines(journal.last_state()), iter(store.nodes())]
         assert view.nodes() and all(next(each, None) is not None for each in begun)
         other.stdin.write("\n")
         other.stdin.flush()
@@ -113,7 +114,7 @@ def test_what_is_read_by_halves_does_not_let_the_wal_grow(path, read_only):
         assert 3_000 == len(view.nodes())
         size = (path / "ledger.db-wal").stat().st_size
         del begun
-        journal.close()
+        ledger.close()
         other.communicate("\n")
 
     assert size < 12_000_000, size  # written were more than 16 MB; SQLite begins again from 4 MB on

@@ -68,9 +68,7 @@ def old_lines(journal: Path) -> list[bytes]:
 def new_lines(path: Path) -> list[bytes]:
     ledger = Ledger(Database(path / NAME, read_only=True))
     try:
-        for _ in ledger.read():
-            pass
-        return [line.rstrip(b"\n") for line in ledger.lines(ledger.state)]
+        return [line.line().rstrip(b"\n") for line in ledger.verbatim()]
     finally:
         ledger.close()
 
@@ -323,7 +321,7 @@ def hook(event, args):
             os.kill(os.getpid(), signal.SIGKILL)
 EVENTS = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "sqlite3.connect", "os.truncate")
 import graphstore
-from graphstore.core.folder.upgrading import upgrade_folder
+from graphstore.ledger.upgrade import upgrade_folder
 from pathlib import Path
 sys.addaudithook(hook)
 upgrade_folder(Path(sys.argv[1]), 1.0)

@@ -17,8 +17,8 @@ import pytest
 
 import graphstore
 from graphstore import DamageError, EngineError, GraphStoreError
-from graphstore.core.journal.journal import Journal
-from graphstore.core.journal.line import GENESIS, compose, header
+from graphstore.core.journal.journal import OldJournal, header
+from graphstore.core.journal.line import GENESIS, encoded, hashed
 from graphstore.ledger.database import Database
 from graphstore.ledger.ledger import Ledger
 from tests.conftest import Clock
@@ -289,10 +289,9 @@ def test_a_tail_cut_at_every_byte_is_read_up_to_the_last_whole_line(old_journal)
     for stop in range(start, len(good) + 1):
         journal(old_journal).write_bytes(good[:stop])
         torn = stop - good.rfind(b"\n", 0, stop) - 1
-        reader = Journal(old_journal)
+        reader = OldJournal(old_journal)
         assert len(before) - 1 + good.count(b"\n", start, stop) == len(list(reader.read()))
         assert torn == (reader.torn.size if reader.torn else 0)
-        reader.close()
 
 
 def test_a_transaction_of_many_lines_without_its_seal_is_a_torn_tail(tmp_path):
@@ -305,18 +304,19 @@ def test_a_transaction_of_many_lines_without_its_seal_is_a_torn_tail(tmp_path):
     heads += [{"tx": "2026-01-02T00:00:00Z", "ops": [["x", str(n)]], "more": True} for n in range(2)]
     heads += [{"tx": "2026-01-02T00:00:00Z", "ops": [["x", "2"]]}]
     for head in heads:
-        line, digest, _ = compose(head, [b'{"a":1}'], digest)
-        parts.append(line)
+        bodies = [b'{"a":1}']
+        line = encoded({**head, "body": hashed(bodies), "prev": digest}, bodies)
+        digest = line.digest
+        parts.append(line.line())
     start = len(parts[0]) + len(parts[1])
     file.write_bytes(b"".join(parts))
     good = file.read_bytes()
     for stop in range(start, len(good) + 1):
         file.write_bytes(good[:stop])
-        reader = Journal(folder)
+        reader = OldJournal(folder)
         lines = [len(transaction) for transaction in reader.read()]
         assert ([1, 3] if stop == len(good) else [1]) == lines
         assert (start < stop < len(good)) == (reader.torn is not None)
-        reader.close()
 
 
 # ---------------------------------------------------------------- damage in the truth
@@ -330,13 +330,10 @@ def test_no_byte_of_an_old_journal_can_change_unseen(old_journal, every):
         for by in (0x01, 0x80) if at % 7 == 0 else (0x01,):
             journal(old_journal).write_bytes(good[:at] + bytes([good[at] ^ by]) + good[at + 1 :])
             line = good.count(b"\n", 0, at) + 1
-            reader = Journal(old_journal)
-            try:
-                # Line 1 is the header: a higher schema there is told as such.
-                with pytest.raises(DamageError if line > 1 else EngineError) as refused:
-                    list(reader.read())
-            finally:
-                reader.close()
+            reader = OldJournal(old_journal)
+            # Line 1 is the header: a higher schema there is told as such.
+            with pytest.raises(DamageError if line > 1 else EngineError) as refused:
+                list(reader.read())
             assert journal(old_journal).name in str(refused.value)
             assert line == 1 or f"line {line}" in str(refused.value) or good[at] == 0x0A, (
                 at,

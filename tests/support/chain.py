@@ -13,6 +13,4 @@ Head = dict[str, Any]
 
 def heads(store: GraphStore) -> list[Head]:
     """The heads of the chain, as they are written."""
-    journal = store._core.journal
-    lines = b"".join(journal.lines(journal.last_state())).splitlines()
-    return [orjson.loads(line)["head"] for line in lines if line.startswith(b'{"body"')]
+    return [orjson.loads(line.head) for line in store._core.journal.verbatim()]

@@ -12,7 +12,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore
-from graphstore.core.journal.line import header
+from graphstore.core.journal.journal import header
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
 from lab import releases
@@ -32,9 +32,7 @@ def open_old(path: Path, **options: Any) -> Iterator[GraphStore]:
     with graphstore.open(path, **options) as store:
         yield store
     with closing(Ledger(Database(path / NAME, read_only=True))) as ledger:
-        for _ in ledger.read():
-            pass
-        lines = b"".join(ledger.lines(ledger.state))
+        lines = b"".join(line.line() for line in ledger.verbatim())
     (path / "journal").mkdir()
     (path / "journal" / "00000001.jsonl").write_bytes(header(1) + lines)
     for file in path.glob(f"{NAME}*"):

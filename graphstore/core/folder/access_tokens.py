@@ -7,16 +7,16 @@ import os
 import re
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 
-from graphstore.core.folder.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, own_bytes, token_in
-from graphstore.core.journal.files import open_plain, patiently, sync, write_all
+from graphstore.core.folder.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, token_in
+from graphstore.core.journal.files import open_plain, own_bytes, patiently, sync, write_all
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
 
 __all__ = ["TOKEN", "Grant", "Tokens", "add", "grants", "kept", "made", "revoke", "shown"]
@@ -48,14 +48,14 @@ class Tokens:
     folder: Path | None = None
 
     def scope(self, shown: bytes) -> Scope | None:
-        """The scope of a token; None for an unknown one. Runs in constant time."""
+        """Return the scope of a token; None for an unknown one. Runs in constant time."""
         writes = compare_digest(shown, self.write.encode())
         reads = compare_digest(shown, self.read.encode())
         measures = compare_digest(shown, self.metrics.encode()) and bool(self.metrics)
         return "write" if writes else "read" if reads else "metrics" if measures else None
 
     def grant(self, shown: bytes) -> Grant | None:
-        """The grant of a token that was made by name and has not expired, None for an unknown one."""
+        """Return the grant of a token that was made by name and has not expired, None for an unknown one."""
         if self.folder is None:
             return None
         hashed, found = _hash(shown), None
@@ -66,13 +66,13 @@ class Tokens:
 
 
 def made() -> Tokens:
-    """New tokens, 256 random bits each."""
+    """Return new tokens, 256 random bits each."""
     write, read, metrics = (secrets.token_urlsafe(32) for _ in range(3))
     return Tokens(write, read, metrics)
 
 
 def kept(place: Path) -> Tokens:
-    """The tokens in a store's folder, made when they are missing; that for metrics only where the folder may be written.
+    """Return the tokens in a store's folder, made when they are missing; that for metrics only where the folder may be written.
 
     Raises InvalidError for a file others may read or that holds no token, EngineError when the disk refuses.
     """
@@ -86,7 +86,7 @@ def kept(place: Path) -> Tokens:
 
 
 def grants(place: Path) -> list[Grant]:
-    """The tokens of a name, revoked ones left out. Raises InvalidError for a file that cannot be read: then none of them is let in."""
+    """Return the tokens of a name, revoked ones left out. Raises InvalidError for a file that cannot be read: then none of them is let in."""
     try:
         raw = own_bytes(place / NAMED)
     except FileNotFoundError:
@@ -94,10 +94,7 @@ def grants(place: Path) -> list[Grant]:
     except OSError as error:
         raise InvalidError(f"{place / NAMED} cannot be read ({error}).") from error
     try:
-        return [
-            Grant(one["name"], one["rights"], tuple(one["scopes"]), one["expires"], one["hash"])
-            for one in orjson.loads(raw)
-        ]
+        return [Grant(**{**one, "scopes": tuple(one["scopes"])}) for one in orjson.loads(raw)]
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidError(f"{place / NAMED} is no list of tokens. Remove it, and make them anew.") from error
 
@@ -147,36 +144,30 @@ def _hash(token: bytes) -> str:
 
 def _write(place: Path, known: list[Grant]) -> None:
     fresh = place / f"{NAMED}.new"
-    content: list[dict[str, Any]] = [
-        {
-            "name": one.name,
-            "rights": one.rights,
-            "scopes": one.scopes,
-            "expires": one.expires,
-            "hash": one.hash,
-        }
-        for one in known
-    ]
+    content = [{**asdict(one), "scopes": one.scopes} for one in known]
     try:
-        fd = open_plain(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o600)
+        _make(fresh, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+        patiently(lambda: fresh.replace(place / NAMED))
     except FileExistsError:
         raise ConflictError(f"somebody else changes the tokens. When nobody does, remove {fresh}.") from None
     except OSError as error:
-        raise EngineError(f"cannot write {fresh}: {error.strerror}.") from error
+        raise EngineError(f"cannot write {error.filename or place / NAMED}: {error.strerror}.") from error
+
+
+def _make(file: Path, data: bytes) -> None:
+    """Make a file that only its owner may read, durably. Raises FileExistsError, and OSError with the name of the file where it cannot be made."""
+    fd = open_plain(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o600)
     try:
-        try:
-            write_all(fd, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+        with open(fd, "wb", buffering=0):
+            write_all(fd, data)
             sync(fd)
-        finally:
-            os.close(fd)
-        patiently(lambda: fresh.replace(place / NAMED))
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise EngineError(f"cannot write {place / NAMED}: {error.strerror}.") from error
+    except OSError:
+        file.unlink(missing_ok=True)
+        raise
 
 
 def shown(place: Path) -> tuple[str, ...]:
-    """The tokens of a store, each with its scope, in words. Raises InvalidError when it was never served."""
+    """Return the tokens of a store, each with its scope, in words. Raises InvalidError when it was never served."""
     write, read = token_in(place), token_in(place, READ_TOKEN)
     if write is None or read is None:
         raise InvalidError(
@@ -187,25 +178,18 @@ def shown(place: Path) -> tuple[str, ...]:
 
 
 def _kept(file: Path) -> str:
+    token = secrets.token_urlsafe(32)
     try:
-        fd = open_plain(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode=0o600)
+        _make(file, token.encode() + b"\n")
     except FileExistsError:
         return _checked(file)
     except OSError as error:
+        if error.filename is None:
+            raise EngineError(
+                f"cannot write {file}: {error.strerror}. Free some space and serve the store again."
+            ) from error
         raise EngineError(
             f"cannot make {file}: {error.strerror}. Serve the store once as somebody who may write its folder: the tokens lie there."
-        ) from error
-    token = secrets.token_urlsafe(32)
-    try:
-        try:
-            write_all(fd, token.encode() + b"\n")
-            sync(fd)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        file.unlink(missing_ok=True)
-        raise EngineError(
-            f"cannot write {file}: {error.strerror}. Free some space and serve the store again."
         ) from error
     return token
 

@@ -7,14 +7,16 @@ folder is read again from its first line.
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from graphstore.core.folder.ledger_folder import LedgerFolder
+from graphstore.core.folder.folder import Folder
 from graphstore.core.folder.locating import locate
-from graphstore.core.journal.line import check, parts_of
+from graphstore.core.journal.line import Verbatim, check
 from graphstore.errors import ConflictError, DamageError, InvalidError
-from graphstore.ledger.ledger import Ledger, Verbatim
+from graphstore.ledger.checking import faults
+from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.postgres_lines import Diverged, PostgresLines, address, is_postgres, refuse_postgres
 
 _BATCH = 4 << 20  # bytes sent at once
@@ -40,26 +42,19 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Copi
         raise InvalidError(
             f"{source} is not in PostgreSQL. Copy the folder itself while nobody writes, or use export and restore."
         )
-    return _to_folder(str(source), Path(target))
-
-
-def _to_folder(source: str, target: Path) -> Copied:
-    there = PostgresLines(address(source))
-    try:
-        place = _new_or_begun(target)
+    with closing(PostgresLines(address(str(source)))) as there:
+        place = locate(Path(target), read_only=False, create=True)
+        if place.shown is None:
+            raise InvalidError("a store in memory is gone with this process. Give a folder.")
         place.hold()
         try:
-            ledger = place.open_journal("commit")
-            try:
+            with closing(place.open_ledger("commit")) as ledger:
                 before, digest = ledger.last()
                 number, digest = _append(there, ledger, before, digest)
-            finally:
-                ledger.close()
-            return Copied(number - before, *_read_folder(place, number, digest))
+            _read_again(place, number, digest)
+            return Copied(number - before, number, digest)
         finally:
             place.release()
-    finally:
-        there.close()
 
 
 def _append(there: PostgresLines, ledger: Ledger, number: int, digest: str) -> tuple[int, str]:
@@ -71,18 +66,21 @@ def _append(there: PostgresLines, ledger: Ledger, number: int, digest: str) -> t
             for line in page:
                 last += 1
                 try:
-                    head, known, spans = check(line[:-1], known)
+                    head, verbatim = check(line[:-1], known)
                 except ValueError as error:
                     raise DamageError(
                         f"{there.where.shown} line {last}: {error}. It was not copied, nor what follows. Restore a backup there."
                     ) from error
-                waiting.append(parts_of(line[:-1], spans))
+                known = verbatim.digest
+                waiting.append(verbatim)
                 size += len(line)
                 if size >= _BATCH and not head.get("more"):
                     number, digest = _write(ledger, waiting, number, digest)
                     size = 0
     except Diverged as error:
-        raise _other(str(ledger.path.parent)) from error
+        raise ConflictError(
+            f"{ledger.path.parent} holds other lines than the beginning of the source. Nothing was changed. Copy into a new name."
+        ) from error
     return _write(ledger, waiting, number, digest)
 
 
@@ -100,31 +98,12 @@ def _write(ledger: Ledger, waiting: list[Verbatim], number: int, digest: str) ->
     return number, digest
 
 
-def _new_or_begun(target: Path) -> LedgerFolder:
-    """The folder, which is made where it is not there."""
-    place = locate(target, read_only=False, create=True)
-    if place.shown is None:
-        raise InvalidError("a store in memory is gone with this process. Give a folder.")
-    return place
-
-
-def _read_folder(place: LedgerFolder, total: int, digest: str) -> tuple[int, str]:
+def _read_again(place: Folder, total: int, digest: str) -> None:
     """Read every line and every body of the folder. Raises DamageError."""
-    ledger = place.fresh_journal()
-    try:
-        for _, why in ledger.faults():
+    with closing(place.read_ledger()) as ledger:
+        for _, why in faults(ledger.database):
             raise DamageError(f"{why} Copy into a new name.")
-        last = ledger.last()
-        if last != (total, digest):
+        if (last := ledger.last()) != (total, digest):
             raise DamageError(
                 f"{place.path} has {last[0]} lines, not the {total} that were copied. Copy into a new name."
             )
-        return last
-    finally:
-        ledger.close()
-
-
-def _other(target: str) -> ConflictError:
-    return ConflictError(
-        f"{target} holds other lines than the beginning of the source. Nothing was changed. Copy into a new name."
-    )

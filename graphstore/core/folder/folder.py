@@ -1,285 +1,308 @@
-"""What the folder of a ledger has in common with that of release 0.1, whose journal an upgrade and a check read.
+"""Opens and checks the folder of a store with its ledger: any number of processes have it open, and all may write. Or one in memory, whose folder nobody else sees.
 
 memory.gs/
-  journal/00000001.jsonl …   the truth of a store of release 0.1
-  lock                       the writer's pid, held by the operating system while it lives
+  ledger.db                  the truth (SQLite; `-wal` and `-shm` beside it belong to it)
+  lock                       the turn of writers
   server.json, token …       where it is served, and what a client shows to be let in
   graph.kuzu, graph.json     the graph tables and how far they are (disposable)
+  graph.lock                 held by the process whose tables those are; the tables of others are in memory
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
-import socket
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
+import tempfile
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from shutil import rmtree
+from typing import NamedTuple, Self
+from weakref import WeakSet, finalize
 
 import orjson
 
-from graphstore.core.folder.server_file import LOCK, holder, own_bytes
+from graphstore.core.folder import rewrite
+from graphstore.core.folder.server_file import MEMORY
 from graphstore.core.journal.file_lock import try_lock
-from graphstore.core.journal.files import (
-    open_plain,
-    own_folder,
-    patiently,
-    plain_bytes,
-    pwrite_all,
-    read_at,
-    remove_cut,
-    remove_tree,
-    sync_folder,
-    way_out,
-)
-from graphstore.core.journal.journal import Journal
-from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
+from graphstore.core.journal.files import open_plain, own_folder, plain_bytes, remove_cut
+from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger.checking import faults
+from graphstore.ledger.copies import NOTE, OLD_VECTORS, known_reach, remove_copies, shortage
+from graphstore.ledger.database import NAME, Database, empty_ledger
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.write_lock import command
+from graphstore.ledger.snapshot_readers import snapshot_readers
+from graphstore.ledger.upgrade import OLD, remove_old, upgrade_folder
+from graphstore.ledger.write_lock import program
 from graphstore.values.models import Problem
-from graphstore.values.period import Instant, instant, iso
+from graphstore.values.period import Instant
 
-_JOURNAL, _NOTE = "journal", "graph.json"
-_SAVED = ("index.bin", "words.bin")  # copies of the index that earlier versions left
-_ACCESSES = "accesses.json"
-_OLD_VECTORS = "vectors-*"  # left by earlier versions, and not read: they are made of the texts again
-COPY = "copy-of"  # a file with the address of the store that a folder is a copy of
-_LOOKS = 3  # so often the lock is tried, which others may touch, and a journal that seems broken is read
-_TRIES = 100  # attempts of a reader, 10 ms apart, while the writer replaces files
-_open_here: set[str] = set()
-
-
-class Folder:
-    """One store's place on disk."""
-
-    tables_elsewhere = False  # whether another process has the graph tables of the folder open
-    shared = False  # whether other processes write to the store while this one has it open
-    timeout = 30.0  # seconds that a writer waits for the others
-
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self.path = path
-        self.shown: Path | None = path  # the folder that users are told; None of a store in memory
-        self.named = str(path)  # as it was opened
-        self.read_only = read_only
-        self.follows = read_only  # whether the files are another process's
-        self.journal = path / _JOURNAL
-        self.tables = path if not read_only and own_folder(path) else None
-        self._fresh, self._old = path / f"{_JOURNAL}.new", path / f"{_JOURNAL}.old"
-        self._lock: int | None = None
-        self._real = ""
-
-    def hold(self) -> None:
-        """Become the only writer. Raises LockedError naming who is."""
-        if self.follows:
-            return
-        real = str(self.path.resolve())
-        if real in _open_here:
-            raise LockedError(
-                f"{self.path} is open for writing in this process already (pid {os.getpid()}). Share that store, or close it first."
-            )
-        fd = open_plain(self.path / LOCK, os.O_RDWR | os.O_CREAT, alone=True)
-        try:
-            self._take(fd)
-        except BaseException:
-            os.close(fd)
-            raise
-        self._lock, self._real = fd, real
-        _open_here.add(real)
-        try:
-            self._mend()
-        except BaseException:
-            self.release()
-            raise
-
-    def _take(self, fd: int) -> None:
-        if not _locked(fd):
-            known = read_at(fd, 0, 200).decode(errors="replace").strip() or "unknown"
-            raise LockedError(
-                f"{self.path} is held by another writer ({known}{command(known)}). {self._way_out()}"
-            )
-        os.ftruncate(fd, 0)
-        pwrite_all(fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-
-    def _way_out(self) -> str:
-        """Return what to do where another process holds the folder."""
-        return "Wait until it closes."
-
-    def release(self) -> None:
-        """Let another writer in."""
-        if self._lock is not None:
-            _open_here.discard(self._real)
-            with contextlib.suppress(OSError):
-                os.close(self._lock)
-            self._lock = None
-
-    def prepare(self, journal: Ledger, notify: Callable[[str], None]) -> bool:
-        """Do what opening does before anything is read. Returns whether that is all."""
-        if not self.follows:
-            with contextlib.suppress(OSError):  # what is forgotten removes them, or says that it cannot
-                remove_cut(self.path.glob(_OLD_VECTORS))
-        if not self.follows and self.tables is None and not self.tables_elsewhere:
-            notify(
-                f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
-                "that opens their files follows links."
-            )
-        return False
-
-    def _mend(self) -> None:
-        """Finish a replacement that a process left unfinished."""
-        if not self.journal.exists():
-            for folder in (self._fresh, self._old):
-                if folder.is_dir() and not folder.is_symlink():
-                    folder.rename(self.journal)
-                    break
-        for folder in (self._fresh, self._old):
-            with contextlib.suppress(OSError):
-                remove_tree(folder)
-        for file in (*self.journal.glob("*.new"), *self.path.glob("*.new")):
-            with contextlib.suppress(OSError):  # it is in the way of nothing but what wants that name
-                file.unlink()
-
-    def _remove_copies(self) -> None:
-        """Remove files with contents, or with places that will move."""
-        remove_cut([*self.path.glob("graph.kuzu*"), *self.path.glob(_OLD_VECTORS)])
-        files = [self.path / name for name in _SAVED]
-        for name in (*self.path.glob(f"{_NOTE}*"), *files, *(file.with_suffix(".new") for file in files)):
-            patiently(partial(name.unlink, missing_ok=True))
-        sync_folder(self.path)
-
-    def is_written(self) -> bool:
-        """Whether a living process holds the store for writing."""
-        return holder(self.path) is not None
-
-    def kept_accesses(self, journal: Ledger) -> dict[str, int]:
-        """What was counted before, once."""
-        if self.follows:
-            return {}
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            kept = orjson.loads((raw := plain_bytes(self.path / _ACCESSES)) or b"{}")
-            if raw:
-                (self.path / _ACCESSES).unlink()
-            return {name: count for name, count in kept.items() if type(count) is int and count > 0}
-        return {}
+_GRAPH_LOCK = "graph.lock"
+_BRIEFLY = 1.0  # seconds to wait for other writers when a store is closed
+_TRANSACTIONS = "SELECT count(*), coalesce(max(tx), 0) FROM chain WHERE part = 0"
+_COPIES = ("index", "words", NOTE)  # how the names of copies begin
+_ACCESSES = "accesses.json"  # of earlier versions
+_FEW = 16  # stores in memory that nobody closed may keep their files open until garbage is collected
+_in_memory: WeakSet[Folder] = WeakSet()
+_most = _FEW
 
 
-class Reach(NamedTuple):
-    """Says what the graph tables of a folder know of the journal that they were made from; `transactions` is None where that was not noted."""
+class Checked(NamedTuple):
+    """Says what of a ledger differs from what was written, how many transactions it has, and when the last one was; 0 and 0 where it cannot be read."""
 
-    file: Path
-    changed: int
-    transactions: int | None
+    problems: list[Problem]
+    transactions: int
     last_tx: Instant
 
 
-def known_reach(place: Path) -> Reach | None:
-    """Return how far the journal of a store reached when its tables were closed well; None where that was not noted."""
-    file = place / _NOTE
-    try:
-        note, changed = orjson.loads(own_bytes(file)), file.stat().st_mtime_ns
-    except (OSError, orjson.JSONDecodeError):
-        return None
-    if not isinstance(note, dict) or type(note.get("last_tx")) is not int:
-        return None
-    count = note.get("transactions")
-    return Reach(file, changed, count if type(count) is int else None, note["last_tx"])
+class Folder:
+    """The folder of one store."""
 
+    shared = True  # whether other processes write to the store while this one has it open
+    tables_elsewhere = False  # whether another process has the graph tables of the folder open
+    timeout = 30.0  # seconds that a writer waits for the others
+    _remove: Callable[[], object]  # removes the folder of a store in memory
 
-def shortage(truth: Path, known: Reach | None, there: int, reached: Instant) -> str | None:
-    """Return what to tell when a ledger or journal, at `truth`, has lost transactions that a copy knows; None when it has them all.
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self.file = path / NAME
+        self.shown: Path | None = path  # the folder that users are told; None of a store in memory
+        self.named = str(path)  # as it was opened
+        self.read_only = read_only
+        self.tables = path if not read_only and own_folder(path) else None
+        self.notices: list[str] = []
+        self._graph_lock: int | None = None  # a descriptor
+        self._opened: list[Database] | None = None  # of a store in memory, to be closed with it
 
-    Args:
-        there: how many transactions it has.
-        reached: the last of them.
-    """
-    if known is None:
-        return None
-    file, changed, transactions, last_tx = known
-    left = transactions - there if transactions is not None else int(last_tx > reached)
-    try:
-        if (
-            left <= 0 or file.stat().st_mtime_ns != changed
-        ):  # the writer has replaced it meanwhile, and with it the journal
-            return None
-    except OSError:
-        return None
-    count = f"{left}" if transactions is not None else "at least 1"
-    return (
-        f"{truth}: {count} {'transaction' if left == 1 else 'transactions'} missing: {file.name} was made when it reached to "
-        f"{iso(last_tx)}, and now it ends at {iso(reached) if there else 'its beginning'} with {there}. Nothing was changed. "
-        f"Bring back {truth.name}, or restore a dump or a backup into a new folder. To go on without what is missing, for good, remove {_NOTE} first."
-    )
+    @classmethod
+    def in_memory(cls) -> Self:
+        """Return the folder of a store in memory, below that for temporary files. It is removed when the store is closed or collected, and when the process
+        ends."""
+        _collect_many()
+        place = cls(Path(tempfile.mkdtemp(prefix="graphstore-")))
+        place._opened = []
+        place._remove = finalize(place, _removed, str(place.path), os.getpid(), place._opened)
+        place.shown = place.tables = None
+        place.named, place.shared = MEMORY, False
+        _in_memory.add(place)
+        return place
 
+    # ------------------------------------------------------------------ opening and closing
 
-def here(path: str | os.PathLike[str]) -> None:
-    """Raises InvalidError for an address where a folder on this machine is wanted; a Path has one slash of it less."""
-    scheme, address, _ = os.fspath(path).partition(":/")
-    scheme = scheme.lower() if address else ""
-    if scheme.startswith(("postgresql", "postgres")):
-        raise InvalidError(
-            "that is the address of a store in PostgreSQL, and this needs the folder of a store. Copy it into one with: graphstore copy 'ADDRESS' FOLDER"
-        )
-    if scheme in ("http", "https"):
-        raise InvalidError(
-            f"{os.fspath(path)} is the address of a server, and this needs the folder of a store. Do it where the folder lies."
-        )
+    def hold(self) -> None:
+        """Make the ledger where there is none, of the journal of release 0.1 where that is there."""
+        if self._opened is not None:
+            with open(self.file, "xb") as file:
+                file.write(empty_ledger())
+        elif not self.read_only:
+            self.notices += upgrade_folder(self.path, self.timeout)
+            Database.create(self.file)
 
+    def open_ledger(self, durability: str) -> Ledger:
+        """Open the ledger, and take the graph tables once it is known to be one. No commit of a store in memory waits for the disk."""
+        if self._opened is not None:
+            durability = "none"
+        database = Database(self.file, read_only=self.read_only, durability=durability, timeout=self.timeout)
+        if self._opened is not None:
+            self._opened.append(database)
+        try:
+            self._take_tables()
+            return Ledger(database)
+        except BaseException:
+            database.close()
+            raise
 
-@contextlib.contextmanager
-def opening(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what the system refuses while a store is opened into an EngineError, with the path and the way out."""
-    try:
-        yield
-    except OSError as error:
-        raise EngineError(
-            f"cannot open {_named(path, error)}: {error.strerror or error}. Nothing is lost. {way_out(error)}"
-        ) from error
+    def read_ledger(self) -> Ledger:
+        """Open the ledger once more, only to be read."""
+        return Ledger(Database(self.file, read_only=True))
 
+    def _take_tables(self) -> None:
+        """Take the graph tables of the folder unless another process has them."""
+        if self.tables is None or self._graph_lock is not None:
+            return
+        held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
+        try:
+            if try_lock(held):
+                self._remove_unfinished()
+                self._graph_lock = held
+            else:
+                self.tables, self.tables_elsewhere = None, True
+        finally:
+            if self._graph_lock is None:
+                os.close(held)
 
-def _named(path: str | os.PathLike[str], error: OSError) -> str:
-    """The file of an error, and the store where that does not show in it."""
-    file = error.filename if isinstance(error.filename, str) else ""
-    return f"{file} of {path}" if file and not file.startswith(os.fspath(path)) else file or os.fspath(path)
+    def _remove_unfinished(self) -> None:
+        """Remove copies that a killed process was writing: they may hold what was erased since. Nobody else has the graph tables, so nobody is
+        writing one. Raises OSError when the folder cannot be listed."""
+        for file in self.path.glob("*.new"):
+            if file.name.startswith(_COPIES):
+                with contextlib.suppress(OSError):
+                    file.unlink()
 
+    def prepare(self, ledger: Ledger) -> None:
+        """Check a ledger that is a copy, finish what a killed process left of a removal, or hide that where the store is only read.
 
-def _locked(fd: int) -> bool:
-    """Take the writer's lock. Returns False when another process has it; one that only looks at it has it for a moment."""
-    for _ in range(_LOOKS):
-        if try_lock(fd):
-            return True
-        time.sleep(0.001)
-    return try_lock(fd)
-
-
-def read_anew(place: Folder) -> tuple[int, Instant, list[Problem]]:
-    """Read the journal of release 0.1 again. Return how many transactions it has, when the last one was, and what is wrong with it."""
-    journal, count, last_tx = Journal(place.journal), 0, 0
-    try:
-        for lines in journal.read():
-            count, last_tx = count + 1, instant(lines[-1].head["tx"])
-        problems = []
-        torn = journal.torn
-        if torn is not None and torn.size and not place.is_written():  # else it is being written
-            problems.append(
-                Problem(
-                    file=torn.file,
-                    line=torn.line,
-                    message=f"{torn.size} bytes of a commit that was never acknowledged",
+        Raises DamageError where the graph tables know more than the ledger has.
+        """
+        if self._opened is not None:
+            return
+        if not self.read_only:
+            with contextlib.suppress(OSError):  # what is forgotten removes them, or says that it cannot
+                remove_cut(self.path.glob(OLD_VECTORS))
+            if self.tables is None and not self.tables_elsewhere:
+                self.notices.append(
+                    f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
+                    "that opens their files follows links."
                 )
+        is_copy = not self.read_only and ledger.check_copy()
+        known = known_reach(self.path)
+        if known is not None and known.last_tx > ledger.last_tx():
+            [(transactions, last_tx)] = ledger.database.rows(_TRANSACTIONS)
+            if lost := shortage(self.file, known, transactions, last_tx):
+                raise DamageError(lost)
+        if self.read_only:
+            ledger.hide_forgotten()
+            return
+        if is_copy:
+            ledger.database.record_file()
+        ledger.finish_removal()
+        self._tell_of_bytes(ledger)
+        try:
+            self.remove_forgotten(ledger)
+        except EngineError as error:
+            error.outcome = "not kept"  # what was asked for; the erasure that this was to finish is
+            raise
+
+    def finish(self, ledger: Ledger) -> None:
+        """Remove what was forgotten where another process could not: on Windows no file is removed that this one had open."""
+        if not self.read_only:
+            with contextlib.suppress(EngineError, LockedError, DamageError):  # the next opening does it
+                self.remove_forgotten(ledger, _BRIEFLY)
+
+    def release(self) -> None:
+        """Let another process have the graph tables of the folder. Remove the folder of a store in memory."""
+        if self._graph_lock is not None:
+            os.close(self._graph_lock)
+            self._graph_lock = None
+        if self._opened is not None:
+            self._remove()
+
+    def kept_accesses(self, ledger: Ledger) -> dict[str, int]:
+        """Return how often things were looked up, once: by what the ledger keeps, or the file that earlier versions left."""
+        if self.read_only:
+            return {}
+        kept: Counter[str] = Counter()
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            counts = orjson.loads(plain_bytes(self.path / _ACCESSES)).items()
+            (self.path / _ACCESSES).unlink()
+            kept.update({name: count for name, count in counts if type(count) is int})
+        return dict(+kept + Counter(ledger.take_lookups()))
+
+    # ------------------------------------------------------------------ checking
+
+    def check(self) -> Checked:
+        """Compare the chain with its digests, the bodies with their hashes, and all rows with the chain. Changes nothing."""
+        found: list[Problem] = []
+        try:
+            with contextlib.closing(self.read_ledger()) as ledger:
+                wrong = [*faults(ledger.database)]
+                if ledger.hides_contents() and not self.read_only:
+                    wrong.append((0, "forgotten contents are in files beside it still. Reopen the store."))
+                found = [
+                    Problem(file=str(self.file), line=number or None, message=why) for number, why in wrong
+                ]
+                [(transactions, last_tx)] = ledger.database.rows(_TRANSACTIONS)
+        except EngineError as error:
+            return Checked(found or [Problem(file=str(self.file), line=None, message=str(error))], 0, 0)
+        return Checked(found, transactions, last_tx)
+
+    # ------------------------------------------------------------------ removing
+
+    def _tell_of_bytes(self, ledger: Ledger) -> None:
+        """Note that bytes of what was removed are still in the files, and which processes keep them there, where the system tells."""
+        if ledger.bytes_left:
+            readers = snapshot_readers(self.file.with_name(f"{NAME}-shm"))
+            who = " and ".join(f"pid {pid}{program(pid)}" for pid in readers) or "another process"
+            self.notices.append(
+                f"bytes of what was erased or evicted are still in {self.file}: an old snapshot of it is being read by {who}. They are removed "
+                "when the store is next opened for writing, or written, after that reading has ended."
             )
-        return count, last_tx, problems
-    except DamageError as error:
-        file, line = _where(str(error))
-        return 0, 0, [Problem(file=file, line=line, message=str(error))]
-    except (OSError, EngineError) as error:
-        file = str(getattr(error, "filename", None) or place.journal)
-        return 0, 0, [Problem(file=file, line=None, message=f"it cannot be read: {error}")]
-    finally:
-        journal.close()
+
+    def remove_forgotten(self, ledger: Ledger, timeout: float | None = None) -> None:
+        """Remove what was forgotten from all files, unless that was done. Raises EngineError when the disk refuses.
+
+        Args:
+            timeout: seconds to wait for other writers; None for those of the store.
+        """
+        if not ledger.hides_contents():
+            return
+        left = "What was forgotten is not shown any more, but its content is still in the files. Open the store again: that finishes it."
+        try:
+            self._remove_copies()
+            ledger.remove_forgotten(timeout)
+            self._tell_of_bytes(ledger)
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove contents from {error.filename or self.path}: {error.strerror}. {left}",
+                outcome="kept",
+            ) from error
+        except (DamageError, LockedError) as error:
+            error.outcome = "kept"
+            raise
+        except EngineError as error:
+            raise EngineError(f"{error} {left}", outcome="kept") from error
+
+    def compact(
+        self, ledger: Ledger, gone: set[str], last: rewrite.Transaction, folded: frozenset[Instant]
+    ) -> None:
+        """Replace the chain by one without the things of these ids and the `folded` transactions, with one transaction more, in one SQL transaction.
+
+        Raises EngineError when the disk refuses: everything is then as it was, or its outcome says otherwise.
+        """
+        try:
+            self._remove_copies()  # no opening would find out that one of them has what is evicted
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove {error.filename or self.path / OLD}: {error.strerror}. Nothing was evicted.",
+                outcome="not kept",
+            ) from error
+        try:
+            with contextlib.closing(self.read_ledger()) as old:
+                rest = [*rewrite.left(old, gone, folded), last]
+            ledger.replace(rewrite.chained(rest))
+            self._tell_of_bytes(ledger)
+        except EngineError as error:
+            error.outcome = error.outcome or "not kept"
+            raise
+        try:
+            self._remove_copies()
+        except OSError as error:
+            raise EngineError(
+                f"cannot remove {error.filename or self.path}: {error.strerror}. What was evicted is not in the ledger any more. Free some space and open the store again.",
+                outcome="kept",
+            ) from error
+
+    def _remove_copies(self) -> None:
+        """Remove the files beside the ledger that have the contents too: the graph tables, and what an upgrade has left of release 0.1. Raises OSError."""
+        if remove_old(self.path):
+            self.notices.append(
+                f"{self.path / OLD}, the files of release 0.1, was removed: what is forgotten was in it too."
+            )
+        remove_copies(self.path)
 
 
-def _where(message: str) -> tuple[str, int | None]:
-    head, _, rest = message.partition(" line ")
-    number = rest.split(":", 1)[0]
-    return head, int(number) if number.isdigit() else None
+def _removed(folder: str, pid: int, opened: list[Database]) -> None:
+    """Close what is open and remove a folder, unless this process is a fork of the one that made it."""
+    if os.getpid() == pid:
+        for database in opened:
+            database.close()
+        rmtree(folder, ignore_errors=True)
+
+
+def _collect_many() -> None:
+    """Collect garbage when many stores in memory are open: those that nobody closed and nobody has any more let go of their files."""
+    global _most
+    if len(_in_memory) > _most:
+        gc.collect()
+        _most = max(_FEW, 2 * len(_in_memory))

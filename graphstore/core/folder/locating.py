@@ -1,65 +1,53 @@
-"""Finds the store of a path, in the form that it has there: a ledger, a journal of release 0.1, or memory."""
+"""Finds the store of a path: in a folder, with a ledger or the journal of release 0.1, or in memory."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
-from graphstore.core.folder.folder import (
-    COPY,
-    Folder,
-    here,
-    known_reach,
-    opening,
-    read_anew,
-    shortage,
-)
-from graphstore.core.folder.ledger_folder import LedgerFolder
-from graphstore.core.folder.memory_folder import MemoryFolder
-from graphstore.core.folder.server_file import LOCK, LOG, MEMORY, SERVED, own_bytes
+from graphstore.core.folder.folder import Folder
+from graphstore.core.folder.server_file import LOG, MEMORY, SERVED
+from graphstore.core.journal.files import own_bytes, way_out
 from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.ledger.copies import known_reach, shortage
+from graphstore.ledger.database import LOCK, Database, refuse_unfit
 from graphstore.ledger.database import NAME as LEDGER
-from graphstore.ledger.database import refuse_unfit
-from graphstore.ledger.upgrade import needs_upgrade
+from graphstore.ledger.upgrade import JOURNAL, check_old, needs_upgrade
 from graphstore.values.models import Problem, Verification
 
-_JOURNAL = "journal"
+COPY = "copy-of"  # a file with the address of the store that a folder is a copy of
 _TRIES = 100
 
 
-def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool) -> LedgerFolder:
+def locate(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: bool = False) -> Folder:
     """Find the folder of a store.
+
+    Args:
+        old: whether a store of release 0.1 may be one that is only read.
 
     Raises InvalidError for a path that is something else and for a system that no ledger can be used on, NotFoundError when there is none and it is not to
     be made, EngineError for a store of release 0.1 that is only to be read. Nothing is made or changed then.
     """
-    place = _find(path, read_only=read_only, create=create)
-    assert isinstance(place, LedgerFolder)
-    return place
-
-
-def locate_old(path: str | os.PathLike[str]) -> Folder:
-    """Find the folder of a store that is only read, also that of release 0.1. Raises as `locate` does."""
-    return _find(path, read_only=True, create=False, old=True)
-
-
-def _find(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: bool = False) -> Folder:
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     if os.fspath(path) == MEMORY:
         if read_only:
             raise InvalidError("a store in memory has no other process to follow. Leave read_only out.")
-        return MemoryFolder()
+        return Folder.in_memory()
     here(path)
     place = Path(path)
     if not os.fspath(path) or "\0" in os.fspath(path):
         raise InvalidError(f"{path!r} is no path. Give the name of a folder, such as 'memory.gs'.")
     try:
-        if (place / _JOURNAL).is_symlink():
+        if (place / JOURNAL).is_symlink():
             raise InvalidError(
-                f"{place / _JOURNAL} is a symbolic link, which may lead into other files. Put the folder itself there, or mount it."
+                f"{place / JOURNAL} is a symbolic link, which may lead into other files. Put the folder itself there, or mount it."
             )
         file = place.exists() and not place.is_dir()
     except OSError as error:
@@ -75,12 +63,12 @@ def _find(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: b
             f"{place} is a copy of {own_bytes(place / COPY).decode(errors='replace')}: what is written there would be lost. Open that."
         )
     if (place / LEDGER).exists():
-        if (place / _JOURNAL / "00000001.jsonl").exists():
+        if (place / JOURNAL / "00000001.jsonl").exists():
             raise InvalidError(
                 f"{place} has the ledger {LEDGER} and a journal of release 0.1 too. One of them is another store's, or a backup: move it elsewhere."
             )
         refuse_unfit(place)
-        return LedgerFolder(place, read_only=read_only)
+        return Folder(place, read_only=read_only)
     if not needs_upgrade(place):
         return _new(place, read_only=read_only, create=create)
     if old and _has_journal(place):
@@ -91,14 +79,14 @@ def _find(path: str | os.PathLike[str], *, read_only: bool, create: bool, old: b
             f"graphstore.open({str(place)!r}).close()"
         )
     refuse_unfit(place)
-    return LedgerFolder(place, read_only=read_only)
+    return Folder(place, read_only=read_only)
 
 
 def _new(place: Path, *, read_only: bool, create: bool) -> Folder:
-    """The folder of a store that is to be made. Raises as `locate` does."""
+    """Return the folder of a store that is to be made. Raises as `locate` does."""
     if _holds_other_things(place):
         if (place / LEDGER).exists():  # another process has made it since it was looked for
-            return _find(place, read_only=read_only, create=create)
+            return locate(place, read_only=read_only, create=create)
         raise InvalidError(
             f"{place} is a folder with other things in it and no store. Give a new name, or an empty folder."
         )
@@ -109,15 +97,15 @@ def _new(place: Path, *, read_only: bool, create: bool) -> Folder:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EngineError(f"cannot make {place}: {error.strerror}.") from error
-    return LedgerFolder(place, read_only=read_only)
+    return Folder(place, read_only=read_only)
 
 
 def _has_journal(place: Path) -> bool:
-    """Whether release 0.1 has its journal in place. A reader waits a moment while one is being replaced."""
+    """Return True if release 0.1 has its journal in place. A reader waits a moment while one is being replaced."""
     for _ in range(_TRIES):
-        if (place / _JOURNAL / "00000001.jsonl").exists():
+        if (place / JOURNAL / "00000001.jsonl").exists():
             return True
-        if not (place / f"{_JOURNAL}.new").exists():
+        if not (place / f"{JOURNAL}.new").exists():
             break
         time.sleep(0.01)
     return False
@@ -128,25 +116,76 @@ def _holds_other_things(place: Path) -> bool:
         return False
     being_made = f"{LEDGER}.part"  # and the files of SQLite next to it
     names = {entry.name for entry in place.iterdir() if not entry.name.startswith(being_made)}
-    if names - {LOCK, LOG, _JOURNAL, SERVED}:
+    if names - {LOCK, LOG, JOURNAL, SERVED}:
         return True
-    return (place / _JOURNAL).is_dir() and any((place / _JOURNAL).iterdir())
+    return (place / JOURNAL).is_dir() and any((place / JOURNAL).iterdir())
 
 
 def verify(path: str | os.PathLike[str]) -> Verification:
     """Read a store's whole journal without opening the store: for one that refuses to open. Changes nothing."""
     with opening(path):
-        return _verified(locate_old(path))
+        place = locate(path, read_only=True, create=False, old=True)
+        is_old, known = needs_upgrade(place.path), known_reach(place.path)
+        problems, transactions, last_tx = check_old(place.path) if is_old else place.check()
+        truth = place.path / JOURNAL if is_old else place.file
+        if transactions and (lost := shortage(truth, known, transactions, last_tx)):
+            problems.append(Problem(file=str(truth), line=None, message=lost))
+        return Verification(
+            ok=not problems, problems=tuple(problems), transactions=transactions, checked=("journal",)
+        )
 
 
-def _verified(place: Folder) -> Verification:
-    reach = known_reach(place.path)
-    if isinstance(place, LedgerFolder):
-        problems, transactions, last_tx = place.check()
-    else:
-        transactions, last_tx, problems = read_anew(place)
-    if transactions and (lost := shortage(place.journal, reach, transactions, last_tx)):
-        problems.append(Problem(file=str(place.journal), line=None, message=lost))
-    return Verification(
-        ok=not problems, problems=tuple(problems), transactions=transactions, checked=("journal",)
-    )
+class Compacted(NamedTuple):
+    """The size of a ledger in bytes, before and after its free pages were given back.
+
+    `whole` is False when another process reads an old snapshot: the file shrinks when that reader has ended and the store is written again.
+    """
+
+    before: int
+    after: int
+    whole: bool
+
+
+def compact(path: str | os.PathLike[str]) -> Compacted:
+    """Write the file of a store without its free pages. Other processes may have the store open; they write again afterwards.
+
+    Raises NotFoundError where there is no store, InvalidError for a store that is not a folder, EngineError for a store of release 0.1 and when the disk
+    refuses: it needs twice the room of the file for a moment.
+    """
+    with opening(path):
+        place = locate(path, read_only=True, create=False)
+        with closing(Database(place.file, timeout=place.timeout)) as database:
+            before = place.file.stat().st_size
+            whole = database.remove_freed_bytes()
+        return Compacted(before, place.file.stat().st_size, whole)
+
+
+def here(path: str | os.PathLike[str]) -> None:
+    """Raise InvalidError for an address where a folder on this machine is wanted; a Path has one slash of it less."""
+    scheme, address, _ = os.fspath(path).partition(":/")
+    scheme = scheme.lower() if address else ""
+    if scheme.startswith(("postgresql", "postgres")):
+        raise InvalidError(
+            "that is the address of a store in PostgreSQL, and this needs the folder of a store. Copy it into one with: graphstore copy 'ADDRESS' FOLDER"
+        )
+    if scheme in ("http", "https"):
+        raise InvalidError(
+            f"{os.fspath(path)} is the address of a server, and this needs the folder of a store. Do it where the folder lies."
+        )
+
+
+@contextlib.contextmanager
+def opening(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what the system refuses while a store is opened into an EngineError, with the path and the way out."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(
+            f"cannot open {_named(path, error)}: {error.strerror or error}. Nothing is lost. {way_out(error)}"
+        ) from error
+
+
+def _named(path: str | os.PathLike[str], error: OSError) -> str:
+    """Return the file of an error, and the store where that does not show in it."""
+    file = error.filename if isinstance(error.filename, str) else ""
+    return f"{file} of {path}" if file and not file.startswith(os.fspath(path)) else file or os.fspath(path)

@@ -1,4 +1,4 @@
-"""A whole store as one file: a header, every line of the journal in order, and a last line with their count and digest.
+"""Writes and reads a whole store as one file: a header, every line of the chain in order, and a last line with their count and digest.
 
 `GraphStore.export` writes it with `save`, `restore` reads it with `load`. Dumps before schema 2 begin with the header of a journal and have no
 last line: whether they are whole cannot be told when they are cut between two lines.
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
-
-import orjson
+from typing import NamedTuple, NoReturn
 
 from graphstore.core.journal.files import new_file, sync_folder
-from graphstore.core.journal.line import GENESIS, check, dumps, header, parts_of
-from graphstore.core.journal.positions import State
+from graphstore.core.journal.journal import header
+from graphstore.core.journal.line import GENESIS, Verbatim, check, dumps, fields_of
 from graphstore.errors import DamageError, EngineError, NotFoundError
 from graphstore.ledger.database import NAME, Database
-from graphstore.ledger.ledger import Ledger, Verbatim
+from graphstore.ledger.ledger import Ledger
 
 DUMP_SCHEMA = 2
 _FORMAT, _END = "graphstore dump", "end of graphstore dump"
@@ -33,22 +31,23 @@ class Loaded(NamedTuple):
     whole: bool
 
 
-def save(journal: Ledger, end: State, target: Path) -> int:
-    """Write a dump of a journal up to a state: beside its name, which it gets when all of it is on the disk. Returns the number of lines of the journal in it.
+def save(ledger: Ledger, target: Path) -> int:
+    """Write a dump of all that is committed: beside its name, which it gets when all of it is on the disk. Returns the number of lines of the chain in it.
 
     Raises ConflictError when the name is taken, EngineError when the disk refuses; nothing remains then.
     """
-    return write(journal.lines(end), journal.count(end)[1], end[1], target)
+    end, _ = ledger.last()
+    return write(ledger.verbatim(end), ledger.transactions(end), target)
 
 
-def write(lines: Iterable[bytes], transactions: int, digest: str, target: Path) -> int:
-    """Write a dump of lines, of which each ends with its newline, as `save` does. `digest`: that of the last line."""
-    count = 0
+def write(lines: Iterable[Verbatim], transactions: int, target: Path) -> int:
+    """Write a dump of these lines, as `save` does."""
+    count, digest = 0, GENESIS
     with new_file(target) as sink:
         sink.write(dumps({"format": _FORMAT, "schema": DUMP_SCHEMA, "transactions": transactions}) + b"\n")
-        for data in lines:
-            sink.write(data)
-            count += 1
+        for line in lines:
+            sink.write(line.line())
+            count, digest = count + 1, line.digest
         last = {"digest": digest, "format": _END, "lines": count, "transactions": transactions}
         sink.write(dumps(last) + b"\n")
     return count
@@ -68,8 +67,8 @@ def load(dump: Path, folder: Path) -> Loaded:
         with open(dump, "rb") as source:
             reading = _Reading(dump, _expected(dump, source.readline()))
             with ledger.database.transaction():
-                ledger.append_verbatim(reading.parts(source))
-                loaded = reading.close()
+                ledger.append_verbatim(reading.lines(source))
+                loaded = Loaded(reading.count, reading.transactions, reading.has_ended)
     finally:
         ledger.close()
     sync_folder(folder)
@@ -77,75 +76,58 @@ def load(dump: Path, folder: Path) -> Loaded:
 
 
 def _expected(dump: Path, line: bytes) -> int | None:
-    """The number of transactions that the header names; None in a dump that has no last line."""
+    """Return the number of transactions that the header names; None in a dump that has no last line."""
     if line == header(1):
         return None
-    try:
-        head = orjson.loads(line)
-        schema, known = head["schema"], head["format"] == _FORMAT
-        count = head.get("transactions")
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-        schema = count = known = None
+    head = fields_of(line)
+    schema, count = head.get("schema"), head.get("transactions")
     if isinstance(schema, int) and schema > DUMP_SCHEMA:
         raise EngineError(
             f"{dump} was written with schema {schema}; this graphstore reads up to {DUMP_SCHEMA}. Install a newer graphstore."
         )
-    if not known or type(count) is not int or not line.endswith(b"\n"):
+    if schema is None or head.get("format") != _FORMAT or type(count) is not int or not line.endswith(b"\n"):
         raise DamageError(f"{dump} line 1: it is not the header of a graphstore dump. Nothing was restored.")
     return count
 
 
 class _Reading:
-    """The lines of a dump as they are read."""
+    """Reads the lines of a dump. `expected`: how many transactions its header names; None in a dump that has no last line."""
 
     def __init__(self, dump: Path, expected: int | None) -> None:
         self._dump, self._expected = dump, expected
-        self._prev, self._lines, self._transactions = GENESIS, 0, 0
-        self._more, self._ended = False, False
+        self.count = self.transactions = 0  # of what was read
+        self.has_ended = False
 
-    def parts(self, source: Iterable[bytes]) -> Iterator[Verbatim]:
-        """The lines after the header, verified and taken apart. Raises DamageError."""
+    def lines(self, source: Iterable[bytes]) -> Iterator[Verbatim]:
+        """Yield the lines after the header, verified and taken apart. Raises DamageError, also when something is missing at the end."""
+        digest, is_open = GENESIS, False
         for number, line in enumerate(source, 2):
             if not line.endswith(b"\n"):
                 self._refuse(number, "the line is cut off")
-            if self._ended:
+            if self.has_ended:
                 self._refuse(number, "something follows the last line")
             if self._expected is not None and line.startswith(_ENDS):
-                self._end(number, line)
+                last = {"digest": digest, "format": _END, "lines": self.count, "transactions": self._expected}
+                if fields_of(line) != last or is_open or self.transactions != self._expected:
+                    self._refuse(number, "the last line tells of other lines than these")
+                self.has_ended = True
                 continue
             try:
-                head, self._prev, spans = check(line[:-1], self._prev)
+                head, verbatim = check(line[:-1], digest)
             except ValueError as error:
                 self._refuse(number, str(error))
-            self._more = bool(head.get("more"))
-            self._lines += 1
-            self._transactions += not self._more
-            yield parts_of(line[:-1], spans)
-
-    def _end(self, number: int, line: bytes) -> None:
-        try:
-            last: dict[str, Any] = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            last = {}
-        counts = {"lines": self._lines, "transactions": self._transactions}
-        whole = {"digest": self._prev, "format": _END, **counts}
-        if last != whole or self._more or self._transactions != self._expected:
-            self._refuse(number, "the last line tells of other lines than these")
-        self._ended = True
-
-    def close(self) -> Loaded:
-        """What was read. Raises DamageError when something is missing."""
-        number = self._lines + 2
-        if self._expected is not None and not self._ended:
-            self._refuse(
-                number, "the dump is cut off: its last line, which says that it is whole, is missing"
-            )
-        if self._more:
-            self._refuse(number, "the last transaction is cut off")
-        return Loaded(self._lines, self._transactions, self._ended)
+            digest, is_open = verbatim.digest, bool(head.get("more"))
+            self.count += 1
+            self.transactions += not is_open
+            yield verbatim
+        if self._expected is not None and not self.has_ended:
+            why = "the dump is cut off: its last line, which says that it is whole, is missing"
+            self._refuse(self.count + 2, why)
+        if is_open:
+            self._refuse(self.count + 2, "the last transaction is cut off")
 
     def _refuse(self, number: int, why: str) -> NoReturn:
-        missing = "" if self._expected is None else f" {_missing(self._expected, self._transactions)}"
+        missing = "" if self._expected is None else f" {_missing(self._expected, self.transactions)}"
         raise DamageError(
             f"{self._dump} line {number}: {why}.{missing} Nothing was restored. Take another copy of the dump, or export the store again."
         )
@@ -159,17 +141,13 @@ def _missing(expected: int, read: int) -> str:
 
 
 def lines_in(end: bytes, lines: int) -> int:
-    """How many lines of the journal a dump of so many lines holds, by its last `END_BYTES`."""
-    try:
-        last = orjson.loads(end.rstrip(b"\n").rpartition(b"\n")[2])
-    except orjson.JSONDecodeError:
-        last = None
-    ended = isinstance(last, dict) and last.get("format") == _END
-    return lines - (2 if ended else 1)
+    """Return how many lines of the chain a dump of so many lines holds, by its last `END_BYTES`."""
+    last = fields_of(end.rstrip(b"\n").rpartition(b"\n")[2])
+    return lines - (2 if last.get("format") == _END else 1)
 
 
 def unsure(dump: Path) -> str:
-    """What to tell about a dump that cannot be checked for its end."""
+    """Return what to tell about a dump that cannot be checked for its end."""
     return (
         f"{dump} was written by an earlier version and has no last line with the count: "
         "each of its lines is right, but whether all are there cannot be checked."

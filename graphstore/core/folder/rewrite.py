@@ -1,7 +1,7 @@
-"""Rewriting the journal as if some things had never been recorded: no tombstone, no operation on them, no link to them.
+"""Leaves things out of the chain as if they had never been recorded: no tombstone, no operation on them, no link to them.
 
 Everything else keeps its periods and its transaction instants; rows, operations and bodies are renumbered and the digest chain is computed
-again. The new journal is made in a folder beside the old one, and replaces it as a whole.
+again.
 """
 
 from __future__ import annotations
@@ -19,40 +19,21 @@ from graphstore.core.journal.line import (
     OF_LINKS,
     OF_THE_STORE,
     TOUCH,
-    compose,
+    Verbatim,
+    digest_of,
     dumps,
-    encode,
+    encoded,
 )
-from graphstore.core.journal.positions import Line
+from graphstore.ledger.checking import transactions
 from graphstore.ledger.ledger import Ledger
 from graphstore.values.period import Instant, instant
 
 Head = dict[str, Any]
 Transaction = list[tuple[Head, list[bytes]]]  # its lines: head and bodies
-_OF_THINGS = (
-    "entities",
-    "versions",
-    "rows",
-    "gaps",
-    "turns",
-    "told",
-    "said",
-    "seen",
-)  # lists whose entries begin with the id of a thing
-_OF_LINKS = ("links", "claims", "link_rows", "link_told", "linked")  # … of a link
-_BY = (
-    "closed",
-    "link_closed",
-    "rows",
-    "link_rows",
-    "gaps",
-    "turns",
-    "told",
-    "said",
-    "link_told",
-    "linked",
-    "seen",
-)  # lists whose entries end with an operation
+# lists whose entries begin with the id of a thing, with that of a link, and those whose entries end with an operation
+_OF_THINGS = "entities versions rows gaps turns told said seen".split()
+_OF_LINKS = "links claims link_rows link_told linked".split()
+_BY = "closed link_closed rows link_rows gaps turns told said link_told linked seen".split()
 
 
 class _Rows:
@@ -67,7 +48,7 @@ class _Rows:
         self.known.append((tx, len(self.numbers["rows"]), len(self.numbers["link_rows"])))
 
     def forked(self, at: Instant) -> _Rows:
-        """Those of a branch that begins here with what was known at an instant."""
+        """Return those of a branch that begins here with what was known at an instant."""
         fresh = _Rows()
         fresh.known = [known for known in self.known if known[0] <= at]
         so_far = bisect_right(self.known, at, key=lambda known: known[0])
@@ -93,7 +74,7 @@ class Compacting:
         self._link_bodies: set[str] = set()  # hashes of the bodies of left-out links, in one transaction
 
     def transaction(self, heads: list[Head]) -> list[tuple[Head, list[int]]]:
-        """The lines that are left of a transaction, each with the numbers of the bodies it keeps."""
+        """Return the lines that are left of a transaction, each with the numbers of the bodies it keeps."""
         tx, branch = instant(heads[0]["tx"]), heads[0].get("branch")
         rows = self._trunk if branch is None else self._branches[branch]
         if rows is None:
@@ -223,7 +204,7 @@ def _keep(head: Head, name: str, entries: list[Any]) -> None:
 
 
 def _bodies(head: Head) -> list[int]:
-    """The bodies a head still names, in their old numbers; the head is given the new ones."""
+    """Return the bodies a head still names, in their old numbers; the head is given the new ones."""
     places: list[tuple[Any, Any]] = [(entry, -1) for entry in head.get("versions", ())]
     places += [(entry, -1) for entry in head.get("claims", ()) if entry[-1] is not None]
     places += [(entry, 2) for entry in head.get("ops", ()) if len(entry) > 2 and entry[2] is not None]
@@ -237,32 +218,34 @@ def _bodies(head: Head) -> list[int]:
 
 
 def left(
-    journal: Ledger,
+    ledger: Ledger,
     gone: set[str],
-    deleted: Iterable[tuple[str, Instant]],
-    folded: frozenset[Instant] = frozenset(),
+    folded: frozenset[Instant],
 ) -> Iterator[Transaction]:
-    """The rest of each transaction of a journal, read from its beginning; nothing of the `folded` ones, which a later one tells."""
-    compacting = Compacting(gone, deleted)
-    lines: list[Line] = []
-    for group in journal.read():
-        lines += group
-        if lines[-1].head.get("more"):
+    """Yield the rest of each transaction of a ledger; nothing of the `folded` ones, which a later one tells."""
+    compacting = Compacting(gone, ledger.deleted_branches())
+    for lines in transactions(ledger.database):
+        kept = compacting.transaction([head for head, _ in lines])
+        if instant(lines[0][0]["tx"]) in folded:
             continue
-        # copied: heads in memory belong to the journal
-        heads = [line.head if journal.path else orjson.loads(dumps(line.head)) for line in lines]
-        places = {id(head): line.places for head, line in zip(heads, lines, strict=True)}
-        lines_left = []
-        kept_lines = compacting.transaction(heads)
-        for head, kept in () if instant(heads[0]["tx"]) in folded else kept_lines:
-            bodies = [places[id(head)][number] for number in kept]
-            head["body"] = [head["body"][number] for number in kept]
-            raw = [journal.raw(*body) if body[1] else FORGOTTEN for body in bodies]
-            _leave_out_counts(head, raw, gone)
-            lines_left.append((head, raw))
-        if lines_left:
-            yield lines_left
-        lines = []
+        rest = with_bodies(ledger, lines, kept)
+        for head, bodies in rest:
+            _leave_out_counts(head, bodies, gone)
+        if rest:
+            yield rest
+
+
+def with_bodies(
+    ledger: Ledger, lines: list[tuple[Head, int]], kept: list[tuple[Head, list[int]]]
+) -> Transaction:
+    """Return the lines that are left of a transaction with the bodies that they keep."""
+    firsts = {id(head): first for head, first in lines}
+    rest = []
+    for head, numbers in kept:
+        bodies = [ledger.content(firsts[id(head)] + number) or FORGOTTEN for number in numbers]
+        head["body"] = [head["body"][number] for number in numbers]
+        rest.append((head, bodies))
+    return rest
 
 
 def _leave_out_counts(head: Head, bodies: list[bytes], gone: set[str]) -> None:
@@ -272,21 +255,18 @@ def _leave_out_counts(head: Head, bodies: list[bytes], gone: set[str]) -> None:
             counts = orjson.loads(bodies[body[0]])
             counts[COUNTS] = {name: count for name, count in counts[COUNTS].items() if name not in gone}
             bodies[body[0]] = dumps(counts)
-            alone: Head = {}
-            compose(alone, [bodies[body[0]]], GENESIS)
-            head["body"][body[0]] = alone["body"][0]
+            head["body"][body[0]] = digest_of(bodies[body[0]])
 
 
-def chained(transactions: Iterable[Transaction]) -> Iterator[list[bytes]]:
-    """Transactions as lines, with a new digest chain."""
-    prev = GENESIS
-    for transaction in transactions:
-        lines = []
-        for number, (head, bodies) in enumerate(transaction, 1):
+def chained(rest: Iterable[Transaction]) -> Iterator[Verbatim]:
+    """Yield the lines of transactions, with a new digest chain."""
+    digest = GENESIS
+    for transaction in rest:
+        for left_lines, (head, bodies) in zip(range(len(transaction) - 1, -1, -1), transaction, strict=True):
             head.pop("more", None)
-            if number < len(transaction):
+            if left_lines:
                 head["more"] = True
-            head["prev"] = prev
-            line, prev, _ = encode(head, bodies)
-            lines.append(line)
-        yield lines
+            head["prev"] = digest
+            line = encoded(head, bodies)
+            digest = line.digest
+            yield line

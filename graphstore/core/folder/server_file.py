@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import socket
 import time
@@ -14,11 +13,10 @@ from typing import Any
 import orjson
 
 from graphstore.core.folder.processes import lives, process_start
-from graphstore.core.journal.file_lock import is_locked
-from graphstore.core.journal.files import open_plain, patiently, read_at, replace_whole
+from graphstore.core.journal.files import own_bytes, patiently, replace_whole
 from graphstore.errors import EngineError, InvalidError, LockedError
 
-MEMORY, LOCK = ":memory:", "lock"
+MEMORY = ":memory:"
 LOG = "server.log"  # of release 0.1
 SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read", "token-metrics"
 _STARTING = 10.0  # seconds to wait for a server that is starting
@@ -117,7 +115,7 @@ def _is_alive(server: dict[str, Any]) -> bool:
 
 
 def server_record(place: Path) -> dict[str, Any] | None:
-    """The same of the last server of this machine, also of one that was killed."""
+    """Return the same of the last server of this machine, also of one that was killed."""
     try:
         server = orjson.loads(own_bytes(place / SERVED))
     except (OSError, orjson.JSONDecodeError):
@@ -131,36 +129,8 @@ def server_record(place: Path) -> dict[str, Any] | None:
 
 
 def token_in(place: Path, name: str = TOKEN) -> str | None:
-    """A token in a store's folder; None when there is none, or when it may not be read."""
+    """Return a token in a store's folder; None when there is none, or when it may not be read."""
     try:
         return own_bytes(place / name).decode("ascii").strip() or None
     except (OSError, UnicodeDecodeError):
         return None
-
-
-def own_bytes(file: Path) -> bytes:
-    """The bytes of a file in a store's folder. Raises OSError for a link, and for a file whose owner owns neither the folder nor this process: a folder
-    may let anybody put files into it.
-    """
-    fd = open_plain(file, os.O_RDONLY)
-    with open(fd, "rb") as source:
-        found = os.fstat(fd)
-        if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), file.parent.stat().st_uid):
-            raise OSError(errno.EPERM, f"belongs to somebody else (user {found.st_uid})", str(file))
-        return source.read()
-
-
-def holder(place: Path) -> int | None:
-    """The process that holds a store for writing, according to its lock; a dead one holds nothing."""
-    try:
-        fd = open_plain(place / LOCK, os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        text = read_at(fd, 0, 200).decode(errors="replace")
-        if not is_locked(fd):
-            return None  # its last holder was killed, and the pid may belong to another process
-    finally:
-        os.close(fd)
-    pid = text.removeprefix("pid ").partition(" ")[0]
-    return int(pid) if pid.isdigit() and lives(int(pid)) else None

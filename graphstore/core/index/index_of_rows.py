@@ -12,7 +12,6 @@ import orjson
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.index import Index
 from graphstore.core.index.part_of_index import CONFIRMATIONS_OF, PERIODS_OF, Number
-from graphstore.core.journal.positions import BLOCK
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import SETTING
@@ -179,7 +178,6 @@ _CLAIM = ("c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")
 _OCCURRENCE = ("s_at", "s_tx", "s_op")
 _OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")
 """The columns of each table, in the order in which statements give them after the number of the row."""
-_PLACES = frozenset({"v_pos", "c_pos", "o_pos"})
 
 
 class _Column(dict[Any, Any]):
@@ -370,8 +368,7 @@ class IndexOfRows(Index):
         """Put rows, each of which begins with its number, into columns."""
         numbers, *values = zip(*rows, strict=True) if rows else ((),)
         for name, column in zip(names, values, strict=False):
-            placed = [each << BLOCK for each in column] if name in _PLACES else column
-            vars(self)[name].update(zip(numbers, placed, strict=True))
+            vars(self)[name].update(zip(numbers, column, strict=True))
 
     def read_entities(self, numbers: Iterable[int]) -> None:
         """Read what some things are, at once."""
@@ -500,7 +497,7 @@ class IndexOfRows(Index):
         for ent, number, at, tx, operation, body, length in found:
             first, last = bounds.get(ent, (at, at))
             bounds[ent] = self.s_first[number], self.s_last[number] = min(first, at), max(last, at)
-            self.o_tx[operation], self.o_pos[operation], self.o_len[operation] = tx, body << BLOCK, length
+            self.o_tx[operation], self.o_pos[operation], self.o_len[operation] = tx, body, length
         self._list("seen_of", events, ((row.event, row.number) for row in found))
 
     def _read_confirmations(self, ids: list[str]) -> None:

@@ -30,7 +30,6 @@ from graphstore.core.index.index import Index
 from graphstore.core.index.latest_versions import Said, between, write
 from graphstore.core.index.occurrences import fingerprint_of, print_of
 from graphstore.core.journal.line import DESCRIBING, UNDO
-from graphstore.core.journal.positions import BLOCK
 from graphstore.ledger.branch_rows import TRUNK
 from graphstore.ledger.database import Readable
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, recorded, without_all
@@ -413,7 +412,7 @@ class WorkingSet(Index):
             found.append(number)
             if number not in self.v_ent:
                 self.v_ent[number], self.v_num[number] = entity, ordinal
-                self.v_pos[number], self.v_len[number] = body << BLOCK, length
+                self.v_pos[number], self.v_len[number] = body, length
                 self.v_op[number] = -1 if operation is None else operation
         return found
 
@@ -518,7 +517,7 @@ class WorkingSet(Index):
                     strength or 0,
                 )
                 self.c_inferred[number], self.c_by[number] = inferred, by
-                self.c_pos[number], self.c_len[number] = (body or 0) << BLOCK, length
+                self.c_pos[number], self.c_len[number] = body or 0, length
                 self.c_op[number] = -1 if operation is None else operation
         return found
 
@@ -526,7 +525,7 @@ class WorkingSet(Index):
         [(_, tx, verb, subject, author, body, length)] = self._rows(f"{_OPERATION} number = ?", number)
         self.o_tx[number], self.o_verb[number], self.o_subject[number] = tx, verb, subject
         self.o_author[number] = author
-        self.o_pos[number], self.o_len[number] = (body or 0) << BLOCK, length
+        self.o_pos[number], self.o_len[number] = body or 0, length
 
     def _load_seen_row(self, number: int) -> None:
         self._take_seen("number = ?", number)

@@ -1,8 +1,7 @@
-"""What the journal records of branches: where each began, and where its lines are. The trunk's index holds no more of them."""
+"""Records what a ledger knows of branches: where each began, and how far it was merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +26,7 @@ class BranchRecord:
 
     @property
     def base(self) -> Instant:
-        """Up to this instant the trunk has all that the branch has."""
+        """Return the instant up to which the trunk has all that the branch has."""
         if self.merged is not None:
             own = self.merged
         else:
@@ -36,65 +35,46 @@ class BranchRecord:
 
     @property
     def latest(self) -> Instant:
-        """Up to this instant the branch has all that the trunk has."""
+        """Return the instant up to which the branch has all that the trunk has."""
         if self.pulled is not None:
             return self.pulled
         return self.fork if self.parent is None else min(self.fork, self.parent.latest)
 
     @property
     def last_change(self) -> Instant | None:
-        """When something was recorded last that the branch has and the trunk had not from the start."""
+        """Return when something was recorded last that the branch has and the trunk had not from the start."""
         above = None if self.parent is None else self.parent.last_change
         inherited = None if above is None else min(above, self.fork)
         return inherited if self.last is None else self.last
 
 
-class BranchRecords:
-    """The branches of one journal, in the order they were made."""
+class BranchRecords(list[BranchRecord]):
+    """The branches of one ledger, in the order they were made."""
 
     def __init__(self) -> None:
-        self._all: list[BranchRecord] = []
+        super().__init__()
         self._last: dict[str, BranchRecord] = {}  # of each name the one made last
-        self._made: dict[tuple[str, Instant], BranchRecord] = {}
-        self._begun_from: dict[tuple[str, Instant], list[BranchRecord]] = {}
-
-    def __iter__(self) -> Iterator[BranchRecord]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BranchRecords) and self._all == other._all
-
-    __hash__ = None  # type: ignore[assignment]
 
     def find(self, name: str) -> BranchRecord | None:
-        """The branch of that name made last, deleted or not."""
+        """Return the branch of that name made last, deleted or not."""
         return self._last.get(name)
 
     def made(self, name: str, at: Instant) -> BranchRecord | None:
-        """The branch of that name that was made at an instant: a name may be used again."""
-        return self._made.get((name, at))
+        """Return the branch of that name that was made at an instant: a name may be used again."""
+        return next((record for record in self if (record.name, record.made) == (name, at)), None)
 
     def living(self) -> list[BranchRecord]:
-        """Those that were not deleted."""
-        return [record for record in self._all if record.deleted is None]
-
-    def deleted(self) -> set[tuple[str, Instant]]:
-        """The names of those that were deleted, each with when the branch was made."""
-        return {(record.name, record.made) for record in self._all if record.deleted is not None}
+        """Return those that were not deleted."""
+        return [record for record in self if record.deleted is None]
 
     def begun_from(self, record: BranchRecord) -> list[BranchRecord]:
-        """The branches that began from a branch, deleted ones too."""
-        return self._begun_from.get((record.name, record.made), [])
+        """Return the branches that began from a branch, deleted ones too."""
+        return [each for each in self if each.parent is record]
 
     def add(self, record: BranchRecord) -> None:
         """Add a branch."""
-        if record.parent is not None:
-            self._begun_from.setdefault((record.parent.name, record.parent.made), []).append(record)
-        self._all.append(record)
-        self._last[record.name] = self._made[record.name, record.made] = record
+        self.append(record)
+        self._last[record.name] = record
 
     def note(self, changes: list[list[Any]], tx: Instant) -> None:
         """Record that branches were made, merged or deleted, or took over what the trunk had."""

@@ -12,37 +12,19 @@ import errno
 import os
 import stat
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from graphstore.core.journal.file_lock import try_lock
 from graphstore.errors import ConflictError, EngineError
 
 if sys.platform == "darwin":
     import fcntl
-
-
-@dataclass(slots=True)
-class Torn:
-    """A tail that was never acknowledged, and where it was set aside."""
-
-    file: str
-    line: int
-    size: int
-    aside: str | None
-
-    def __str__(self) -> str:
-        kept = f" It was set aside in {self.aside}." if self.aside else ""
-        return (
-            f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged.{kept}"
-        )
 
 
 _WAYS_OUT = {
@@ -56,7 +38,7 @@ _WAYS_OUT = {
 
 
 def way_out(error: OSError) -> str:
-    """What the user can do about an error of the system in opening a store."""
+    """Return what the user can do about an error of the system in opening a store."""
     return _WAYS_OUT.get(error.errno or 0, "Mend that, and open it again.")
 
 
@@ -105,25 +87,26 @@ def _no_plain(name: Path, number: int) -> OSError:
     return OSError(number, f"is {what}, and a store opens plain files alone. Remove it", str(name))
 
 
-def open_new(name: Path) -> IO[bytes]:
-    """Make a file, to be read and written unbuffered; what has that name is removed first, never written to. Raises OSError."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _CAREFULLY
-    try:
-        fd = os.open(name, flags, 0o666)
-    except FileExistsError:
-        name.unlink()
-        fd = os.open(name, flags, 0o666)
-    return open(fd, "r+b", buffering=0)
-
-
 def plain_bytes(name: Path) -> bytes:
-    """The bytes of a plain file of a store's folder. Raises OSError, for a link or a pipe too."""
+    """Return the bytes of a plain file of a store's folder. Raises OSError, for a link or a pipe too."""
     with open(open_plain(name, os.O_RDONLY), "rb") as source:
         return source.read()
 
 
+def own_bytes(file: Path) -> bytes:
+    """Return the bytes of a file in a store's folder. Raises OSError for a link, and for a file whose owner owns neither the folder nor this process: a folder
+    may let anybody put files into it.
+    """
+    fd = open_plain(file, os.O_RDONLY)
+    with open(fd, "rb") as source:
+        found = os.fstat(fd)
+        if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), file.parent.stat().st_uid):
+            raise OSError(errno.EPERM, f"belongs to somebody else (user {found.st_uid})", str(file))
+        return source.read()
+
+
 def own_folder(path: Path) -> bool:
-    """Whether nobody else may put files into a folder: it is this user's, and not everybody may write it."""
+    """Return True if nobody else may put files into a folder: it is this user's, and not everybody may write it."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -132,7 +115,7 @@ def own_folder(path: Path) -> bool:
 
 
 def is_alone(name: Path) -> bool:
-    """Whether a name is that of a plain file without another name, or of nothing."""
+    """Return True if a name is that of a plain file without another name, or of nothing."""
     try:
         found = name.lstat()
     except FileNotFoundError:
@@ -183,30 +166,30 @@ def patiently(change: Callable[[], object]) -> None:
 
 
 def replace_whole(name: Path, data: bytes) -> None:
-    """Replace a file atomically and durably: write a copy beside it, sync it, and rename it over the file. On OSError the copy is removed."""
-    replaced(name, data).close()
-    sync_folder(name.parent)
+    """Replace a file atomically and durably: write a copy beside it, sync it, and rename it over the file. On OSError the copy is removed.
 
-
-def replaced(name: Path, data: bytes) -> IO[bytes]:
-    """As `replace_whole`, without making the new name durable. Returns the new file, open and unbuffered; after an OSError the old one is in place."""
+    What has the name of the copy is removed first, never written to.
+    """
     fresh = name.with_name(f"{name.name}.new")
-    file = open_new(fresh)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CAREFULLY
     try:
-        write_all(file.fileno(), data)
-        sync(file.fileno())
-        if sys.platform == "win32":  # which renames no open file
-            file.close()
+        fd = os.open(fresh, flags, 0o666)
+    except FileExistsError:
+        fresh.unlink()
+        fd = os.open(fresh, flags, 0o666)
+    try:
+        with open(fd, "wb", buffering=0):
+            write_all(fd, data)
+            sync(fd)
+            if sys.platform != "win32":  # which renames no open file
+                fresh.replace(name)
+        if sys.platform == "win32":
             patiently(lambda: fresh.replace(name))
-            return open(open_plain(name, os.O_RDWR), "r+b", buffering=0)
-        fresh.replace(name)
-    except BaseException as error:
-        file.close()
-        if isinstance(error, OSError):
-            with contextlib.suppress(OSError):
-                fresh.unlink()
+    except OSError:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
         raise
-    return file
+    sync_folder(name.parent)
 
 
 def remove_cut(names: Iterable[Path]) -> None:
@@ -226,58 +209,16 @@ def remove_tree(path: Path) -> None:
         patiently(partial(path.unlink, missing_ok=True))
 
 
-def write_all(fd: int, data: bytes | memoryview) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """Write all bytes to a file, where its position is. Raises OSError."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
-if sys.platform == "win32":
-    _seeking = threading.Lock()  # threads share the position of a descriptor
-
-    def _pread(fd: int, length: int, offset: int) -> bytes:
-        with _seeking:
-            os.lseek(fd, offset, os.SEEK_SET)
-            return os.read(fd, length)
-
-    def _pwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
-        with _seeking:
-            os.lseek(fd, offset, os.SEEK_SET)
-            return os.write(fd, data)
-
-else:
-
-    def _pread(fd: int, length: int, offset: int) -> bytes:
-        return os.pread(fd, length, offset)
-
-    def _pwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
-        return os.pwrite(fd, data, offset)
-
-
-def pwrite_all(fd: int, data: bytes, offset: int) -> None:
-    """Write bytes at a position of a file. The position of the descriptor is not defined afterwards."""
-    done = _pwrite(fd, data, offset)
-    while done < len(data):
-        done += _pwrite(fd, memoryview(data)[done:], offset + done)
-
-
-def read_at(fd: int, offset: int, length: int) -> bytes:
-    """Read bytes at a position of a file, fewer where it ends before. The position of the descriptor is not defined afterwards."""
-    data = _pread(fd, length, offset)
-    if len(data) == length:
-        return data
-    parts = [data]
-    got = len(data)
-    while got < length and data:
-        data = _pread(fd, length - got, offset + got)
-        parts.append(data)
-        got += len(data)
-    return b"".join(parts)
-
-
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
-    """A stream that writes a new file: beside its name, which it gets when all of it is on the disk, and only if nothing has that name.
+    """Give a stream that writes a new file: beside its name, which it gets when all of it is on the disk, and only if nothing has that name.
 
     What a killed process leaves is `.NAME.part`; the next one that writes NAME removes it. Raises ConflictError when NAME exists or is
     being written, EngineError when the disk refuses; no file remains then.
@@ -302,7 +243,7 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `target` when the block ends and its files are on the disk; on failure it is removed.
+    """Give a folder to fill, which becomes `target` when the block ends and its files are on the disk; on failure it is removed.
 
     What a killed process leaves is `.NAME.part`, as with `new_file`. The caller syncs the files in it.
     Raises ConflictError when `target` is there already and is no empty folder, or is being written, EngineError when the disk refuses.

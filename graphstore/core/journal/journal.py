@@ -11,161 +11,145 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import NoReturn
 
-import orjson
-
-from graphstore.core.journal.files import Torn, open_plain, read_at
-from graphstore.core.journal.line import GENESIS, SCHEMA, following, generation_of, header
-from graphstore.core.journal.positions import OFFSET, SHIFT, Line, Position, placed, segment_of
+from graphstore.core.journal.files import open_plain
+from graphstore.core.journal.line import GENESIS, Verbatim, check, digest_of, dumps, fields_of
 from graphstore.errors import DamageError, EngineError
 
+_SCHEMA = 1
 
-class Journal:
-    """The segments of one store. `path` is the folder that holds them."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.end = Position(0, 0)
-        """The place after what was read."""
-        self.digest = GENESIS
-        """The digest of the line that was read last."""
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """Says where a tail is that was never acknowledged, and how many bytes it has."""
+
+    file: Path
+    line: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged."
+
+
+class OldJournal:
+    """Reads the segments of one store. `folder` holds them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.digest = GENESIS  # of the line that was read last
         self.torn: Torn | None = None
-        self._files: list[IO[bytes]] = []
 
-    def _name(self, segment: int) -> Path:
-        return self.path / f"{segment + 1:08}.jsonl"
+    def read(self) -> Iterator[list[Verbatim]]:
+        """Yield the sealed transactions, each as its lines, verified.
 
-    def _file(self, segment: int) -> IO[bytes]:
-        while len(self._files) <= segment:
-            name = self._name(len(self._files))
-            try:
-                fd = open_plain(name, os.O_RDONLY)
-            except FileNotFoundError:
-                raise
-            except OSError as error:
-                raise EngineError(
-                    f"cannot open {name}: {error.strerror}. Nothing is lost. Mend that, and open the store again."
-                ) from error
-            self._files.append(os.fdopen(fd, "rb", buffering=0))
-        return self._files[segment]
+        Raises DamageError with file and line. A torn tail ends the reading; `torn` says so.
+        """
+        number = 1
+        while self.torn is None:
+            is_last = number >= self._segments()
+            yield from self._read_segment(number, is_last)
+            if is_last:
+                return
+            number += 1
 
-    def segments(self) -> int:
-        """How many segment files there are. Raises DamageError when one between them is missing."""
+    def _name(self, number: int) -> Path:
+        return self.folder / f"{number:08}.jsonl"
+
+    def _segments(self) -> int:
+        """Return how many segment files there are. Raises DamageError when one between them is missing."""
         # not glob(), which takes a folder that cannot be read for an empty one
-        files = [name for name in self.path.iterdir() if name.suffix == ".jsonl"]
+        files = [name for name in self.folder.iterdir() if name.suffix == ".jsonl"]
         numbers = sorted(int(name.stem) for name in files if name.stem.isdigit())
         for number, found in enumerate(numbers, 1):
             if number != found:
                 raise DamageError(
-                    f"{self._name(number - 1)} is missing, though {self._name(found - 1)} follows. Nothing was changed. Restore a backup."
+                    f"{self._name(number)} is missing, though {self._name(found)} follows. Nothing was changed. Restore a backup."
                 )
         return len(numbers)
 
-    def read(self) -> Iterator[list[Line]]:
-        """Yield the sealed transactions after `end`, each as its lines, verified. Moves `end` past each.
-
-        Raises DamageError with file and line. A torn tail ends the reading; `torn` says so.
-        """
-        self.torn = None
-        while True:
-            last = self.end.segment + 1 >= self.segments()
-            yield from self._read_segment(last)
-            if last or self.torn is not None:
-                return
-            self.end = Position(self.end.segment + 1, 0)
-
-    def _read_segment(self, last_segment: bool) -> Iterator[list[Line]]:
-        segment, offset = self.end
-        data = self._load(segment, offset)
-        at = count = 0  # bytes and lines after `offset`
-        if offset == 0:
-            at = self._check_header(segment, data, last_segment)
-            if at == 0:
-                return
-            count = 1
-            self.end = Position(segment, at)
-        digest = self.digest
-        pending: list[Line] = []  # a transaction without its last line so far; it never crosses a segment
-        begin, begin_count = at, count
-        while (stop := data.find(b"\n", at)) >= 0:
+    def _read_segment(self, number: int, is_last: bool) -> Iterator[list[Verbatim]]:
+        data = self._bytes(number)
+        at = begin = self._after_header(number, data, is_last)
+        count = begin_count = 1
+        lines: list[Verbatim] = []  # a transaction without its last line so far; it never crosses a segment
+        while at and (stop := data.find(b"\n", at)) >= 0:
             try:
-                head, digest, spans = following(data[at:stop], digest)
+                head, line = check(data[at:stop], lines[-1].digest if lines else self.digest)
             except ValueError as error:
-                self._refuse(segment, self._line_number(segment, offset) + count, str(error))
-            pending.append(placed(head, spans, (segment << SHIFT) | (offset + at), stop + 1 - at))
+                self._refuse(number, count + 1, str(error))
+            lines.append(line)
             at, count = stop + 1, count + 1
-            if head.get("more"):
-                continue
-            self.end, self.digest = Position(segment, offset + at), digest
-            begin, begin_count = at, count
-            yield pending
-            pending = []
-        if begin < len(data):
-            number = self._line_number(segment, offset) + begin_count
-            if not last_segment:
-                self._refuse(segment, number, "it has no end, though another segment follows")
-            self.torn = Torn(str(self._name(segment)), number, len(data) - begin, None)
+            if not head.get("more"):
+                self.digest, begin, begin_count = line.digest, at, count
+                yield lines
+                lines = []
+        if begin and begin < len(data):
+            if not is_last:
+                self._refuse(number, begin_count + 1, "it has no end, though another segment follows")
+            self.torn = Torn(self._name(number), begin_count + 1, len(data) - begin)
 
-    def written(self, lines: list[Line]) -> list[bytes]:
-        """Return lines that were read as bytes, without their ends."""
-        return [self._bytes(segment_of(line.at), line.at.pos & OFFSET, line.at.length - 1) for line in lines]
-
-    def _load(self, segment: int, offset: int) -> bytes:
-        size = os.fstat(self._file(segment).fileno()).st_size
-        return self._bytes(segment, offset, size - offset)
-
-    def _bytes(self, segment: int, offset: int, length: int) -> bytes:
-        fd = self._file(segment).fileno()
+    def _bytes(self, number: int) -> bytes:
+        name = self._name(number)
         try:
-            return read_at(fd, offset, length)
+            fd = open_plain(name, os.O_RDONLY)
+        except FileNotFoundError:
+            raise
         except OSError as error:
             raise EngineError(
-                f"cannot read {self._name(segment)}: {error.strerror}. Nothing was changed; where it stays so, restore a dump or a backup."
+                f"cannot open {name}: {error.strerror}. Nothing is lost. Mend that, and open the store again."
+            ) from error
+        try:
+            with open(fd, "rb") as source:
+                return source.read()
+        except OSError as error:
+            raise EngineError(
+                f"cannot read {name}: {error.strerror}. Nothing was changed; where it stays so, restore a dump or a backup."
             ) from error
 
-    def _line_number(self, segment: int, offset: int) -> int:
-        if offset == 0:
-            return 1
-        return self._bytes(segment, 0, offset).count(b"\n") + 1
-
-    def _check_header(self, segment: int, data: bytes, last_segment: bool) -> int:
+    def _after_header(self, number: int, data: bytes, is_last: bool) -> int:
+        """Return where the first line begins; 0 where the header itself is torn."""
         stop = data.find(b"\n")
         if stop < 0:
-            if not last_segment:
-                self._refuse(segment, 1, "it has no end, though another segment follows")
-            if not header(segment + 1).startswith(data.rstrip(b"\0")):
-                self._refuse_header(segment, data)
-            self.torn = Torn(str(self._name(segment)), 1, len(data), None)
+            if not is_last:
+                self._refuse(number, 1, "it has no end, though another segment follows")
+            if not header(number).startswith(data.rstrip(b"\0")):
+                self._refuse_header(number, data)
+            self.torn = Torn(self._name(number), 1, len(data))
             return 0
-        if generation_of(data[: stop + 1], segment + 1) < 0:
-            self._refuse_header(segment, data[:stop])
+        if not _is_header(data[: stop + 1], number):
+            self._refuse_header(number, data[:stop])
         return stop + 1
 
-    def _refuse_header(self, segment: int, line: bytes) -> NoReturn:
-        try:
-            header = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            header = None
-        if isinstance(header, dict) and header.get("format") == "graphstore journal":
-            schema = header.get("schema")
-            if isinstance(schema, int) and schema > SCHEMA:
-                raise EngineError(
-                    f"{self._name(segment)} was written with schema {schema}; this graphstore reads up to {SCHEMA}. "
-                    "Install a newer graphstore. Nothing was changed."
-                )
+    def _refuse_header(self, number: int, line: bytes) -> NoReturn:
+        fields = fields_of(line)
+        schema = fields.get("schema")
+        if fields.get("format") == "graphstore journal" and isinstance(schema, int) and schema > _SCHEMA:
+            raise EngineError(
+                f"{self._name(number)} was written with schema {schema}; this graphstore reads up to {_SCHEMA}. "
+                "Install a newer graphstore. Nothing was changed."
+            )
         raise DamageError(
-            f"{self._name(segment)} line 1: it is not the header of a graphstore journal. Nothing was changed."
+            f"{self._name(number)} line 1: it is not the header of a graphstore journal. Nothing was changed."
         )
 
-    def _refuse(self, segment: int, number: int, why: str) -> NoReturn:
+    def _refuse(self, number: int, line: int, why: str) -> NoReturn:
         raise DamageError(
-            f"{self._name(segment)} line {number}: {why}. The journal is damaged there; nothing was changed. "
+            f"{self._name(number)} line {line}: {why}. The journal is damaged there; nothing was changed. "
             "Restore a dump or a backup."
         )
 
-    def close(self) -> None:
-        """Close the files."""
-        while self._files:
-            self._files.pop().close()
+
+def header(segment: int, generation: int = 0) -> bytes:
+    """Return the first line of a segment. The generation counts how often the file was rewritten; from 1 on a digest guards it."""
+    fields = {"format": "graphstore journal", "generation": generation, "schema": _SCHEMA, "segment": segment}
+    if generation:
+        fields["digest"] = digest_of(dumps(fields))
+    return dumps(fields) + b"\n"
+
+
+def _is_header(line: bytes, segment: int) -> bool:
+    generation = fields_of(line).get("generation")
+    return type(generation) is int and generation >= 0 and line == header(segment, generation)

@@ -10,7 +10,6 @@ from zlib import crc32
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.journal.line import GENESIS
-from graphstore.core.journal.positions import BLOCK
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.closings import closings
@@ -209,4 +208,4 @@ class RowHistory:
         """Return the data of a body; what is not what was written is asked of the ledger again, which refuses it by the name of its line."""
         if body is None or (checksum >= 0 if data is None else crc32(data) == checksum):
             return data
-        return self._ledger.raw(body << BLOCK, 1)
+        return self._ledger.raw(body, 1)

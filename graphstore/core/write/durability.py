@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from graphstore.core.journal.positions import Ticket
+from graphstore.ledger.ledger import Ticket
 from graphstore.values.period import OPEN, Instant
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from graphstore.core.index.occurrences import Raw
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.line import GENESIS, REQUIRES, compose, dumps
+from graphstore.core.journal.line import REQUIRES, dumps, hashed
 from graphstore.values import spans
 from graphstore.values.models import Json
 from graphstore.values.period import BEGINNING, OPEN, Instant, moment
@@ -164,10 +164,9 @@ def without_trace(
             for day, types in sums.items()
         )
         text += f". By day: {'; '.join(days)}"
-    head: dict[str, Any] = {"ops": [["evict", "", 0]], "requires": REQUIRES, "tx": moment(tx)}
+    told = {} if sums is None else {SUMS: sums}
+    bodies = [dumps({"reason": text, "salt": random_64(), **told})]
+    head = {"ops": [["evict", "", 0]], "requires": REQUIRES, "tx": moment(tx), "body": hashed(bodies)}
     if author is not None:
         head["author"] = author
-    told = {} if sums is None else {SUMS: sums}
-    body = dumps({"reason": text, "salt": random_64(), **told})
-    compose(head, [body], GENESIS)  # the head holds its hash
-    return head, [body]
+    return head, bodies

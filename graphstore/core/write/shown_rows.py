@@ -14,7 +14,6 @@ from zlib import crc32
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.journal.line import UNDO, dumps
-from graphstore.core.journal.positions import BLOCK
 from graphstore.core.search.row_search import RowSearch
 from graphstore.core.write.transaction import Progress, Transaction
 from graphstore.ledger.branch_rows import SPAN, TRUNK, Line
@@ -103,7 +102,7 @@ class ShownRows:
         """Return the number of a body; None where nothing was given."""
         if not length:
             return None
-        return pos >> BLOCK if pos >= 0 else self._first_body - pos - 1
+        return pos if pos >= 0 else self._first_body - pos - 1
 
     def _write_operations(self, since: Mark, now: Mark) -> None:
         index, ops = self._work.index, range(since.ops, now.ops)

@@ -18,12 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
-from graphstore.core.folder.ledger_folder import LedgerFolder
+from graphstore.core.folder.folder import Folder
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.asked import DoneElsewhere
 from graphstore.core.journal.line import COUNTS, TOUCH
-from graphstore.core.journal.positions import Ticket
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view import Reader, View
@@ -36,7 +34,7 @@ from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.shown_rows import ShownRows
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import EngineError, GraphStoreError, InvalidError, WriteConflictError
-from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.ledger import DoneElsewhere, Ledger, Ticket
 from graphstore.read import counted
 from graphstore.read.points import Point
 from graphstore.values import coordinates
@@ -127,7 +125,7 @@ class Writer(Reader):
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
 
     def __init__(
-        self, place: LedgerFolder, *, clock: Clock | None, driver: str, durability: str, author: str | None
+        self, place: Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
     ) -> None:
         self._place = place
         self._clock = clock
@@ -144,10 +142,10 @@ class Writer(Reader):
         self._in_use: dict[tuple[str, Instant], Any] = {}
         # the line on which a transaction was begun last: none is open on another
         self._begun: list[Writer] = []
-        self.notices: list[str] = []
-        journal = place.open_journal(durability)
+        self.notices = place.notices
+        journal = place.open_ledger(durability)
         try:
-            place.prepare(journal, self.notices.append)
+            place.prepare(journal)
             vocabulary = Vocabulary()
             graphs = Graphs(
                 place.tables, journal, vocabulary, driver=driver, notify=self.notices.append,
@@ -491,11 +489,9 @@ class Writer(Reader):
     def _take_turn(self) -> None:
         """Become the process that may write, until the journal's `leave_turn`."""
         core, ledger = self._core, self._ledger
-        behind = ledger.take_turn()
+        ledger.take_turn()
         try:
             with core.lock:
-                if behind:
-                    ledger.skip()
                 core.worker = threading.get_ident()
                 core.working = WorkingSet(core.rows.database, core.kinds, core.show_rows)
         except BaseException as error:
@@ -516,7 +512,6 @@ class Writer(Reader):
             core.in_verb = True
             try:
                 ledger.hide()
-                before = ledger.state
                 if not work.empty:
                     counts = _touch(core, work) if core.accesses.due(work.tx) else {}
                     lines = work.lines()
@@ -528,7 +523,7 @@ class Writer(Reader):
                     work.complete()
                 except BaseException:
                     if not work.empty:
-                        ledger.rewind(before)
+                        ledger.rewind()
                     raise
             except BaseException:
                 core.accesses.back(counts)
@@ -560,7 +555,7 @@ class Writer(Reader):
                 self.notices.append(f"how often things were looked up was not written: {error}")
 
     def _keep_accesses(self) -> None:
-        self._place.keep_accesses(self._core.accesses.waiting, self._ledger)
+        self._ledger.keep_lookups(self._core.accesses.waiting)
 
     def flush_accesses(self) -> int:
         """Write how often things were looked up since the last such write, as one operation. Returns the number of those things.
@@ -678,7 +673,7 @@ class Writer(Reader):
 
     def _done_elsewhere(self) -> int:
         """How many requests of others were followed so far, for `_asked_by`."""
-        return self._core.journal.followed()
+        return self._core.journal.last()[0]
 
     @contextlib.contextmanager
     def _tried(
@@ -850,7 +845,7 @@ class Writer(Reader):
             last = retention.without_trace(tx, count, self._author, reason, sums)
             self._waiting.clear()
             try:
-                self._place.compact(ledger.deleted_branches(), ledger, names, [last], tx, folded)
+                self._place.compact(ledger, names, [last], folded)
             except EngineError:
                 with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
                     self._begin_again()
@@ -868,7 +863,6 @@ class Writer(Reader):
         """Go on from a chain that was rewritten, or might have been."""
         core = self._core
         self._ledger.reopen()
-        self._ledger.skip()
         core.forget_found()
         core.graphs.follow()
 

@@ -74,16 +74,14 @@ class InPostgres:
 def bodies(line: bytes) -> list[bytes]:
     from graphstore.core.journal.line import check
 
-    return [line[at : at + size] for at, size in check(line[:-1])[2]]
+    return list(check(line[:-1])[1].bodies)
 
 
 def lines(path: Path) -> list[bytes]:
     """The lines of a store, in the form of a dump."""
     ledger = Ledger(Database(path / NAME, read_only=True))
     try:
-        for _ in ledger.read():
-            pass
-        return list(ledger.lines(ledger.state))
+        return [line.line() for line in ledger.verbatim()]
     finally:
         ledger.close()
 
@@ -185,14 +183,14 @@ import os, signal, sys, graphstore
 from graphstore.core.folder import copying
 copying._BATCH = 2_000
 left = int(sys.argv[3])
-real = copying.parts_of
-def counted(line, spans):
+real = copying.check
+def counted(line, known):
     global left
     left -= 1
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
-    return real(line, spans)
-copying.parts_of = counted
+    return real(line, known)
+copying.check = counted
 graphstore.copy(sys.argv[1], sys.argv[2])
 """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import graphstore
-from graphstore.core.journal.line import GENESIS, check, encode
+from graphstore.core.journal.line import GENESIS, check, encoded
 from tests.conftest import Clock
 from tests.support.old_release import open_old
 
@@ -20,12 +20,12 @@ def without_changes(path: Path) -> None:
     header, *lines = file.read_bytes().splitlines()
     prev, written = GENESIS, [header + b"\n"]
     for line in lines:
-        head, _, spans = check(line)
-        bodies = [line[start : start + length] for start, length in spans]
+        head, verbatim = check(line)
         head.pop("turns", None)
         head["prev"] = prev
-        again, prev, _ = encode(head, bodies)
-        written.append(again)
+        again = encoded(head, verbatim.bodies)
+        prev = again.digest
+        written.append(again.line())
     file.write_bytes(b"".join(written))
 
 
