@@ -14,9 +14,11 @@ import orjson
 from graphstore.core.journal.line import GENESIS, digest_of, refuse_unknown
 from graphstore.errors import DamageError
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.creating import is_in_recorded_file
 from graphstore.ledger.damage import damage
-from graphstore.ledger.database import Database, schema_statements
+from graphstore.ledger.database import Database
 from graphstore.ledger.row_writing import OF_BODIES, TABLES, RowWriter
+from graphstore.ledger.sql_files import schema_statements
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import instant
@@ -135,6 +137,23 @@ def faults(database: Database, *, contents: bool = True) -> Iterator[tuple[int, 
             yield 0, f"{file}: {difference}"
     except (sqlite3.Error, ValueError, LookupError, TypeError) as error:  # rows that cannot even be made
         yield 0, f"{file}: its rows cannot be compared with the chain ({error})"
+
+
+def check_copy(database: Database) -> bool:
+    """Check the integrity of the file and the chain when the ledger is in another file than before: in a copy, or a restored backup.
+
+    Returns whether that was so; `record_file` then makes it the last time. Raises DamageError with the first fault. Contents are checked when
+    they are read.
+    """
+    if is_in_recorded_file(database):
+        return False
+    for number, why in faults(database, contents=False):
+        raise DamageError(
+            why
+            if number
+            else f"{database.file} line 1: the file is damaged ({why}). Nothing was changed. Restore a dump or a backup."
+        )
+    return True
 
 
 def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:

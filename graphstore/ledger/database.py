@@ -18,25 +18,21 @@ import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
 
-from graphstore.core.journal.files import check_plain, open_plain, patiently, sync_folder, way_out
+from graphstore.core.journal.files import check_plain, way_out
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.branch_rows import TRUNK, Line
-from graphstore.ledger.mounts import refuse_network
 from graphstore.ledger.scoped_rows import add_functions
 from graphstore.ledger.slow_log import SLOW, warn
-from graphstore.ledger.sql_files import read
 from graphstore.ledger.write_lock import WriteLock
 from graphstore.values.period import OPEN, Instant
 
 SCHEMA = 6  # of release 0.1 the journal had schema 1
 APPLICATION = 0x67737472  # "gstr", in the header of the file
-OLDEST = (3, 38, 0)
 NAME, LOCK = "ledger.db", "lock"
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the message of an error may quote a schema that is damaged
 _BUSY = 10.0  # seconds a statement waits for SQLite's own locks, which are held for moments
@@ -45,7 +41,6 @@ _STATEMENTS = 512  # kept prepared by a connection: at most 9 kB each, and only 
 _FULL, _DENIED = "SQLITE_FULL", ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")
 _DESCRIPTORS = 4  # that a connection opens: the ledger, its WAL, its index of the WAL, and one for its folder
 WAIT_BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)  # seconds
-_LARGEST = (1 << 63) - 1
 _SYNCHRONOUS = {"commit": "FULL", "interval": "NORMAL", "none": "OFF"}
 _LOOKS = 20  # so often a file is read beside its WAL
 _LAST = "SELECT number, digest FROM chain ORDER BY number DESC LIMIT 1"
@@ -53,7 +48,6 @@ _DIGEST_AND_FIRST = "SELECT (SELECT digest FROM chain WHERE number = ?), (SELECT
 _BODIES_BUT_HIDDEN = """
 CREATE TEMP VIEW body AS SELECT number, CASE WHEN number NOT IN (SELECT number FROM temp.hidden) THEN data END AS data, checksum FROM main.body
 """  # a temporary view comes before the table of its name
-_FILE = "SELECT value FROM property WHERE name IN ('device', 'inode') ORDER BY name"
 
 Values = Sequence[Any] | Mapping[str, Any]
 
@@ -202,35 +196,6 @@ class Database:
         _open.add(self)
 
     # ------------------------------------------------------------------ opening
-
-    @staticmethod
-    def create(file: Path) -> None:
-        """Make an empty ledger, durably. Does nothing where there is one. Raises EngineError when the disk refuses, InvalidError as `refuse_unfit` does."""
-        if file.exists():  # who opens a store does not wait for those that write it
-            return
-        refuse_unfit(file.parent)
-        lock = WriteLock(file.with_name(LOCK))
-        lock.acquire(30.0)
-        try:
-            if file.exists():
-                return
-            part = file.with_name(f"{NAME}.part")
-            for left in ("", "-journal", "-wal", "-shm"):  # of a creation that was killed
-                Path(f"{part}{left}").unlink(missing_ok=True)
-            os.close(open_plain(part, os.O_RDWR | os.O_CREAT))
-            part.chmod(0o600)
-            _fill(part, "FULL")
-            patiently(lambda: part.replace(file))
-            sync_folder(file.parent)
-        except _ERRORS as error:
-            raise EngineError(f"cannot make {file}: {error}. Nothing was made.") from error
-        except OSError as error:
-            raise EngineError(
-                f"cannot make {file}: {error.strerror or error}. Nothing was made. {way_out(error)}"
-            ) from error
-        finally:
-            lock.release()
-            lock.close()
 
     def _check_plain(self) -> None:
         """Raise EngineError where SQLite would follow a link: changes of a file that has two names are lost, or harm what somebody else owns."""
@@ -610,15 +575,6 @@ class Database:
         except OSError:
             return 0
 
-    def is_recorded_file(self) -> bool:
-        """Return True if the ledger is in the file in which it was made or checked last; False for a copy and for a restored backup."""
-        return [value for (value,) in self.rows(_FILE)] == list(_file_numbers(os.lstat(self._real)))
-
-    def record_file(self) -> None:
-        """Record in the ledger which file it is in. Does nothing while another process writes: the next opening does it then."""
-        with contextlib.suppress(LockedError), self.transaction(timeout=0) as connection:
-            _record_file(connection, os.lstat(self._real))
-
     @contextlib.contextmanager
     def transaction(self, timeout: float | None = None) -> Iterator[Connection]:
         """Give a block that is committed at its end, or leaves nothing; within the turn of this thread too. Raises EngineError when the disk refuses.
@@ -785,66 +741,6 @@ def _identity(file: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def refuse_unfit(folder: Path) -> None:
-    """Raise InvalidError where no ledger can be used: with an SQLite that is too old, and on a network file system. Touches nothing."""
-    refuse_old()
-    refuse_network(folder)
-
-
-def refuse_old() -> None:
-    """Raise InvalidError for an SQLite that is too old."""
-    if sqlite3.sqlite_version_info < OLDEST:
-        raise InvalidError(
-            f"this Python has SQLite {sqlite3.sqlite_version}; a store needs {'.'.join(map(str, OLDEST))} or newer. "
-            "Install a newer Python. Nothing was changed."
-        )
-
-
-def _file_numbers(found: os.stat_result) -> tuple[int, int]:
-    """Return the device and the inode of a file, as SQLite can keep them: Windows has larger ones."""
-    return found.st_dev & _LARGEST, found.st_ino & _LARGEST
-
-
-def _fill(part: Path, synchronous: str) -> None:
-    """Make the tables of a ledger in an empty file. Raises sqlite3.Error."""
-    connection = sqlite3.connect(part, isolation_level=None)
-    try:
-        connection.execute(f"PRAGMA synchronous={synchronous}")
-        connection.execute("PRAGMA fullfsync=ON")
-        connection.execute("BEGIN")
-        for statement in schema_statements():
-            connection.execute(statement)
-        _record_file(connection, os.lstat(part))
-        connection.execute(f"PRAGMA application_id={APPLICATION}")
-        connection.execute(f"PRAGMA user_version={SCHEMA}")
-        connection.execute("COMMIT")
-        connection.execute("PRAGMA journal_mode=WAL")
-    finally:
-        connection.close()
-    for left in (f"{part}-wal", f"{part}-shm"):
-        Path(left).unlink(missing_ok=True)
-
-
-@cache
-def empty_ledger() -> bytes:
-    """Return the bytes of an empty ledger, made once in a process: a ledger that need not outlive its process begins with them.
-
-    Raises InvalidError with an SQLite that is too old, OSError and sqlite3.Error when the disk refuses.
-    """
-    refuse_old()
-    with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
-        file = Path(folder) / NAME
-        _fill(file, "OFF")
-        return file.read_bytes()  # no connection of this process is open
-
-
-def _record_file(connection: sqlite3.Connection, found: os.stat_result) -> None:
-    connection.executemany(
-        "INSERT OR REPLACE INTO property VALUES (?, ?)",
-        zip(("device", "inode"), _file_numbers(found), strict=True),
-    )
-
-
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
 _of_parent: list[Connection] = []  # open in this process because a fork copied them
 _unsafe: set[str] = set()  # the files of those, which SQLite cannot lock in this process
@@ -863,14 +759,3 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_child=_in_child)
-
-
-def schema_statements() -> list[str]:
-    """Return the statements of `sql/schema.sql`, in order."""
-    statements, part = [], ""
-    for text in read("schema").splitlines(keepends=True):
-        part += text
-        if sqlite3.complete_statement(part):
-            statements.append(part)
-            part = ""
-    return statements

@@ -27,9 +27,9 @@ from graphstore.core.journal.line import (
     hashed,
     refuse_unknown,
 )
-from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.errors import EngineError, LockedError
 from graphstore.ledger import sql_files
-from graphstore.ledger.checking import faults, make_rows_anew
+from graphstore.ledger.checking import make_rows_anew
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot
 from graphstore.ledger.forgotten_bodies import bodies_left, remove_unknown, remove_vectors
@@ -114,7 +114,7 @@ class Ledger:
         self.bytes_left = (
             False  # whether bytes of what was removed are still in the files, when that was checked last
         )
-        self._broken: str | None = None
+        self.broken: str | None = None
         self._last = _NONE  # as far as this process has read or written
         self._before = _NONE  # the last before what was appended last
         self._kept = _NONE  # the last that is committed
@@ -122,7 +122,7 @@ class Ledger:
         self.is_showing = False  # whether the SQL transaction has rows that `hide` takes back
         self._kinds_known = 0  # how many kinds of link `last_tx_and_new_kinds` has returned
         self._number: Ticket = 0
-        self._synced: Ticket = 0
+        self.durable: Ticket = 0
         self._cut: list[
             tuple[Ticket, Ticket, str]
         ] = []  # the numbers of transactions that were not kept, and why
@@ -145,11 +145,6 @@ class Ledger:
             self._syncer.start()
 
     # ------------------------------------------------------------------ what is known here
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of the last row that was read or written here."""
-        return self._last.digest
 
     def last_tx(self) -> Instant:
         """Return the tx of the last transaction that any process has committed; 0 where there is none."""
@@ -174,7 +169,7 @@ class Ledger:
 
     def snapshot(self) -> Snapshot:
         """Return a block in which this thread reads one state of the ledger, by the database that it gives; see `Database.snapshot`."""
-        return Snapshot(self.database)
+        return self.database.snapshot()
 
     def hides_contents(self) -> bool:
         """Return True if contents of forgotten things may not have been removed from all files yet."""
@@ -182,7 +177,7 @@ class Ledger:
 
     def keep_lookups(self, counts: Mapping[str, int]) -> None:
         """Add to how often things were looked up, for the next `take_lookups`. Raises LockedError after the store's timeout, EngineError when the disk refuses."""
-        if self._broken or self.failed:
+        if self.broken or self.failed:
             raise self._refused()
         with self.database.transaction() as connection:
             connection.executemany(_ADD_LOOKUPS, counts.items())
@@ -200,16 +195,6 @@ class Ledger:
     def deleted_branches(self) -> set[tuple[str, Instant]]:
         """Return the names of the branches that were deleted, each with when the branch was made."""
         return set(self.database.rows(_DELETED_BRANCHES))
-
-    @property
-    def durable(self) -> Ticket:
-        """Return the transactions up to this number are committed."""
-        return self._synced
-
-    @property
-    def broken(self) -> str | None:
-        """Return why nothing may be written any more before the store is opened again."""
-        return self._broken
 
     def _property(self, name: str) -> int:
         rows = self.database.rows("SELECT value FROM property WHERE name = ?", (name,))
@@ -294,22 +279,6 @@ class Ledger:
         [(count,)] = self.database.rows("SELECT count(*) FROM chain WHERE number <= ? AND NOT more", (upto,))
         return int(count)
 
-    def check_copy(self) -> bool:
-        """Check the integrity of the file and the chain when the ledger is in another file than before: in a copy, or a restored backup.
-
-        Returns whether that was so; `Database.record_file` then makes it the last time. Raises DamageError with the first fault. Contents are checked when
-        they are read.
-        """
-        if self.database.is_recorded_file():
-            return False
-        for number, why in faults(self.database, contents=False):
-            raise DamageError(
-                why
-                if number
-                else f"{self.path} line 1: the file is damaged ({why}). Nothing was changed. Restore a dump or a backup."
-            )
-        return True
-
     def rebuild_rows(self) -> None:
         """Make all rows anew from the chain, in one SQL transaction. Raises EngineError when the disk refuses: they are then as they were."""
         with self.database.transaction() as connection:
@@ -390,7 +359,7 @@ class Ledger:
 
         Raises EngineError when the disk refuses; nothing of it is there then.
         """
-        if self._broken or self.failed:
+        if self.broken or self.failed:
             raise self._refused()
         self.hide()
         self._before = last = self._last
@@ -515,7 +484,7 @@ class Ledger:
 
         Raises EngineError when the disk refuses.
         """
-        if self._broken or self.failed:
+        if self.broken or self.failed:
             raise self._refused()
         try:
             if self.database.ensure_begun():
@@ -560,7 +529,7 @@ class Ledger:
     def end_group(self) -> None:
         """Commit the group."""
         self._grouping = False
-        if self._number > self._synced and not self.failed:
+        if self._number > self.durable and not self.failed:
             self._commit()
 
     def start_sync(self) -> None:
@@ -577,12 +546,12 @@ class Ledger:
             self._harmless = getattr(error, "sqlite_errorname", "") in _UNWRITTEN
             self.failed = f"cannot make {self.named} durable: {error}."
             return
-        self._kept, self._synced = self._last, self._number
+        self._kept, self.durable = self._last, self._number
         self._is_dirty = True
 
     def sync(self, ticket: Ticket) -> bool:
         """Return True if what the ticket stands for is durable. False: it is not, and `cut_back` decides what became of it."""
-        return self._synced >= ticket and not self._was_cut(ticket)
+        return self.durable >= ticket and not self._was_cut(ticket)
 
     def _was_cut(self, ticket: Ticket) -> str:
         return next((why for after, last, why in self._cut if after < ticket <= last), "")
@@ -595,10 +564,10 @@ class Ledger:
                 with self.database.transaction() as connection:
                     connection.execute("UPDATE property SET value = value + 1 WHERE name = 'attempts'")
         except EngineError as error:
-            self._broken = f"A failed commit could not be overwritten in {self.path} ({error})."
+            self.broken = f"A failed commit could not be overwritten in {self.path} ({error})."
             return False
-        self._cut.append((self._synced, self._number, why))
-        self._synced = self._number
+        self._cut.append((self.durable, self._number, why))
+        self.durable = self._number
         self._last = self._kept
         return True
 
@@ -609,25 +578,25 @@ class Ledger:
                 f"{why} Nothing of this transaction was kept. Free some space or mend the disk, and do it again.",
                 outcome="not kept",
             )
-        if self._synced < ticket and self._broken:
+        if self.durable < ticket and self.broken:
             asked = "" if tx is None else f": it was when changes() has its tx, {tx.isoformat()}"
             raise EngineError(
-                f"{self._broken} Whether this transaction was kept is unknown. Close the store, open it again and look{asked}.",
+                f"{self.broken} Whether this transaction was kept is unknown. Close the store, open it again and look{asked}.",
                 outcome="unknown",
                 tx=tx,
             )
 
     def _refused(self) -> EngineError:
-        why = self.failed or f"{self._broken} Close the store and open it again."
+        why = self.failed or f"{self.broken} Close the store and open it again."
         return EngineError(f"{why} Nothing of this transaction was kept.", outcome="not kept")
 
     def settle(self) -> None:
         """Make everything durable now, whatever the durability setting. Raises EngineError when the disk refuses."""
-        if why := self._broken or self.failed:
+        if why := self.broken or self.failed:
             raise EngineError(f"{why} Close the store and open it again.")
         if self._syncer is not None:
             database = self.database
-            if database.writes_here and database.writer.in_transaction and self._number == self._synced:
+            if database.writes_here and database.writer.in_transaction and self._number == self.durable:
                 database.roll_back()  # nothing was written in it, and the WAL can be synced then
             database.checkpoint()
 
@@ -642,7 +611,7 @@ class Ledger:
                 self._is_dirty = True
             except EngineError as error:
                 if not self._stop.is_set():
-                    self._broken = (
+                    self.broken = (
                         f"{self.path} could not be made durable ({error}): whether what was written since the sync before is kept is unknown. "
                         "changes() tells it once the store is opened again."
                     )
@@ -766,8 +735,8 @@ class Ledger:
             with contextlib.suppress(EngineError):
                 self.database.checkpoint()
         self.database.close()
-        if self._syncer is not None and self._broken:
-            raise EngineError(self._broken, outcome="unknown")
+        if self._syncer is not None and self.broken:
+            raise EngineError(self.broken, outcome="unknown")
 
 
 def last_tx_and_kinds(database: Readable, known: int) -> tuple[Instant, int, list[dict[str, Any]] | None]:

@@ -29,6 +29,7 @@ from graphstore.core.journal.journal import OldJournal, Torn
 from graphstore.core.journal.line import Verbatim
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.copies import known_reach, remove_copies, saved_reach, shortage
+from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import LOCK, NAME, Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.write_lock import WriteLock, command
@@ -190,7 +191,7 @@ def _build(path: Path) -> _Upgraded:
         remove_tree(left)
     try:
         fresh.mkdir(mode=0o700)
-        Database.create(fresh / NAME)
+        create_ledger(fresh / NAME)
         done = _copied(path, fresh / NAME)
         _sync(fresh)
         patiently(lambda: fresh.rename(path / _WHOLE))

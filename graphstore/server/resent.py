@@ -18,6 +18,7 @@ import orjson
 import graphstore
 from graphstore.core.journal.line import TOUCH, dumps
 from graphstore.errors import EngineError, LockedError
+from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.server.beside import copy_folder
@@ -60,7 +61,7 @@ def kept_of(store: GraphStore, request: str) -> list[Asked]:
 def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
     """Make a store of the lines that another had before a transaction."""
     folder.mkdir()
-    Database.create(folder / NAME)
+    create_ledger(folder / NAME)
     with (
         closing(store._place.read_ledger()) as source,
         closing(Ledger(Database(folder / NAME))) as target,

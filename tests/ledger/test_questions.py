@@ -21,7 +21,8 @@ from graphstore.core.tables import graph_from_rows, history_from_rows
 from graphstore.core.write import evictable_rows
 from graphstore.errors import DamageError, GraphStoreError, NotFoundError
 from graphstore.ledger import closings, forgotten_bodies
-from graphstore.ledger.database import Database, schema_statements
+from graphstore.ledger.database import Database
+from graphstore.ledger.sql_files import schema_statements
 from graphstore.ledger.statements import Statement
 from graphstore.read import (
     chains,

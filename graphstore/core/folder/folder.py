@@ -28,9 +28,10 @@ from graphstore.core.folder.server_file import MEMORY
 from graphstore.core.journal.file_lock import try_lock
 from graphstore.core.journal.files import open_plain, own_folder, plain_bytes, remove_cut
 from graphstore.errors import DamageError, EngineError, LockedError
-from graphstore.ledger.checking import faults
+from graphstore.ledger.checking import check_copy, faults
 from graphstore.ledger.copies import NOTE, OLD_VECTORS, known_reach, remove_copies, shortage
-from graphstore.ledger.database import NAME, Database, empty_ledger
+from graphstore.ledger.creating import create_ledger, empty_ledger, record_file
+from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.snapshot_readers import snapshot_readers
 from graphstore.ledger.upgrade import OLD, remove_old, upgrade_folder
@@ -97,7 +98,7 @@ class Folder:
                 file.write(empty_ledger())
         elif not self.read_only:
             self.notices += upgrade_folder(self.path, self.timeout)
-            Database.create(self.file)
+            create_ledger(self.file)
 
     def open_ledger(self, durability: str) -> Ledger:
         """Open the ledger, and take the graph tables once it is known to be one. No commit of a store in memory waits for the disk."""
@@ -155,7 +156,7 @@ class Folder:
                     f"{self.path} belongs to somebody else, or everybody may write it: the graph tables are kept in memory, for the engine "
                     "that opens their files follows links."
                 )
-        is_copy = not self.read_only and ledger.check_copy()
+        is_copy = not self.read_only and check_copy(ledger.database)
         known = known_reach(self.path)
         if known is not None and known.last_tx > ledger.last_tx():
             [(transactions, last_tx)] = ledger.database.rows(_TRANSACTIONS)
@@ -165,7 +166,7 @@ class Folder:
             ledger.hide_forgotten()
             return
         if is_copy:
-            ledger.database.record_file()
+            record_file(ledger.database)
         ledger.finish_removal()
         self._tell_of_bytes(ledger)
         try:

@@ -16,7 +16,8 @@ from graphstore.core.folder.server_file import LOG, MEMORY, SERVED
 from graphstore.core.journal.files import own_bytes, way_out
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.ledger.copies import known_reach, shortage
-from graphstore.ledger.database import LOCK, Database, refuse_unfit
+from graphstore.ledger.creating import refuse_unfit
+from graphstore.ledger.database import LOCK, Database
 from graphstore.ledger.database import NAME as LEDGER
 from graphstore.ledger.upgrade import JOURNAL, check_old, needs_upgrade
 from graphstore.values.models import Problem, Verification

@@ -14,6 +14,7 @@ from graphstore.core.journal.files import new_file, sync_folder
 from graphstore.core.journal.journal import header
 from graphstore.core.journal.line import GENESIS, Verbatim, check, dumps, fields_of
 from graphstore.errors import DamageError, EngineError, NotFoundError
+from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
 
@@ -61,7 +62,7 @@ def load(dump: Path, folder: Path) -> Loaded:
     if not dump.is_file():
         raise NotFoundError(f"no dump at {dump}.")
     folder.mkdir(parents=True, exist_ok=True)
-    Database.create(folder / NAME)
+    create_ledger(folder / NAME)
     ledger = Ledger(Database(folder / NAME))
     try:
         with open(dump, "rb") as source:
