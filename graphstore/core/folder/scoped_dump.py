@@ -11,8 +11,7 @@ import orjson
 
 from graphstore.core.folder import restore
 from graphstore.core.folder.rewrite import Compacting, Head, Transaction, chained, with_bodies
-from graphstore.core.index.occurrences import OWN
-from graphstore.core.journal.line import OF_LINKS, OF_THE_STORE, UNDO
+from graphstore.core.journal.line import OF_LINKS, OF_THE_STORE, OWN, UNDO
 from graphstore.ledger.checking import transactions
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.scoped_rows import within

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import orjson
 
 from graphstore.core.index.index import Index
+from graphstore.core.journal.line import OWN
 from graphstore.values.fingerprints import NEVER_OPEN
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status
@@ -20,9 +21,8 @@ Raw = Callable[[int, int], bytes]
 Episode = tuple[Instant, Instant | None]
 Seen = tuple[Instant, Instant, int]  # first, last, how many
 
-OWN = "own"  # in the body of the operation that recorded an occurrence: what that says otherwise than the first report
 FIRST = (
-    "first"  # beside it: the occurrence is the earliest one of an event that the same transaction recorded
+    "first"  # beside `OWN`: the occurrence is the earliest one of an event that the same transaction recorded
 )
 POINTS = "points"  # the setting: types of events that cannot be open
 

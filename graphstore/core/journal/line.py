@@ -33,6 +33,7 @@ TOUCH, COUNTS = (
     "touch",
     "accesses",
 )  # an operation whose body holds under this name how often things were looked up, by id
+OWN = "own"  # in the body of the operation that recorded an occurrence: what that says otherwise than the first report
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
 

@@ -16,9 +16,9 @@ from weakref import ref
 from orjson import loads
 
 from graphstore.core.index.columns import Mark, Taken
-from graphstore.core.index.occurrences import FIRST, OWN
+from graphstore.core.index.occurrences import FIRST
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.line import DESCRIBING, REQUIRES, dumps
+from graphstore.core.journal.line import DESCRIBING, OWN, REQUIRES, dumps
 from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.values.inputs import text_of
