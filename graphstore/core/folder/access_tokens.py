@@ -94,7 +94,10 @@ def grants(place: Path) -> list[Grant]:
     except OSError as error:
         raise InvalidError(f"{place / NAMED} cannot be read ({error}).") from error
     try:
-        return [Grant(**{**one, "scopes": tuple(one["scopes"])}) for one in orjson.loads(raw)]
+        return [
+            Grant(one["name"], one["rights"], tuple(one["scopes"]), one["expires"], one["hash"])
+            for one in orjson.loads(raw)
+        ]
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidError(f"{place / NAMED} is no list of tokens. Remove it, and make them anew.") from error
 

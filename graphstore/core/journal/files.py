@@ -117,10 +117,10 @@ def own_folder(path: Path) -> bool:
 def is_alone(name: Path) -> bool:
     """Return True if a name is that of a plain file without another name, or of nothing."""
     try:
-        found = name.lstat()
-    except FileNotFoundError:
-        return True
-    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        check_plain(name)
+    except OSError:
+        return False
+    return True
 
 
 def sync(fd: int) -> None:
