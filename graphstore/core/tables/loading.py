@@ -41,16 +41,12 @@ OfNode = dict[int, list[tuple[int, Bounds]]]
 """The periods of each node, by their numbers."""
 
 
-class DiffersError(QueryError):
-    """The graph of each coordinate has another type, or another name, for a property than the graph of all of them."""
-
-
 def build(
     source: RowSource, span: Span | None, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
 ) -> ViewGraph:
     """Build the graph of a coordinate, or with `span` that of many, in what `engine` makes for so many bytes of memory and so many things.
 
-    Raises DiffersError when the span names properties that are not of one type.
+    Raises QueryError when the span names properties that are not of one type.
     """
     nodes, periods = source.nodes(), source.periods
     contents = orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]")
@@ -233,7 +229,7 @@ def _text(value: Any) -> str | None:
 
 
 def _agreed(contents: list[Json], asked: frozenset[str]) -> Fields:
-    """The fields that are asked for. Raises DiffersError where some coordinate has another type or name for one."""
+    """The fields that are asked for. Raises QueryError where some coordinate has another type or name for one."""
     names = {name for content in contents for name in content}
     wanted = {name.casefold() for name in asked}
     taken = set(RESERVED)
@@ -241,13 +237,13 @@ def _agreed(contents: list[Json], asked: frozenset[str]) -> Fields:
     chosen = [name for name, shown in alone.items() if shown.casefold() in wanted]
     fields = fields_of(contents, only=chosen)
     if fields.left_out:
-        raise DiffersError("there are too many fields to be the same properties everywhere.")
+        raise QueryError("there are too many fields to be the same properties everywhere.")
     for name in sorted(names):
         if property_name(name, taken) != alone[name]:
-            raise DiffersError(f"the field {name!r} is not the same property everywhere.")
+            raise QueryError(f"the field {name!r} is not the same property everywhere.")
     for name in chosen:
         kinds = {type(value) for content in contents if (value := content.get(name)) is not None}
         one = len(kinds) < 2 or kinds <= {list, dict}
         if not one or (kinds == {int} and fields.columns[name].kind != "whole"):
-            raise DiffersError(f"the field {name!r} has values of several types.")
+            raise QueryError(f"the field {name!r} has values of several types.")
     return fields

@@ -70,13 +70,16 @@ def once_each(statement: Statement, identity: str = PLACE) -> Statement:
             pattern = Pattern(tokens, at + 1)
             if pattern.read() and pattern.relationships:
                 added += _additions(tokens, pattern, taken, identity)
-    if not added:
-        return statement
-    text, last = [], 0
+    return replace(statement, text=with_added(statement.text, added)) if added else statement
+
+
+def with_added(text: str, added: list[tuple[int, str]]) -> str:
+    """The text with more at some places of it."""
+    found, last = [], 0
     for place, more in sorted(added, key=lambda one: one[0]):
-        text += [statement.text[last:place], more]
+        found += [text[last:place], more]
         last = place
-    return replace(statement, text="".join([*text, statement.text[last:]]))
+    return "".join([*found, text[last:]])
 
 
 def _additions(

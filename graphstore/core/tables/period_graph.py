@@ -1,7 +1,7 @@
-"""The graph of many coordinates at once: a node for each of its rows, with both its periods, and a link wherever it joins two of them.
+"""Texts over the graph of many coordinates: those that begin with FOR VALID_TIME, and those that are asked at many instants.
 
-It answers a text that begins with FOR VALID_TIME, and a text that is asked at many instants: then each pattern of it gets the condition that what it matches
-holds at the instant. A text of which that would not be sure to give what the graph of each coordinate gives is refused, and asked there.
+Each pattern of the latter gets the condition that what it matches holds at the instant. A text of which that would not be sure to give what the graph of each
+coordinate gives is asked there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from graphstore.core.tables.graph_source import (
     Span,
 )
 from graphstore.core.tables.guard import Limits, Statement, parse, pieces
-from graphstore.core.tables.once_each import Pattern, Token, condition, returns_all, tokens_of
+from graphstore.core.tables.once_each import Pattern, Token, condition, returns_all, tokens_of, with_added
 from graphstore.core.tables.view_graph import (
     named_labels,
     named_tables,
@@ -29,13 +29,6 @@ _ALL_INSTANTS = frozenset({"FIELD", "MEET", "EXPLAIN", "PROFILE", "LOGICAL", "UN
 _IN_ORDER = frozenset({"SUM", "AVG", "COLLECT", "LIMIT", "SKIP"})
 """What may depend on the order of the rows of a pattern of several things."""
 _BEHIND = frozenset({"MATCH", "OPTIONAL", "WHERE", "UNWIND", "RETURN", "WITH", "ORDER"})
-
-
-class DiffersError(QueryError):
-    """The graph of each coordinate has another type, or another name, for a property than the graph of all of them."""
-
-
-# ------------------------------------------------------------------------------------- a text at many instants
 
 
 class AtEach(NamedTuple):
@@ -88,11 +81,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
         return None
     if not _are_read_by_property(tokens, names, within):
         return None
-    said, last = [], 0
-    for place, more in sorted(added, key=lambda one: one[0]):
-        said += [statement.text[last:place], more]
-        last = place
-    return AtEach("".join([*said, statement.text[last:]]), frozenset(properties))
+    return AtEach(with_added(statement.text, added), frozenset(properties))
 
 
 def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, tokens: list[Token]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -202,10 +202,8 @@ class ViewGraph:
 def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
     """The relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
     tokens = parse(cypher, limits).tokens
-    if any(word.upper() == "CALL" for kind, word in tokens if kind == "word"):
+    if _is_odd(tokens):
         return None
-    if any(not mark.isascii() for kind, mark in tokens if kind == "mark"):
-        return None  # dashes and arrow heads come in other shapes too
     words = [word for _, word in tokens] + ["", ""]
     named: set[str] = set()
     for at, word in enumerate(words):
@@ -227,13 +225,19 @@ def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
     return frozenset(named)
 
 
+def _is_odd(tokens: Sequence[tuple[str, str]]) -> bool:
+    """Return True for a text that calls procedures, or where dashes and arrow heads come in other shapes."""
+    return any(
+        (kind == "word" and piece.upper() == "CALL") or (kind == "mark" and not piece.isascii())
+        for kind, piece in tokens
+    )
+
+
 def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
     """The labels of what a text can read, in upper case, where it says them of each node, and each hop of each path; None when it may read any. In doubt
     it may."""
     tokens = parse(cypher, limits).tokens
-    if any(kind == "word" and word.upper() == "CALL" for kind, word in tokens):
-        return None
-    if any(kind == "mark" and not mark.isascii() for kind, mark in tokens):
+    if _is_odd(tokens):
         return None
     kinds = [kind for kind, _ in tokens] + [""] * 3
     words = [word for _, word in tokens] + [""] * 3
