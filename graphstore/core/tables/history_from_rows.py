@@ -168,9 +168,8 @@ class RowHistory:
 
     def table(self, label: str, places: Iterable[int]) -> pa.Table:
         """Return the rows of a table at these places. Raises DamageError for a body that is not what was written."""
-        from graphstore.core.tables.arrow_tables import (
-            columns_of,  # loads Arrow, which a query over tables that are there needs not
-        )
+        # they load Arrow, which a query over tables that are there does not need
+        from graphstore.core.tables.arrow_tables import columns_of
         from graphstore.core.tables.history_arrow import as_table
 
         table = TABLES[label]

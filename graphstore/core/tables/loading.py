@@ -1,4 +1,4 @@
-"""The one loader of the graphs of views: what rows have of a coordinate, or of many, becomes Arrow tables, which an engine takes when a query may read them.
+"""Load the graphs of views: what rows have of a coordinate, or of many, becomes Arrow tables, which an engine takes when a query may read them.
 
 The graph of many coordinates has a node for each row, with both its periods, and a link wherever it joins two of them.
 """
@@ -111,7 +111,7 @@ def build(
 
 
 def memory_of(rows: int, content: int) -> int:
-    """The limit of the engine's memory for so many rows and bytes of contents; only what is used is taken."""
+    """Return the limit of the engine's memory for so many rows and bytes of contents; only what is used is taken."""
     return 2 * POOL + 8192 * rows + 8 * content
 
 
@@ -119,7 +119,7 @@ def memory_of(rows: int, content: int) -> int:
 
 
 def _links_of_kinds(source: RowSource, of_node: OfNode) -> dict[tuple[str, str, str], list[Any]]:
-    """The periods of links between nodes, by their kinds; they are handed over."""
+    """Return the periods of links between nodes, by their kinds. The source hands them over."""
     links, source.link_periods = source.link_periods, []
     found: dict[tuple[str, str, str], list[Any]] = {}
     for link in links:
@@ -129,7 +129,7 @@ def _links_of_kinds(source: RowSource, of_node: OfNode) -> dict[tuple[str, str, 
 
 
 def _links(source: RowSource, span: Span, of_node: OfNode, links: Sequence[Any]) -> pa.Table:
-    """The rows of links, each from every row of its source to every row of its target that it meets."""
+    """Make the rows of links, each from every row of its source to every row of its target that it meets."""
     places, starts, targets, ends = [], [], [], []
     for place, (_, _, *joined, valid_from, valid_to, tx_from, tx_to) in enumerate(links):
         bounds = Bounds(valid_from, valid_to, tx_from, tx_to)
@@ -146,12 +146,12 @@ def _links(source: RowSource, span: Span, of_node: OfNode, links: Sequence[Any])
 
 
 def _ends(bounds: Sequence[Bounds], span: Span) -> pa.Array:
-    """Until when rows are believed. Who asks at one tx does not know."""
+    """Make the column that says until when rows are believed. A query at one tx does not know that."""
     return instants([each.tx_to if span.axis == "tx" else OPEN for each in bounds])
 
 
 def _meet(*bounds: Bounds) -> bool:
-    """Whether there is a coordinate that all have in common."""
+    """Return True if all have a coordinate in common."""
     valid_from, valid_to, tx_from, tx_to = zip(*bounds, strict=True)
     return bool(max(valid_from) < min(valid_to) and max(tx_from) < min(tx_to))
 
@@ -168,7 +168,7 @@ def _type(kind: pa.DataType) -> str:
 
 
 def _with_fields(graph: ViewGraph, fields: Fields, absent: pa.Table, contents: list[Json]) -> pa.Table:
-    """What does not stand, with the fields of its contents as columns, which its table is given: the same fields as of nodes, of the same types, and those that
+    """Add the fields of contents to what does not stand, as columns, which its table is given: the same fields as of nodes, of the same types, and those that
     only it has. A value of another type is in content only."""
     names, _ = chosen(contents)
     taken = {name.casefold() for name in (*RESERVED, *fields.properties.values())}
@@ -184,7 +184,7 @@ def _with_fields(graph: ViewGraph, fields: Fields, absent: pa.Table, contents: l
 
 
 def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields:
-    """The fields of contents; with `only`, the columns of these alone."""
+    """Return the fields of contents; with `only`, the columns of these alone."""
     names, left_out = chosen(contents)
     taken = {name.casefold() for name in RESERVED}
     return Fields(
@@ -197,7 +197,7 @@ def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields
 
 
 def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> Column:
-    """The column of a field. `kind`: what its values are, where it is to be the same as elsewhere; else what these agree on."""
+    """Make the column of a field. `kind`: what its values are, where it is to be the same as elsewhere; else what these agree on."""
     given = field_kind(values) if kind is None else kind
     if given == "text":
         return Column(name, "STRING", given, texts([_text(value) for value in values]))
@@ -229,7 +229,7 @@ def _text(value: Any) -> str | None:
 
 
 def _agreed(contents: list[Json], asked: frozenset[str]) -> Fields:
-    """The fields that are asked for. Raises QueryError where some coordinate has another type or name for one."""
+    """Return the fields that are asked for. Raises QueryError where some coordinate has another type or name for one."""
     names = {name for content in contents for name in content}
     wanted = {name.casefold() for name in asked}
     taken = set(RESERVED)

@@ -76,7 +76,7 @@ class Pen:
         self._writing = self._thread.submit(act, *args)
 
     def wait(self) -> None:
-        """Until everything is written. Raises what went wrong."""
+        """Wait until everything is written. Raises what went wrong."""
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.result()
@@ -132,7 +132,7 @@ class Projection:
     # ------------------------------------------------------------------ the four verbs of the store
 
     def engine(self, progress: Progress | None = None) -> AnyEngine:
-        """The engine, caught up with what is committed."""
+        """Return the engine, caught up with what is committed."""
         with self._history.reading():
             return self._followed(progress)
 
@@ -203,7 +203,7 @@ class Projection:
             self._let_go()
 
     def verify(self) -> list[Problem]:
-        """Every row of every table held against the history. Tables that are not there yet have no problems."""
+        """Compare every row of every table with the history. Tables that are not there yet have no problems."""
         if self._engine is None and self._path is not None and not os.path.lexists(self._path):
             return []
         with self._history.reading():
@@ -246,7 +246,7 @@ class Projection:
             raise
 
     def _fault(self, looks: Future[dict[str, int]] | None) -> str | None:
-        """Why the tables on disk cannot be used; None when they can, empty when there are none to use."""
+        """Return why the tables on disk cannot be used; None when they can, empty when there are none to use."""
         try:
             if self._file is None or looks is None or self._file.absent:
                 return ""
@@ -351,7 +351,7 @@ class Projection:
             self._throw_away(found, progress)
 
     def _cost(self) -> float:
-        """About how many seconds it takes to read back what was written last."""
+        """Estimate how many seconds it takes to read back what was written last."""
         from graphstore.core.tables.readback import MOST
 
         fresh = sum(min(hi - lo, MOST) for lo, hi in zip(self._read, self._done, strict=True))
@@ -374,7 +374,7 @@ class Projection:
             )
 
     def _differing(self, since: Mark | None) -> list[str]:
-        """What was written since a mark and reads back otherwise; with None, of some rows of any age."""
+        """Return what was written since a mark and reads back otherwise; with None, of some rows of any age."""
         assert self._engine is not None
         libraries.load(*libraries.ARROW)
         reading, names = self._readback(), sorted(self._tables)
@@ -508,7 +508,7 @@ class Projection:
         }
 
     def _table_of(self, kind: str) -> str:
-        """The name of the table of a kind of link."""
+        """Return the name of the table of a kind of link."""
         own = kind in self._promoted or (kind in KINDS and KINDS[kind].table)
         return link_table(kind) if own else GENERIC
 
@@ -522,7 +522,7 @@ class Projection:
 
 
 def link_table(kind: str) -> str:
-    """The name in Cypher of a kind's own table."""
+    """Return the name in Cypher of a kind's own table."""
     name = kind.upper()
     return f"{name}_LINK" if name in TAKEN else name
 

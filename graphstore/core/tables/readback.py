@@ -1,4 +1,4 @@
-"""The graph tables read back and held against the history: all of them, the rows written last, or a few at random.
+"""Read the graph tables back and compare them with the history: all of them, the rows written last, or a few at random.
 
 The engine has been seen to lose and to change values in ways that no error tells. So nothing here trusts what it was given to write: each value
 is made again from the history, as it was when it was written, and compared with what the engine answers.
@@ -33,14 +33,14 @@ ByTable = Callable[[pa.Table], dict[tuple[str, str, str], pa.Table]]
 
 
 class Readback:
-    """What an engine holds, compared with what it should hold. Each answer is a list of sentences, one for each difference; empty is well."""
+    """Compares what an engine holds with what it should hold. Each answer is a list of sentences, one for each difference; empty is well."""
 
     def __init__(self, history: RowHistory, engine: AnyEngine, by_table: ByTable) -> None:
         self._history, self._engine, self._by_table = history, engine, by_table
         self._expected: Counter[str] = Counter()  # how many rows of each table
 
     def all(self, done: Mark, names: list[str]) -> Iterator[str]:
-        """Every value of every row up to a mark. `names`: the link tables there are."""
+        """Compare every value of every row up to a mark. `names`: the link tables there are."""
         found = list(self._ranges(Mark(), done, names, _EVER))
         for label in _COUNTED:
             yield from self._count(label, text("count_things", driver=self._engine.driver, LABEL=label))
@@ -49,7 +49,7 @@ class Readback:
         yield from found
 
     def written(self, lo: Mark, hi: Mark, names: list[str]) -> Iterator[str]:
-        """Every value of what was written between two marks, and what was closed."""
+        """Compare every value of what was written between two marks, and what was closed."""
         since = _literal(self._history.last_tx(lo.ops + 1))
         yield from self._ranges(lo, hi, names, since, MOST)
         changed = self._history.changed(lo, hi)
@@ -62,13 +62,13 @@ class Readback:
             yield from _ends_differing(name, found, links)
 
     def some(self, done: Mark, names: list[str], chance: Random) -> Iterator[str]:
-        """A few rows at random, by their keys: as quick in large tables as in small ones."""
+        """Compare a few rows at random, by their keys: as quick in large tables as in small ones."""
         for label in ("Node", "Event", "Op", "Version", LINK) * _SAMPLE:
             if rows := getattr(done, TABLES[label].counted):
                 yield from self._one(label, chance.randrange(rows), names)
 
     def _one(self, label: str, place: int, names: list[str]) -> Iterator[str]:
-        """The row of a table at a place, if there is one."""
+        """Compare the row of a table at a place, if there is one."""
         rows, key = self._history.table(label, [place]), TABLES[label].key
         if label != LINK and len(rows):
             found = self._read(f"read_{label.lower()}", key=rows[key][0].as_py())
@@ -84,7 +84,7 @@ class Readback:
     def _ranges(
         self, lo: Mark, hi: Mark, names: list[str], since: str, most: int | None = None
     ) -> Iterator[str]:
-        """The rows between two marks; at most so many of each table, the last ones."""
+        """Compare the rows between two marks; at most so many of each table, the last ones."""
         for label in ("Node", "Event", "Op", "Version", "Occurrence", LINK):
             start, stop = (getattr(mark, TABLES[label].counted) for mark in (lo, hi))
             by_id = label in ("Node", "Event")
@@ -115,7 +115,7 @@ class Readback:
         return _differences(name, found, expected, key)
 
     def _count(self, name: str, cypher: str) -> Iterator[str]:
-        """Rows that are too many lie in no range."""
+        """Compare the count of rows: those that are too many lie in no range."""
         ((found,),) = self._engine.run(cypher)
         if found != self._expected[name]:
             yield f"table {name} has {found} rows, the ledger {self._expected[name]}."
@@ -123,7 +123,7 @@ class Readback:
     def _by_id(
         self, label: str, start: int, stop: int, most: int | None
     ) -> Iterator[tuple[Sequence[int], str, str]]:
-        """The places of nodes or events in the order of their ids, in parts: each with its first id and the first one after it. At most so many, the last by their ids."""
+        """Return the places of nodes or events in the order of their ids, in parts: each with its first id and the first one after it. At most so many, the last by their ids."""
         things = sorted(
             (thing.id, thing.number)
             for thing in self._history.things(start, stop)
@@ -152,7 +152,7 @@ def _literal(at: Instant) -> str:
 
 
 def _held(label: str, table: pa.Table) -> pa.Table:
-    """With the id of the thing that should hold each row."""
+    """Add the id of the thing that should hold each row."""
     owner = TABLES[label].owner
     return table.append_column("holder", table[owner.partition(".")[2]]) if owner else table
 
@@ -168,7 +168,7 @@ def _in_order(start: int, stop: int, most: int | None) -> Iterator[tuple[Sequenc
 
 
 def _differences(name: str, found: pa.Table, expected: pa.Table, key: str) -> Iterator[str]:
-    """Sentences about what a table has that it should not, or the other way round."""
+    """Return sentences about what a table has that it should not, or the other way round."""
     found, expected = found.sort_by(key), expected.sort_by(key)
     if not found[key].equals(expected[key].cast(found[key].type)):
         yield from _unlike(name, key, found[key].to_pylist(), expected[key].to_pylist())

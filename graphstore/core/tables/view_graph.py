@@ -1,4 +1,4 @@
-"""The graph of one view, or of many coordinates, in an engine in memory, which takes what a query may read when it is first asked for."""
+"""Hold the graph of a view, or of many coordinates, in an engine in memory, which takes what a query may read when it is first asked for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OF_A_NODE = frozenset(
 
 
 def _columns(name: str, driver: str) -> list[str]:
-    """The columns of a table, by the text that makes it."""
+    """Return the columns of a table, by the text that makes it."""
     return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name, driver=driver), re.MULTILINE)
 
 
@@ -60,11 +60,11 @@ class Fields:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The column of each field."""
+        """Return the column of each field."""
         return {field: column.name for field, column in self.columns.items()}
 
     def known(self) -> str:
-        """A sentence that lists the available names."""
+        """Write a sentence that lists the available names."""
         names = _listed([*BASE, *self.properties.values()])
         rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
         only = f" Absent has these and {_listed(self.absent)}." if self.absent else ""
@@ -106,18 +106,18 @@ class ViewGraph:
         links: Callable[[list[Any]], pa.Table],
         made_by: str,
     ) -> None:
-        """The relationship tables, the links there are, what makes columns of them, and the text that makes a table."""
+        """Set the relationship tables, the links there are, what makes columns of them, and the text that makes a table."""
         self._unmade, self._waiting, self._links, self._link_text = tables, waiting, links, made_by
         self._linked = frozenset(waiting)
 
     def await_things(self, things: dict[str, Callable[[ViewGraph], pa.Table]]) -> None:
-        """What makes the rows of the labels that are still empty, of this graph. None of it holds the graph: that goes with its last reader."""
+        """Set what makes the rows of the labels that are still empty, of this graph. None of it holds the graph: that goes with its last reader."""
         self._things = things
 
     def query(
         self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: Limits | None = LIMITS
     ) -> Result:
-        """`Engine.query`. A column that is not there raises a QueryError that lists those that are."""
+        """Run a text, as `Engine.query` does. A column that is not there raises a QueryError that lists those that are."""
         self.make_ready(cypher, limits)
         written = macros.written_out(cypher, self._field, of_view=self._of_view, driver=self.driver)
         if self.identity != PLACE:
@@ -133,7 +133,7 @@ class ViewGraph:
             ) from error
 
     def _known(self, variable: str, cypher: str) -> str:
-        """A sentence that lists the properties of what a variable of a text stands for: an event, a link, else a node."""
+        """Write a sentence that lists the properties of what a variable of a text stands for: an event, a link, else a node."""
         name = re.escape(variable)
         if re.search(rf"\(\s*`?{name}`?\s*:\s*Event\b", cypher, re.IGNORECASE):
             return f"Event has {_listed(_columns('view_event', self.driver))}."
@@ -142,7 +142,7 @@ class ViewGraph:
         return self._fields.known()
 
     def _field(self, variable: str, name: str) -> str:
-        """The field of a node's content: its property, or what the content says where it has none of its own. `*` is no property but all of them, and
+        """Return the field of a node's content: its property, or what the content says where it has none of its own. `*` is no property but all of them, and
         `a/b` is within a map, as in the tables."""
         if name in self._fields.properties and name != "*" and "/" not in name:
             return f"{variable}.`{self._fields.properties[name]}`"
@@ -200,7 +200,7 @@ class ViewGraph:
 
 
 def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
-    """The relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
+    """Return the relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
     tokens = parse(cypher, limits).tokens
     if _is_odd(tokens):
         return None
@@ -234,7 +234,7 @@ def _is_odd(tokens: Sequence[tuple[str, str]]) -> bool:
 
 
 def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
-    """The labels of what a text can read, in upper case, where it says them of each node, and each hop of each path; None when it may read any. In doubt
+    """Return the labels of what a text can read, in upper case, where it says them of each node, and each hop of each path; None when it may read any. In doubt
     it may."""
     tokens = parse(cypher, limits).tokens
     if _is_odd(tokens):
