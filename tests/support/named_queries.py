@@ -27,11 +27,11 @@ class Query(Generic[M]):
 
     def result(self, engine: Engine, **params: Any) -> Result:
         """The rows as they come; for a text with `order`, in no certain order."""
-        return engine.query(text(self.name, driver=engine.driver), params)
+        return engine.query(text(self.name), params)
 
     def __call__(self, engine: Engine, **params: Any) -> list[M]:
         """The rows as models, in order."""
-        order = sections(engine.driver)[self.name].order
+        order = sections()[self.name].order
         rows = self.result(engine, **params).rows()
         rows.sort(key=lambda row: [row[column] for column in order])
         return [self.model.model_validate(row) for row in rows]

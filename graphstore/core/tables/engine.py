@@ -720,12 +720,12 @@ def _self_test(driver: str) -> tuple[str, ...]:
 
     links = [(i * 7 % 61, (i * i + 3 * i) % 61, i * 31 % 100) for i in range(400)]
     with Engine(None, driver=driver, buffer_pool=64 << 20, max_size=1 << 32) as engine:
-        engine.script(text("self_test_tables", driver=driver))
+        engine.script(text("self_test_tables"))
         engine.copy("T", pa.table({"id": [str(i) for i in range(61)]}))
         ends = {"source": [str(a) for a, _, _ in links], "target": [str(b) for _, b, _ in links]}
         engine.copy("L", pa.table({**ends, "x": [x for _, _, x in links]}), pair=("T", "T"))
         found = {
-            shape: sorted(engine.run(text(name, driver=driver), low=limit, **params))
+            shape: sorted(engine.run(text(name), low=limit, **params))
             for shape, (name, params) in _SHAPES.items()
             for limit in (50,)
         }

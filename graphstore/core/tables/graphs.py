@@ -152,9 +152,7 @@ class Graphs:
                     engine = self.tables()
                 try:
                     with engine.worker.claimed if isinstance(engine, ProcessEngine) else nullcontext():
-                        written = macros.written_out(
-                            cypher, partial(self._field, engine), of_view=False, driver=self.driver
-                        )
+                        written = macros.written_out(cypher, partial(self._field, engine), of_view=False)
                         try:
                             return engine.query(written, params, limits=limits)
                         except QueryError as error:

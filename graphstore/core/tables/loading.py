@@ -65,16 +65,15 @@ def build(
     if asked is not None:
         base = [name for name in base if name in asked | _PERIODS]
     own = "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
-    made = {"driver": graph.driver}
     try:
         if span is None:
             for name, fields_there in (("view_node", own), ("view_absent", ""), ("view_event", "")):
-                graph.engine.run(text(name, **made).replace("__FIELDS__", fields_there))
+                graph.engine.run(text(name).replace("__FIELDS__", fields_there))
         else:
             nodes["row"] = texts([str(number) for number, *_ in periods])
             nodes["tx_to"] = _ends([bounds for *_, bounds in periods], span)
             shape = "".join(f",\n  `{name}` {_type(nodes[name].type)}" for name in base)
-            graph.engine.run(text("period_node", **made).replace("__FIELDS__", shape + own))
+            graph.engine.run(text("period_node").replace("__FIELDS__", shape + own))
     except BaseException:
         graph.close()
         raise
@@ -175,7 +174,7 @@ def _with_fields(graph: ViewGraph, fields: Fields, absent: pa.Table, contents: l
     for name in [*fields.columns, *(name for name in names if name not in fields.columns)]:
         known, values = fields.columns.get(name), [content.get(name) for content in contents]
         each = _column(known.name if known else property_name(name, taken), values, known and known.kind)
-        more = text("view_field", driver=graph.driver, TYPE=each.type)
+        more = text("view_field", TYPE=each.type)
         graph.engine.run(more.replace("__FIELD__", each.name))
         absent = absent.append_column(each.name, each.values)
         if known is None:

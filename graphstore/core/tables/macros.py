@@ -53,7 +53,7 @@ def with_coordinate(
     return {**params, **{axis: moment(at(axis, params.get(axis))) for axis in needed}} if needed else params
 
 
-def written_out(cypher: str, field: FieldOf, *, of_view: bool, driver: str) -> str:
+def written_out(cypher: str, field: FieldOf, *, of_view: bool) -> str:
     """The text as the engine takes it. Raises QueryError for a word with the wrong arguments."""
     ends = ("valid_to",) if of_view else ("valid_to", "tx_to")
     if not isinstance(cypher, str):
@@ -61,14 +61,14 @@ def written_out(cypher: str, field: FieldOf, *, of_view: bool, driver: str) -> s
     by_end = _OF_ENDS.search(cypher) and any(end in cypher for end in ends)
     if not _USED.search(cypher) and not _LABEL.search(cypher) and not by_end:
         return cypher
-    known = _written(of_view, _TRAVERSED.search(cypher) is not None, driver)
+    known = _written(of_view, _TRAVERSED.search(cypher) is not None)
     return _ends_as_shown(_words(_named(cypher, ends), known, field), ends)
 
 
 @cache
-def _written(of_view: bool, hops: bool, driver: str) -> texts.Macros:
+def _written(of_view: bool, hops: bool) -> texts.Macros:
     """The words, in brackets. In a traversal in one CASE: the planner cannot guess then how few rows each comparison keeps, and would scan every link."""
-    known = texts.macros(driver)
+    known = texts.macros()
     found = {}
     for word in WORDS:
         parameters, body = known[f"VIEW_{word}" if of_view and f"VIEW_{word}" in known else word]

@@ -168,7 +168,7 @@ class Projection:
         self._mark_dirty()
         try:
             self._engine = self._made()
-            for statement in schema(self._driver):
+            for statement in schema():
                 self._engine.run(statement)
             self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
             self._follow(self._history.reached(), progress)
@@ -474,12 +474,12 @@ class Projection:
         rows = rows.append_column("closed_at", rows["tx_to"]).append_column("op", rows["closed_by"])
         count = getattr(self._done, table.counted)
         if label != LINK:
-            statement = text(f"close_{label.lower()}s", driver=self._driver)
+            statement = text(f"close_{label.lower()}s")
             pen.write(self._set_ends, count, statement, rows.select([table.key, "closed_at", "op"]))
             return
         for (name, source, target), links in self.by_table(rows).items():
             holes = {"KIND": name, "SOURCE": source, "TARGET": target}
-            statement = text("close_links", driver=self._driver, **holes)
+            statement = text("close_links", **holes)
             pen.write(
                 self._set_ends, count, statement, links.select(["source", "target", "row", "closed_at", "op"])
             )
@@ -517,7 +517,7 @@ class Projection:
         name = self._table_of(kind)
         if name not in self._tables:
             assert self._engine is not None
-            self._engine.script(text("link_table", driver=self._driver, KIND=name))
+            self._engine.script(text("link_table", KIND=name))
             self._tables.add(name)
 
 

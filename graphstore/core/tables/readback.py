@@ -43,9 +43,9 @@ class Readback:
         """Compare every value of every row up to a mark. `names`: the link tables there are."""
         found = list(self._ranges(Mark(), done, names, _EVER))
         for label in _COUNTED:
-            yield from self._count(label, text("count_things", driver=self._engine.driver, LABEL=label))
+            yield from self._count(label, text("count_things", LABEL=label))
         for name in names:
-            yield from self._count(name, text("count_link_rows", driver=self._engine.driver, KIND=name))
+            yield from self._count(name, text("count_link_rows", KIND=name))
         yield from found
 
     def written(self, lo: Mark, hi: Mark, names: list[str]) -> Iterator[str]:
@@ -143,7 +143,7 @@ class Readback:
         self, name: str, holes: dict[str, str] | None = None, /, *, since: str = _EVER, **params: Any
     ) -> pa.Table:
         # an instant in the text lets the engine skip what it holds of earlier ones; as a parameter it does not
-        cypher = text(name, driver=self._engine.driver, **(holes or {})).replace("$since", since)
+        cypher = text(name, **(holes or {})).replace("$since", since)
         return self._engine.arrow(cypher, **params)
 
 

@@ -3,7 +3,7 @@
 A file holds sections that start with `// name: links_from`; comment lines below describe the query, the rest is
 its text. `// order:` names the columns its rows are sorted by when the text cannot sort them. `// macro: AS_OF(x)` sections
 are words other texts may use, so that the temporal filter is written once. `__KIND__` and the like are holes for names,
-filled by `text`. A query whose text differs on another driver has a sibling of the same name under `cypher/<driver>/`.
+filled by `text`.
 """
 
 from __future__ import annotations
@@ -46,35 +46,35 @@ def folder() -> Path:
 
 
 @cache
-def sections(driver: str = "kuzu") -> Mapping[str, Section]:
-    """Every named text for a driver, by name."""
-    return {name: _section(name, driver) for name in _named(driver)}
+def sections() -> Mapping[str, Section]:
+    """Return every named text, by name."""
+    return {name: _section(name) for name in _named()}
 
 
 @cache
-def _section(name: str, driver: str) -> Section:
-    section = _named(driver)[name]
-    return replace(section, text=expand(section.text, macros(driver)))
+def _section(name: str) -> Section:
+    section = _named()[name]
+    return replace(section, text=expand(section.text, macros()))
 
 
 @cache
-def _named(driver: str) -> Mapping[str, Section]:
-    """Every named text for a driver, by name, with its macros as they are."""
-    return {section.name: section for kind, section in _all(driver) if kind == "name"}
+def _named() -> Mapping[str, Section]:
+    """Return every named text, by name, with its macros as they are."""
+    return {section.name: section for kind, section in _all() if kind == "name"}
 
 
 @cache
-def macros(driver: str = "kuzu") -> Macros:
-    """Every macro for a driver, by name."""
+def macros() -> Macros:
+    """Return every macro, by name."""
     return {
         call[1]: (tuple(name.strip() for name in call[2].split(",")), section.text)
-        for kind, section in _all(driver)
+        for kind, section in _all()
         if kind == "macro" and (call := _MACRO.match(section.name))
     }
 
 
-def _all(driver: str) -> Iterator[tuple[str, Section]]:
-    for path in [*sorted(folder().glob("*.cypher")), *sorted((folder() / driver).glob("*.cypher"))]:
+def _all() -> Iterator[tuple[str, Section]]:
+    for path in sorted(folder().glob("*.cypher")):
         yield from _read(path.read_text(encoding="utf-8"), path.name)
 
 
@@ -136,23 +136,23 @@ def filled(definition: str, given: Mapping[str, str]) -> str:
     return "".join(found)
 
 
-def text(name: str, *, driver: str = "kuzu", **holes: str) -> str:
+def text(name: str, **holes: str) -> str:
     """The text of that name, its holes filled with names: `text("link_table", KIND="SUPERSEDES")`.
 
     Raises InvalidError for an unknown name, and for a filling that is no plain identifier.
     """
-    if name not in _named(driver):
-        raise InvalidError.choice("query", name, _named(driver))
+    if name not in _named():
+        raise InvalidError.choice("query", name, _named())
     for hole, filling in holes.items():
         if not _NAME.match(filling):
             raise InvalidError(
                 f"{filling!r} cannot be the {hole.lower()} of a query: use letters, digits and _ only."
             )
-    return _HOLE.sub(lambda match: holes.get(match[1], match[0]), _section(name, driver).text)
+    return _HOLE.sub(lambda match: holes.get(match[1], match[0]), _section(name).text)
 
 
-def schema(driver: str = "kuzu") -> list[str]:
+def schema() -> list[str]:
     """The statements that make an empty store's tables: the fixed ones, LINK, and one for each kind with its own."""
     own = [kind.name.upper() for kind in KINDS.values() if kind.table]
-    links = [text("link_table", driver=driver, KIND=name) for name in ["LINK", *own]]
-    return [statement for script in (text("schema", driver=driver), *links) for statement in split(script)]
+    links = [text("link_table", KIND=name) for name in ["LINK", *own]]
+    return [statement for script in (text("schema"), *links) for statement in split(script)]

@@ -35,9 +35,9 @@ _OF_A_NODE = frozenset(
 )  # functions
 
 
-def _columns(name: str, driver: str) -> list[str]:
+def _columns(name: str) -> list[str]:
     """Return the columns of a table, by the text that makes it."""
-    return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name, driver=driver), re.MULTILINE)
+    return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name), re.MULTILINE)
 
 
 class Column(NamedTuple):
@@ -85,7 +85,7 @@ class ViewGraph:
     def __init__(
         self, engine: AnyEngine, fields: Fields, *, labels: tuple[str, ...] = LABELS, of_view: bool = True
     ) -> None:
-        self.engine, self.driver = engine, engine.driver
+        self.engine = engine
         self._labels, self._of_view = labels, of_view
         self.load, self.close = engine.load, engine.close
         self._fields = fields
@@ -119,7 +119,7 @@ class ViewGraph:
     ) -> Result:
         """Run a text, as `Engine.query` does. A column that is not there raises a QueryError that lists those that are."""
         self.make_ready(cypher, limits)
-        written = macros.written_out(cypher, self._field, of_view=self._of_view, driver=self.driver)
+        written = macros.written_out(cypher, self._field, of_view=self._of_view)
         if self.identity != PLACE:
             written = once_each(parse(written, limits), self.identity).text
         try:
@@ -136,9 +136,9 @@ class ViewGraph:
         """Write a sentence that lists the properties of what a variable of a text stands for: an event, a link, else a node."""
         name = re.escape(variable)
         if re.search(rf"\(\s*`?{name}`?\s*:\s*Event\b", cypher, re.IGNORECASE):
-            return f"Event has {_listed(_columns('view_event', self.driver))}."
+            return f"Event has {_listed(_columns('view_event'))}."
         if re.search(rf"\[\s*`?{name}`?\s*[:\]*{{]", cypher):
-            return f"A link has {_listed(_columns(self._link_text, self.driver))}."
+            return f"A link has {_listed(_columns(self._link_text))}."
         return self._fields.known()
 
     def _field(self, variable: str, name: str) -> str:
@@ -167,7 +167,7 @@ class ViewGraph:
 
     def _load(self, labels: frozenset[str] | None, tables: frozenset[str] | None) -> None:
         for table in sorted(self._unmade if tables is None else self._unmade & tables):
-            self.engine.run(text(self._link_text, driver=self.driver, KIND=table))
+            self.engine.run(text(self._link_text, KIND=table))
             self._unmade.discard(table)
         with Pen() as pen:
             for label in [name for name in self._things if labels is None or name.upper() in labels]:
@@ -190,9 +190,7 @@ class ViewGraph:
         ]:
             (source, target), rows = group
             if (source, target) != ("Node", "Node"):
-                self.engine.run(
-                    text("view_pair", driver=self.driver, KIND=table, SOURCE=source, TARGET=target)
-                )
+                self.engine.run(text("view_pair", KIND=table, SOURCE=source, TARGET=target))
             links = self._links(rows)
             pen.wait()
             waiting.remove(group)  # taken off as it is written, never twice

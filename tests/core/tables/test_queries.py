@@ -95,19 +95,14 @@ def test_a_hole_is_filled_wherever_it_stands() -> None:
     assert "__" not in text
 
 
-def test_another_dialect_has_its_own_text_of_the_same_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_macros_within_macros_are_written_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cypher").write_text(
         "// name: one\n// What is one.\nRETURN ONE(1) AS x\n\n// macro: ONE(x)\n// It.\nx + TWO(x)\n// macro: TWO(y)\ny * 2\n"
     )
-    (tmp_path / "ladybug").mkdir()
-    (tmp_path / "ladybug" / "a.cypher").write_text("// name: one\n// What is one.\nRETURN ONE(2) AS x\n")
     monkeypatch.setattr(texts, "folder", lambda: tmp_path)
     read_anew()
     try:
         assert texts.text("one") == "RETURN 1 + 1 * 2 AS x"
-        assert texts.text("one", driver="ladybug") == "RETURN 2 + 2 * 2 AS x"
     finally:
         monkeypatch.undo()
         read_anew()
@@ -168,7 +163,7 @@ def make(engine: Engine) -> None:
     The cookies were first said to expire in an hour; on the 5th that was described better. On the 20th the link to the
     outage was taken back, as of tx.
     """
-    for statement in texts.schema(DRIVER):
+    for statement in texts.schema():
         engine.run(statement)
     add(engine, "Op", "id tx verb subject author reason",
         ("0", day(1), "add", "cookies", "ann", "setup"), ("1", day(5), "revise", "cookies", "bob", "measured"),
@@ -458,7 +453,7 @@ def write(store: graphstore.GraphStore, dice: random.Random) -> None:
 
 
 def test_the_symmetric_kinds_the_text_names_are_those_of_the_vocabulary() -> None:
-    summary = texts.sections(DRIVER)["links_from"].doc
+    summary = texts.sections()["links_from"].doc
     listed = re.search(r"\[([^\]]+)\]", summary)
     assert listed is not None
     assert SYMMETRIC == re.findall(r"\w+", listed[1])
@@ -478,8 +473,8 @@ def test_one_hop_reads_in_cypher_say_what_the_store_says(seed: int, views: int) 
         last = clock.now
 
         def ask(named: queries.Query[Any], **params: Any) -> list[dict[str, Any]]:
-            result = store.query_tables(texts.text(named.name, driver=DRIVER), **params)
-            order = texts.sections(DRIVER)[named.name].order
+            result = store.query_tables(texts.text(named.name), **params)
+            order = texts.sections()[named.name].order
             rows = sorted(result, key=lambda row: [row[column] for column in order])
             return [named.model.model_validate(row).model_dump() for row in rows]
 
