@@ -151,23 +151,15 @@ class Carrying:
                     self.claim[theirs.k_claim[row]] = mine.k_claim[twin]
 
     def _bare(self, ent: int) -> None:
-        theirs, work, name = self.theirs, self.work, self.theirs.names[ent]
+        theirs, work = self.theirs, self.work
         ours = self.ent[ent] = self._new(ent)
         row = next(reversed(theirs.rows_of[ent]), -1)
-        ver = theirs.r_ver[row] if row >= 0 else theirs.versions_of[ent][-1]
         period = (theirs.r_from[row], theirs.r_to[row]) if row >= 0 else (work.tx, OPEN)
-        op = work.op("record_event" if theirs.is_event[ent] else "add_node", name)
-        work.describe(ours, [period], description(self.branch, ver), op, theirs.v_num[ver])
-        self._came(ver, self.mine.versions_of[ours][-1])
+        ver = self._version(theirs.r_ver[row] if row >= 0 else theirs.versions_of[ent][-1])
+        self.mine.open_row(ver, period, work.tx, self.mine.v_op[ver])
         gone = theirs.r_close[row] if row >= 0 else -1
         is_retracted = gone >= 0 and theirs.o_verb[gone] == "retract"
-        work.take(ours, period, self._op(gone) if is_retracted else work.op("supersede", name))
-
-    def _came(self, ver: int, ours: int) -> None:
-        """Note the trunk's copy of a version of the branch."""
-        self.ver[ver] = ours
-        if self.theirs.v_num[ver]:
-            self.work.aliases.append((self.theirs.v_num[ver], ours))
+        work.take(ours, period, self._op(gone) if is_retracted else work.op("supersede", theirs.names[ent]))
 
     # ------------------------------------------------------------------ operations
 
@@ -202,30 +194,24 @@ class Carrying:
 
     def _unseen(self, ent: int) -> Iterator[tuple[int, Act]]:
         """What operations did that shows in no row: changes of content, removals, what came and went."""
-        theirs, during, ours = self.theirs, self.during[ent], self.ent[ent]
-        for op, period in theirs.removals(ent, OPEN - 1):
-            for part in parts(during, period):
-                yield op, partial(self._remove, ours, part, op)
-        for _, start, stop, op in self.since.turns(ent):
-            if theirs.believed_op(op, OPEN - 1):
-                for part in parts(during, (start, stop)):
-                    yield op, partial(self._turn, ours, part, op)
+        theirs, work, ours = self.theirs, self.work, self.ent[ent]
+
+        def removed(number: int, part: Period) -> None:
+            work.removals.append((ours, part, self._op(number)))
+
+        def turned(number: int, part: Period) -> None:
+            work.turn(ours, part, self._op(number))
+
+        def came(number: int, part: Period) -> None:
+            work.ghost(ours, part, self._version(number))
+
+        found = [(op, period, removed, op) for op, period in theirs.removals(ent, OPEN - 1)]
+        found += [(op, (start, stop), turned, op) for _, start, stop, op in self.since.turns(ent)]
         for tx, start, stop, ver in theirs.ghosts.get(ent, ()):
-            if tx > self.base and theirs.believed_op(theirs.v_op[ver], OPEN - 1):
-                for part in parts(during, (start, stop)):
-                    yield theirs.v_op[ver], partial(self._add_ghost, ours, part, ver)
-
-    def _remove(self, ours: int, part: Period, op: int) -> None:
-        self.work.removals.append((ours, part, self._op(op)))
-
-    def _turn(self, ours: int, part: Period, op: int) -> None:
-        self.work.turn(ours, part, self._op(op))
-
-    def _add_ghost(self, ours: int, part: Period, ver: int) -> None:
-        self.work.ghost(ours, part, self._version(ver))
-
-    def _happen_again(self, ours: int, at: Instant, op: int) -> None:
-        self.work.happen_again(ours, at, self._op(op), {})
+            found += [(theirs.v_op[ver], (start, stop), came, ver)] if tx > self.base else []
+        for op, period, act, number in found:
+            for part in parts(self.during[ent], period) if theirs.believed_op(op, OPEN - 1) else ():
+                yield op, partial(act, number, part)
 
     def _occurrences(self, ent: int) -> Iterator[tuple[int, Act]]:
         """What operations did to an event. Of one of which the trunk has recorded something too the new occurrences are recorded again."""
@@ -244,11 +230,11 @@ class Carrying:
         for at, op in [first, *((theirs.s_at[row], theirs.s_op[row]) for row in rows)]:
             if at in left and op >= self.since.first_op:
                 left.remove(at)
-                yield op, partial(self._happen_again, ours, at, op)
+                yield op, partial(self._again, ours, at, op)
 
     def _op(self, op: int) -> int:
         """The operation of the trunk for one of the branch."""
-        if op not in self.ops:
+        if op >= 0 and op not in self.ops:
             theirs = self.theirs
             subject = theirs.o_subject[op]
             link = theirs.link_ids.get(subject, -1)
@@ -257,10 +243,7 @@ class Carrying:
             body = self.branch.body(theirs.o_pos[op], theirs.o_len[op])
             body.pop("salt", None)
             self.ops[op] = self.work.op_of(theirs.o_verb[op], subject, theirs.o_author[op], body)
-        return self.ops[op]
-
-    def _op_said(self, op: int) -> int:
-        return self._op(op) if op >= self.since.first_op else -1
+        return self.ops.get(op, -1)
 
     def _arguments(self) -> None:
         """Record the arguments of the operations that came over. Of a call with several operations some may be left out."""
@@ -304,15 +287,21 @@ class Carrying:
 
     def _version(self, ver: int) -> int:
         """The trunk's version for one of the branch; one it has not is written with a number of the trunk."""
-        if ver not in self.ver and (found := self.shared.find(ver)) >= 0:
+        found = self.ver.get(ver)
+        if found is None:
+            found = self.shared.find(ver)
+            if found < 0:
+                theirs, ours = self.theirs, self.ent[self.theirs.v_ent[ver]]
+                op = self._op(theirs.v_op[ver])
+                number = theirs.v_num[ver] and max(theirs.v_num[ver], self.work.next_number(ours))
+                place = self.work.body(description(self.branch, ver))
+                found = self.mine.add_version(ours, number, *place, op)
+                self.work.aliases += [(number, found)] if (number := theirs.v_num[ver]) else []
             self.ver[ver] = found
-        if ver not in self.ver:
-            theirs, ours = self.theirs, self.ent[self.theirs.v_ent[ver]]
-            op = self._op_said(theirs.v_op[ver])
-            number = theirs.v_num[ver] and max(theirs.v_num[ver], self.work.next_number(ours))
-            place = self.work.body(description(self.branch, ver))
-            self._came(ver, self.mine.add_version(ours, number, *place, op))
-        return self.ver[ver]
+        return found
+
+    def _again(self, ours: int, at: Instant, op: int) -> None:
+        self.work.happen_again(ours, at, self._op(op), {})
 
     def _seen(self, ent: int, row: int) -> None:
         theirs, ours, at, source = self.theirs, self.ent[ent], self.theirs.s_at[row], self.theirs.s_op[row]
@@ -353,7 +342,7 @@ class Carrying:
             place = self.work.body(body) if body else (0, 0)
             found = self.claim[claim] = mine.add_claim(
                 link, number, theirs.c_strength[claim], theirs.c_inferred[claim], theirs.c_by[claim], *place,
-                self._op_said(theirs.c_op[claim]),
+                self._op(theirs.c_op[claim]),
             )  # fmt: skip
         return found
 
