@@ -15,8 +15,8 @@ from typing import Any
 from graphstore.core.index.occurrences import FIRST
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
-from graphstore.core.write.linking import Claim, Ends, Linking
-from graphstore.core.write.merge_plan import MergePlan, between, claimed, triple_of
+from graphstore.core.write.linking import Claim, Ends, Linking, claim_of
+from graphstore.core.write.merge_plan import MergePlan, between, triple_of
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import TRUST, Trust
 from graphstore.values.models import Json, Merge
@@ -77,13 +77,12 @@ class Carrying:
     def _decisions(self) -> None:
         verbs = {"link": "decide_link", "cycle": "decide_link"}
         for found in self.plan.conflicts:
-            if found.what not in ("kind", "trust"):
-                since = "" if found.valid_from is None else f" from {exactly(found.valid_from)}"
-                until = "" if found.valid_to is None else f" to {exactly(found.valid_to)}"
-                choice = (
-                    f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
-                )
-                self.work.op(verbs.get(found.what, "decide"), found.id, choice)
+            if found.what in ("kind", "trust"):
+                continue
+            since = "" if found.valid_from is None else f" from {exactly(found.valid_from)}"
+            until = "" if found.valid_to is None else f" to {exactly(found.valid_to)}"
+            choice = f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
+            self.work.op(verbs.get(found.what, "decide"), found.id, choice)
 
     def _settings(self) -> None:
         for kind in self.plan.kinds:
@@ -126,7 +125,8 @@ class Carrying:
             share = self.plan.links.get(triple)
             if share is None or not share.is_merged:
                 continue
-            for end in (theirs.l_src[link], theirs.l_tgt[link]):
+            ends = theirs.l_src[link], theirs.l_tgt[link]
+            for end in ends:
                 if theirs.names[end] not in mine.ids:
                     self._bare(end)
                     added.append(theirs.names[end])
@@ -141,13 +141,12 @@ class Carrying:
             ours = next(iter(alike or [one for one in there if held.keys() & there[one].keys()]), -1)
             if ours < 0:
                 name = self.linking.new_link_id() if name in mine.link_ids else name
-                ends = (mine.ids[theirs.names[end]] for end in (theirs.l_src[link], theirs.l_tgt[link]))
-                source, target = ends
+                source, target = (mine.ids[theirs.names[end]] for end in ends)
                 ours = mine.add_link(name, source, triple.kind, target)
             self.links[link], self.link[link] = without_all(ALWAYS, share.held), ours
             for period, row in held.items():
                 twin = there.get(ours, {}).get(period, -1)
-                if twin >= 0 and claimed(self.branch, row) == claimed(self.trunk, twin):
+                if twin >= 0 and claim_of(self.branch, row) == claim_of(self.trunk, twin):
                     self.claim[theirs.k_claim[row]] = mine.k_claim[twin]
 
     def _bare(self, ent: int) -> None:
@@ -371,10 +370,9 @@ class Carrying:
 
     def _replace(self, ent: int, old: int, period: Period) -> None:
         """Replace a value of a slot by one of the branch, with a `supersedes` link where that is possible."""
-        new, said = self.ent[ent], self.theirs.rows_of[ent]
+        new, last = self.ent[ent], self.theirs.r_ver[self.theirs.rows_of[ent][-1]]
         ends = Ends(new, self.linking.kind("supersedes"), old)
-        source_op = self.theirs.v_op[self.theirs.r_ver[said[-1]]] if said else -1
-        self._writer(source_op).guard(old, [period])
+        self._writer(self.theirs.v_op[last]).guard(old, [period])
         if self.linking.closes_cycle(ends, self.work.tx) or self.linking.overlapping(
             ends, period, self.work.tx
         ):

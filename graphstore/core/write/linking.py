@@ -353,17 +353,7 @@ class Linking:
 
     def _said(self, row: int) -> Json:
         """The attributes of a row."""
-        index = self.index
-        number = index.k_claim[row]
-        body = self.core.body(index.c_pos[number], index.c_len[number])
-        was = Claim(
-            body.get("reason"),
-            index.c_strength[number] or None,
-            index.c_by[number],
-            body.get("metadata", {}),
-            bool(index.c_inferred[number]),
-        )
-        return _attributes(was)
+        return _attributes(claim_of(self.core, row))
 
     def _refuse_senseless(self, ends: Ends, since: Instant | None, period: Period) -> None:
         """Raise InvalidError for what runs against time, ConflictError for what would cause each other. `since`: the valid_from that was said."""
@@ -428,6 +418,19 @@ class Linking:
         if name in self.index.link_ids:
             raise ConflictError(f"link {name!r} is known already. Choose another id.")
         return name
+
+
+def claim_of(core: Core, row: int) -> Claim:
+    """Return the attributes of a link in one of its rows."""
+    index, number = core.index, core.index.k_claim[row]
+    body = core.body(index.c_pos[number], index.c_len[number])
+    return Claim(
+        body.get("reason"),
+        index.c_strength[number] or None,
+        index.c_by[number],
+        body.get("metadata", {}),
+        bool(index.c_inferred[number]),
+    )
 
 
 def leads(start: T, goal: T, onward: Callable[[T], Iterable[T]]) -> bool:

@@ -19,7 +19,7 @@ from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.changes_since import ChangesSince, SharedVersions
-from graphstore.core.write.linking import leads
+from graphstore.core.write.linking import claim_of, leads
 from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
 from graphstore.values.models import Event, Json, MergeConflict, Node
@@ -125,6 +125,7 @@ class Planning:
         self.pulls = pulls
         self.trunk, self.branch, self.base, self.now = trunk, branch, base, now
         self.mine, self.theirs = trunk.index, branch.index
+        self.sides = branch, trunk, branch  # who states the base, ours and theirs
         self.decide = decide
         self.since_here, self.since = ChangesSince(trunk, base), ChangesSince(branch, base)
         self.plan = MergePlan(since=self.since, shared=SharedVersions(trunk, branch))
@@ -176,31 +177,25 @@ class Planning:
         """The name of a side for the caller, and back."""
         return side if not self.pulls else "branch" if side == "trunk" else "trunk"
 
-    def _decided(self, found: MergeConflict) -> Side | None:
-        decide = self.decide
-        if decide is None or isinstance(decide, str):
-            wanted = decide
-            if found.choices == (self._side("trunk"),) and decide == self._side("branch"):
-                wanted = None
-        else:
-            wanted = decide(found) if callable(decide) else decide.get(found.id)
-        if wanted is None:
-            return None
-        for side in found.choices:
-            if side == wanted:
-                return side
-        raise InvalidError.choice(f"decision on {found.what} {found.id!r}", wanted, found.choices)
+    def _decided(self, found: MergeConflict) -> Any:
+        wanted: Any = self.decide
+        if callable(wanted):
+            wanted = wanted(found)
+        elif isinstance(wanted, Mapping):
+            wanted = wanted.get(found.id)
+        elif found.choices == (self._side("trunk"),) and wanted == self._side("branch"):
+            wanted = None
+        if wanted is not None and wanted not in found.choices:
+            raise InvalidError.choice(f"decision on {found.what} {found.id!r}", wanted, found.choices)
+        return wanted
 
     # ------------------------------------------------------------------ nodes
 
     def _node(self, ent: int, ours: int) -> None:
         index, name = self.theirs, self.theirs.names[ent]
         was = index.believed(ent, self.base) if index.born[ent] <= self.base else []
-        three = cells(
-            self._pieces(self.branch, was),
-            self._pieces(self.trunk, self.mine.now_of[ours] if ours >= 0 else ()),
-            self._pieces(self.branch, index.now_of[ent]),
-        )
+        rows = was, self.mine.now_of[ours] if ours >= 0 else (), index.now_of[ent]
+        three = cells(*map(self._pieces, self.sides, rows))
         share = self.plan.things[ent] = Share(ours)
         self._divide(
             share, three, self._is_mixed(ent, ours), lambda cell: self._disputed(name, "node", cell, _shown)
@@ -242,14 +237,10 @@ class Planning:
 
     def _disputed(self, id: str, what: str, cell: Cell, shown: Callable[[WorkingSight, int], Any]) -> Side:
         """Add a conflict on what the three sides state over a period."""
-        sights = (
-            WorkingSight(self.branch, cell.start, self.base),
-            WorkingSight(self.trunk, cell.start, self.now),
-            WorkingSight(self.branch, cell.start, self.now),
-        )
+        names, instants = ("base", "ours", "theirs"), (self.base, self.now, self.now)
         three: dict[str, Any] = {
-            side: None if word is None else shown(sight, word.row)
-            for side, sight, word in zip(("base", "ours", "theirs"), sights, cell[2:], strict=True)
+            name: None if word is None else shown(WorkingSight(core, cell.start, tx), word.row)
+            for name, core, tx, word in zip(names, self.sides, instants, cell[2:], strict=True)
         }
         return self._conflict(id, what, during=cell.period, **three)
 
@@ -341,9 +332,7 @@ class Planning:
     def _divided(self, triple: Triple) -> Share:
         theirs, ours = between(self.theirs, triple), between(self.mine, triple)
         three = cells(
-            self._link_pieces(self.branch, theirs, self.base),
-            self._link_pieces(self.trunk, ours, OPEN - 1),
-            self._link_pieces(self.branch, theirs, OPEN - 1),
+            *map(self._link_pieces, self.sides, (theirs, ours, theirs), (self.base, OPEN - 1, OPEN - 1))
         )
         share, id, index = Share(), self._names(triple)[-1], self.theirs
         mixed = any(self._came_back(index.rows_of_link[link], index.k_tx, index.k_end) for link in theirs)
@@ -357,7 +346,7 @@ class Planning:
     def _link_pieces(self, core: Core, links: list[int], tx: Instant) -> list[Piece]:
         index = core.index
         return [
-            Piece(index.k_from[row], index.k_to[row], Statement(dumps(claimed(core, row)), row))
+            Piece(index.k_from[row], index.k_to[row], Statement(dumps(vars(claim_of(core, row))), row))
             for link in links
             for row in index.believed_link(link, tx)
         ]
@@ -384,10 +373,9 @@ class Planning:
         index = self.mine
         for link in index.of_kinds(index.out, index.ids.get(name, -1), (kind,)):
             target = index.names[index.l_tgt[link]]
-            rows = index.believed_link(link, OPEN - 1)
             share = self.plan.links.get(Triple(name, kind, target))
             lost = share.lost() if share else []
-            held = ((index.k_from[row], index.k_to[row]) for row in rows)
+            held = ((index.k_from[row], index.k_to[row]) for row in index.believed_link(link, OPEN - 1))
             if index.l_kind[link] == kind and any(without_all(whole, lost) for whole in held):
                 yield target
         for triple, share in self.plan.links.items():
@@ -432,18 +420,15 @@ class Planning:
     def _kinds(self) -> None:
         known = {kind["name"]: kind for kind in self.mine.kinds}
         for kind in self.theirs.kinds:
-            there = known.get(kind["name"])
-            if there is None:
+            if kind["name"] not in known:
                 self.plan.kinds.append(kind)
-            elif there != kind:
+            elif known[kind["name"]] != kind:
                 self._conflict(kind["name"], "kind", ("trunk",))
 
     def _trust(self) -> None:
         ours, theirs = self.mine.setting(TRUST), self.theirs.setting(TRUST)
         was = self.theirs.setting_at(TRUST, self.base)
-        if theirs in (was, ours):
-            return
-        if ours == was or self._conflict(TRUST, "trust") == "branch":
+        if theirs not in (was, ours) and (ours == was or self._conflict(TRUST, "trust") == "branch"):
             self.plan.trust = theirs
 
 
@@ -464,15 +449,6 @@ def between(index: WorkingSet, triple: Triple) -> list[int]:
     if kind in index.symmetric:
         found.update(index.saying(target, kind, source))
     return sorted(found)
-
-
-def claimed(core: Core, row: int) -> list[Any]:
-    """The attributes of a link in one of its rows."""
-    index = core.index
-    claim = index.k_claim[row]
-    body = core.body(index.c_pos[claim], index.c_len[claim])
-    columns = index.c_strength, index.c_inferred, index.c_by
-    return [body.get("reason"), body.get("metadata", {}), *(column[claim] for column in columns)]
 
 
 def _shown(sight: WorkingSight, row: int) -> Node | Event:

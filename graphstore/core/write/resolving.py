@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from graphstore.core.read.conflicts import BOTH, of_link, rows_between
 from graphstore.core.read.sight import Core
 from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.giving_back import let_go
-from graphstore.core.write.linking import Claim, Ends, Linking
+from graphstore.core.write.linking import Claim, Ends, Linking, claim_of
 from graphstore.core.write.transaction import Transaction
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.values.assertions import DECISION
-from graphstore.values.models import Contradiction, Json, Node
+from graphstore.values.models import Contradiction, Node
 from graphstore.values.period import ALWAYS, OPEN, Period, exactly
 
 
@@ -86,9 +87,7 @@ def _open_row(sight: WorkingSight, contradiction: Contradiction, ends: tuple[int
     index = sight.index
     rows = rows_between(sight, *ends)
     for row in rows:
-        claim = index.k_claim[row]
-        body: Json = sight.core.body(index.c_pos[claim], index.c_len[claim])
-        decision = body.get("metadata", {}).get(DECISION)
+        decision = claim_of(sight.core, row).metadata.get(DECISION)
         if decision is not None:
             raise ConflictError(
                 f"{index.names[ends[0]]!r} and {index.names[ends[1]]!r} are decided already: {decision!r} was kept. "
@@ -140,15 +139,8 @@ def _decide(linking: Linking, row: int, decision: str, reason: str) -> int:
     link = index.k_link[row]
     op = work.op("resolve", index.l_name[link], reason)
     for each in index.believed_link(link, work.tx):
-        number = index.k_claim[each]
-        body: Json = linking.core.body(index.c_pos[number], index.c_len[number])
-        claim = Claim(
-            body.get("reason"),
-            index.c_strength[number] or None,
-            index.c_by[number],
-            {**body.get("metadata", {}), DECISION: decision},
-            bool(index.c_inferred[number]),
-        )
+        was = claim_of(linking.core, each)
+        claim = replace(was, metadata={**was.metadata, DECISION: decision})
         linking.claim(link, (index.k_from[each], index.k_to[each]), claim, op)
     return link
 
