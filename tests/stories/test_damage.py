@@ -500,7 +500,7 @@ def test_a_changed_definition_of_a_view_is_found_and_made_anew(broken, was, beco
     assert graphstore.verify(broken).ok
 
 
-@pytest.mark.parametrize("every", [pytest.param(997, id="some"), pytest.param(251, marks=pytest.mark.rest)])
+@pytest.mark.parametrize("every", [pytest.param(1_999, id="some"), pytest.param(251, marks=pytest.mark.rest)])
 def test_no_byte_of_the_file_can_change_what_is_told_unseen(broken, every):
     """SQLite has pages without checksums, and bytes that mean nothing: what a flip changes is refused or found."""
     without_copies(broken)
