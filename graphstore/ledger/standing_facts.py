@@ -69,6 +69,7 @@ _OF_SPANS = {
     "AND q.valid_from < s.value ->> 2 AND q.valid_to > s.value ->> 1 AND q.number < s.value ->> 3 ORDER BY q.number DESC LIMIT ?2)"
     for table in ("period", "changed")
 }
+_CHANGED_AT = "SELECT operation, is_certain FROM changed WHERE entity = ?1 AND valid_from <= ?2 AND valid_to > ?2 ORDER BY number"
 _FIRST_RECORDED = (
     "SELECT s.value, (SELECT min(operation) FROM version WHERE entity = s.value) FROM json_each(?1) s"
 )
@@ -887,6 +888,17 @@ class Facts:
     def _retraction(self, operation: int) -> Fall:
         return Fall(operation, "corrected" if self.verb(operation) == "correct" else "retracted")
 
+    def revisions_at(self, entity: int, valid: Instant) -> list[Fall] | None:
+        """Return all changes of the content of a node at an instant, in order; None for an event, and where the node does not stand."""
+        if self.entity(entity).is_event or not self._stands_at(entity, valid):
+            return None
+        changed = self.fetch(_CHANGED_AT, entity, valid)
+        return [
+            Fall(by, "revised")
+            for by, certain in changed
+            if self.counts(by) and (certain or self._differs(entity, by, valid))
+        ]
+
     def _revisions(self, entity: int, valid: Instant) -> list[Fall]:
         """The last change of the content of an entity that stands, if there is one: where that does not count, no earlier one does."""
         for start, stop, by, certain in reversed(self._changed.get(entity, ())):
@@ -913,12 +925,12 @@ class Facts:
     def _superseded_by(self, entity: int, valid: Instant, upto: Instant) -> list[int]:
         """The operations that recorded the supersessions of an entity that hold at an instant."""
         return [
-            self._recorded_first(row.link)
+            self.recorded_first(row.link)
             for row in self.supersessions(entity)
             if row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
         ]
 
-    def _recorded_first(self, link: int, valid: Instant | None = None) -> int:
+    def recorded_first(self, link: int, valid: Instant | None = None) -> int:
         """The first operation that recorded a link, over an instant or over any time."""
         return min(
             (
@@ -940,7 +952,7 @@ class Facts:
         if fall.word == "revised":
             if "revised" in counted:
                 for begun, ended in self._recorded_alike(ground.link, (start, stop)):
-                    if fall.operation > self._recorded_first(ground.link, begun):
+                    if fall.operation > self.recorded_first(ground.link, begun):
                         yield begun, ended, fall
             return
         if fall.operation == _RETRACTED_SOMEWHERE:

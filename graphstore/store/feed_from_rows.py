@@ -9,8 +9,7 @@ import orjson
 import pyarrow as pa
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.index.index_of_rows import LINKS_BESIDE
-from graphstore.core.index.part_of_index import Number
+from graphstore.core.index.index_of_rows import LINKS_BESIDE, Number
 from graphstore.core.tables.history_arrow import tombstone
 from graphstore.core.tables.history_from_rows import RowHistory
 from graphstore.ledger.branch_ledger import BranchLedger

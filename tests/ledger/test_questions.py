@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore.core.index import index_of_rows, part_of_index
-from graphstore.core.read import row_sight, shaken, spans_from_rows
+from graphstore.core.index import index_of_rows
+from graphstore.core.read import history_rows, shaken, sight
 from graphstore.core.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
 from graphstore.core.tables import graph_from_rows, history_from_rows
 from graphstore.core.write import evictable_rows
@@ -26,7 +26,6 @@ from graphstore.ledger.sql_files import schema_statements
 from graphstore.ledger.statements import Statement
 from graphstore.read import (
     chains,
-    contradicting,
     counted,
     described,
     differing,
@@ -40,7 +39,7 @@ from graphstore.read import (
     points,
     settings,
     superseding,
-    walking,
+    walks,
     whole_view,
 )
 from graphstore.store import feed_from_rows
@@ -49,9 +48,9 @@ from graphstore.values.period import instant
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
 MODULES = (
-    chains, closings, contradicting, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
-    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, part_of_index, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
-    row_sight, settings, shaken, spans_from_rows, superseding, walking, whole_view,
+    chains, closings, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
+    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
+    settings, shaken, sight, history_rows, superseding, walks, whole_view,
 )  # fmt: skip
 STATEMENTS = {
     one.name: one for module in MODULES for one in vars(module).values() if isinstance(one, Statement)

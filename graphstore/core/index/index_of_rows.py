@@ -11,14 +11,40 @@ import orjson
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.index.index import Index
-from graphstore.core.index.part_of_index import CONFIRMATIONS_OF, PERIODS_OF, Number
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
 from graphstore.read.happened import SETTING
 from graphstore.read.points import UNDONE, Point, as_json
 from graphstore.values.period import OPEN, Instant
 
-__all__ = ["FORGOTTEN", "NAMES", "IndexOfRows", "Named", "Number"]
+__all__ = ["ENTITIES_NUMBERED", "FORGOTTEN", "NAMES", "SHAKY", "IndexOfRows", "Named", "Number"]
+
+
+class Number(NamedTuple):
+    """A number of a row."""
+
+    number: int
+
+
+class PeriodOf(NamedTuple):
+    """A row of `period`."""
+
+    number: int
+    entity: int
+    version: int
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant
+    opened_by: int
+    closed_by: int | None
+
+
+class Confirmation(NamedTuple):
+    """An operation that confirmed the thing of an id."""
+
+    id: str
+    operation: int
 
 
 class EntityOf(NamedTuple):
@@ -163,6 +189,9 @@ LINKS_EVER = Statement("links_ever", LinkOfKind)
 LINK_ROWS = Statement("link_rows", LinkRow)
 OPERATION = Statement("operation_numbered", Done)
 FORGOTTEN = Statement("forgotten", Forgotten)
+SHAKY = Statement("shaky", Number)
+PERIODS_OF = Statement("periods_of", PeriodOf)
+CONFIRMATIONS_OF = Statement("confirmations_of", Confirmation)
 HELD_NODES = Statement("held_nodes", HeldNode)
 LINKS_MADE = Statement("links_made", Number)
 LINK_SINCE = Statement("link_since", Recorded)

@@ -1,15 +1,21 @@
-"""What stands at a coordinate and is shaky, and why: what it rests on, and what became of that."""
+"""What stands at a coordinate and is shaky, and why: what it rests on, and what became of that.
+
+The rows of `shaky` say which things are. Why they are is found by the facts that the writer of these rows goes by, as they were at the coordinate's tx: falls are
+followed from what was invalidated to what rests on it, the latest fall first. Nothing depends on how operations were grouped into transactions.
+"""
 
 from __future__ import annotations
 
+import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterator
-from functools import partial
-from itertools import islice, takewhile
-from typing import Any, NamedTuple
+from itertools import groupby, islice, takewhile
+from typing import Any, NamedTuple, cast
 
-from graphstore.core.index.foundations import Path, Resting, ShakyEntity
 from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.part_of_index import SHAKY, Number, PartOfIndex
+from graphstore.core.index.index_of_rows import ENTITIES_NUMBERED, FORGOTTEN, SHAKY, Number
+from graphstore.ledger.past_rows import PastRows
+from graphstore.ledger.standing_facts import Facts, Fall, FallenPart, Ground
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
 from graphstore.read.linked import LINKS_OVER, Linked, link_of
@@ -17,14 +23,29 @@ from graphstore.read.points import Point, as_json
 from graphstore.values.inputs import whole_number
 from graphstore.values.models import OUTSIDE, Link, Node, Shaky
 from graphstore.values.period import Instant, moment
+from graphstore.values.vocabulary import UPHOLDING
 from graphstore.values.ways import Ways
 
+Path = tuple[Any, ...]  # a link, and the path that goes on from there; () at its end
 
-class Body(NamedTuple):
-    """The bytes of a body (None: they were removed), and their CRC-32."""
 
-    data: bytes | None
-    checksum: int
+class ShakyEntity(NamedTuple):
+    """A shaky thing, the fallen thing it rests on (-1: one outside of scopes), the way from the former to the latter, and when and by which operation that fell."""
+
+    ent: int
+    root: int
+    path: Path
+    fell_at: Instant
+    op: int
+
+
+class Fallen(NamedTuple):
+    """A fall, of what, when it was recorded, and the links by which something rests on that directly."""
+
+    fall: Fall
+    root: int
+    fell_at: Instant
+    first: list[Ground]
 
 
 class Reason(NamedTuple):
@@ -37,9 +58,11 @@ class Reason(NamedTuple):
 
 LOOKS_AMONG = Statement("looks_among", Number)
 REASONS = Statement("reasons", Reason)
-BODY = Statement("body", Body)
-_VISIBLE = "SELECT number FROM link_period WHERE number IN (SELECT value FROM json_each(?))"
-_FORGOTTEN = b'{"content":null}'
+_VISIBLE = "SELECT link FROM link_period WHERE link IN (SELECT value FROM json_each(?))"
+_HELD = """
+SELECT p.link, p.number FROM json_each(?1) s CROSS JOIN link_period p
+WHERE p.link = s.value AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
+"""
 
 
 def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
@@ -49,10 +72,13 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
     """
     most = whole_number("limit", limit)
     with no_collecting():
-        resting = _RestingInRows(point)
-        found = list(islice(_with_outside(point, resting), most))
-        names, links, why = resting.index.names, _links(point, found), _reasons(point, found)
+        found = list(islice(_with_outside(point), most))
+        links, why = _links(point, found), _reasons(point, found)
         ends = [end for row in links.values() for end in (row.source, row.target)]
+        numbers = dict.fromkeys(number for one in found for number in (one.ent, one.root))
+        names = {
+            row.number: row.id for row in point.whole.rows(ENTITIES_NUMBERED, numbers=as_json(list(numbers)))
+        }
         shown = things(point, dict.fromkeys([*ends, *(names[one.ent] for one in found)]))
 
         def link(number: int) -> Link:
@@ -74,14 +100,14 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
         ]
 
 
-def _with_outside(point: Point, resting: _RestingInRows) -> Iterator[ShakyEntity]:
+def _with_outside(point: Point) -> Iterator[ShakyEntity]:
     """Give what is shaky; within scopes in the order of the whole store, and with the part of a way inside where it leads outside (`root` is -1)."""
     if point.whole is point:
-        yield from resting.shaky_entities()
+        yield from _Following(point).shaky_entities()
         return
-    own = {one.ent: one for one in resting.shaky_entities()}
+    own = {one.ent: one for one in _Following(point).shaky_entities()}
     inside = {row.number for row in point.rows(SHAKY)}
-    for one in _RestingInRows(point.whole).shaky_entities():
+    for one in _Following(point.whole).shaky_entities():
         found = own.pop(one.ent, None)
         if found is not None:
             yield found
@@ -114,26 +140,172 @@ def _outside(fell_at: Instant) -> Node:
     return Node.made(fields)
 
 
-class _RestingInRows(Resting):
-    """What rests on what at a coordinate, as far as it is shaky."""
+class _Following:
+    """Follows falls at a coordinate to what is shaky there."""
 
     def __init__(self, point: Point) -> None:
-        super().__init__(PartOfIndex(point), point.valid, point.tx, partial(_body, point))
-        self._point = point
+        self._point, self._valid = point, point.valid
+        self._facts = Facts(cast("sqlite3.Connection", PastRows(point.database, point.tx)))
+        self._gone = {row.number for row in point.rows(FORGOTTEN)}
+        self._shaky = {
+            row.number for row in point.rows(SHAKY)
+        }  # and what was forgotten since, over which ways lead
+        self._bases: set[int] = set()
+        # what some fall does not shake that an older one may, by the same ways
+        self._passed: set[int] = set()
+        level = set(self._shaky)
+        while level:
+            self._facts.grounds.load(level)
+            bases = {one.other for each in level for one in self._facts.grounds[each] if self._holds(one)}
+            self._bases |= bases
+            level = (bases & self._gone) - self._shaky
+            self._shaky |= level
+        self._facts.load_fallen(self._bases)
+        self._facts.load_dependants(self._bases)
+        self._facts.load_upright(self._shaky | self._bases)
+        self._dependants = {base: self._resting_on(base) for base in self._bases}
 
-    def _is_look_among(self, first: int, stop: int) -> bool:
-        return bool(self._point.rows(LOOKS_AMONG, first=first, stop=stop))
+    def _holds(self, ground: Ground) -> bool:
+        return ground.start <= self._valid < ground.stop
 
+    def _resting_on(self, base: int) -> list[Ground]:
+        """Return the links by which shaky things rest on another, in the order in which they were recorded."""
+        there = [one for one in self._facts.dependants(base) if self._holds(one) and one.other in self._shaky]
+        return sorted(there, key=lambda one: (one.kind in UPHOLDING, one.link))
 
-def _body(point: Point, number: int, _: int) -> bytes:
-    """Return the body of a version of a node."""
-    [row] = point.rows(BODY, number=number)
-    point.content(row.data, row.checksum, "a version of a node")
-    return row.data or _FORGOTTEN
+    def shaky_entities(self) -> Iterator[ShakyEntity]:
+        """Yield everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were recorded."""
+        seen: set[int] = set()
+        fallen = sorted(self._all_fallen(), key=lambda one: one.fell_at, reverse=True)
+        for fell_at, group in groupby(fallen, key=lambda one: one.fell_at):
+            for one, ent, path in self._spread(list(group), seen):
+                if ent not in self._gone:
+                    yield ShakyEntity(ent, one.root, path, fell_at, one.fall.operation)
+
+    # ------------------------------------------------------------------ what fell
+
+    def _all_fallen(self) -> Iterator[Fallen]:
+        facts, here = self._facts, (self._valid, self._valid + 1)
+        revised = {base: facts.revisions_at(base, self._valid) for base in sorted(self._bases)}
+        asked = {
+            base: ([here], grounds) for base, grounds in self._dependants.items() if revised[base] is None
+        }
+        parts = facts.falls(asked, ())
+        for base, falls in revised.items():
+            if falls:
+                yield from self._revised(base, falls)
+            elif falls is None:
+                here_alone = (
+                    FallenPart(*here, part.falls)
+                    for part in parts[base]
+                    if part.start <= self._valid < part.stop
+                )
+                yield from self._counted(base, here_alone)
+
+    def _revised(self, base: int, falls: list[Fall]) -> Iterator[Fallen]:
+        """Yield the revisions of a thing that stands. What an earlier one shakes is shaken by those of the last transaction that revised it too: it is listed
+        with nothing."""
+        facts, here = self._facts, (self._valid, self._valid + 1)
+        instants = [facts.operation(fall.operation)[0] for fall in falls]
+        last = bisect_left(instants, instants[-1])
+        yield from self._counted(base, (FallenPart(*here, [fall]) for fall in falls[last:]))
+        grounds = [one for one in self._dependants[base] if "revised" in facts.resting[one.kind]]
+        recorded = min((facts.recorded_first(one.link, self._valid) for one in grounds), default=None)
+        for fall, fell_at in zip(falls[:last], instants, strict=False):
+            if recorded is not None and fall.operation > recorded:
+                yield Fallen(fall, base, fell_at, [])
+
+    def _counted(self, base: int, parts: Iterator[FallenPart]) -> Iterator[Fallen]:
+        """Yield the falls of a thing that count for a link to it."""
+        facts = self._facts
+        found: dict[Fall, list[Ground]] = {}
+        several = list(parts)
+        for ground in self._dependants[base]:
+            for part in several:
+                for _, _, fall in facts.counted(part, base, ground):
+                    found.setdefault(fall, []).append(ground)
+        for fall, first in found.items():
+            yield Fallen(fall, base, facts.operation(fall.operation)[0], first)
+
+    # ------------------------------------------------------------------ what falls shake
+
+    def _spread(self, group: list[Fallen], seen: set[int]) -> Iterator[tuple[Fallen, int, Path]]:
+        """Yield what the falls recorded in one transaction shake, with the paths back to them: breadth first, each thing once."""
+        if len(group) > 1 and self._looks_between(group):
+            ways: dict[int, tuple[int, Fallen, Path]] = {}
+            for fallen in group:
+                for ent, (length, path) in self._spread_one(fallen).items():
+                    if ent not in seen and (ent not in ways or length < ways[ent][0]):
+                        ways[ent] = (length, fallen, path)
+            seen.update(ways)
+            for ent, (_, fallen, path) in sorted(ways.items(), key=lambda way: way[1][0]):
+                yield fallen, ent, path
+            return
+        level: list[tuple[Fallen, Ground, Path]] = [
+            (one, ground, ()) for one in group for ground in one.first
+        ]
+        while level:
+            following: list[tuple[Fallen, Ground, Path]] = []
+            for fallen, ground, rest in level:
+                ent = ground.other
+                if ent not in seen and self._shakes(fallen, ent):
+                    seen.add(ent)
+                    path = (ground.link, rest)
+                    yield fallen, ent, path
+                    following += [(fallen, beyond, path) for beyond in self._onward(ent)]
+            level = following
+        if (
+            not self._passed <= seen
+        ):  # ways may lead through things that another fall shook first, which passed by what lies beyond
+            for fallen in group:
+                for ent, (_, path) in self._spread_one(fallen).items():
+                    if ent not in seen:
+                        seen.add(ent)
+                        yield fallen, ent, path
+
+    def _spread_one(self, fallen: Fallen) -> dict[int, tuple[int, Path]]:
+        """Return everything that one fall shakes: how many links away, and the path back."""
+        found: dict[int, tuple[int, Path]] = {}
+        level: list[tuple[Ground, Path]] = [(ground, ()) for ground in fallen.first]
+        length = 0
+        while level:
+            length += 1
+            following: list[tuple[Ground, Path]] = []
+            for ground, rest in level:
+                ent = ground.other
+                if ent not in found and self._shakes(fallen, ent):
+                    path = (ground.link, rest)
+                    found[ent] = (length, path)
+                    following += [(beyond, path) for beyond in self._onward(ent)]
+            level = following
+        return found
+
+    def _looks_between(self, group: list[Fallen]) -> bool:
+        """Return True if anybody looked at something between the falls of one transaction."""
+        operations = [fallen.fall.operation for fallen in group]
+        return bool(self._point.rows(LOOKS_AMONG, first=min(operations), stop=max(operations)))
+
+    def _shakes(self, fallen: Fallen, ent: int) -> bool:
+        """Return True if a fall at the end of a way shakes a thing on it."""
+        facts, fall = self._facts, fallen.fall
+        if not any(
+            start <= self._valid < stop and looked < fall.operation
+            for start, stop, looked in facts.upright(ent)
+        ):
+            return False
+        if (fall.word == "ended" and facts.entity(ent).is_event) or ent in facts.replacers(fallen.root):
+            self._passed.add(ent)
+            return False
+        return True
+
+    def _onward(self, ent: int) -> list[Ground]:
+        """Return the links by which an entity shakes others by being shaky."""
+        there = self._dependants.get(ent, [])
+        return [one for one in there if "shaky" in self._facts.resting[one.kind]]
 
 
 def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:
-    """Return the links of all ways, by the numbers of their periods."""
+    """Return the links of all ways, by their numbers."""
     seen: set[int] = set()
     numbers: dict[int, None] = {}
     for path in (one.path for one in found):
@@ -141,8 +313,9 @@ def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:
             seen.add(id(path))
             numbers[path[0]] = None
             path = path[1]
-    rows = point.rows(LINKS_OVER, periods=as_json(list(numbers)))
-    return dict(zip(numbers, rows, strict=True))
+    held = dict(point.database.rows(_HELD, (as_json(list(numbers)), point.valid, point.tx)))
+    rows = point.rows(LINKS_OVER, periods=as_json(list(held.values())))
+    return dict(zip(held, rows, strict=True))
 
 
 def _reasons(point: Point, found: list[ShakyEntity]) -> dict[int, str | None]:

@@ -10,7 +10,7 @@ from zlib import crc32
 import orjson
 import pyarrow as pa
 
-from graphstore.core.index.part_of_index import SHAKY
+from graphstore.core.index.index_of_rows import SHAKY
 from graphstore.core.journal.line import dumps
 from graphstore.core.tables.arrow_tables import (
     body_columns,

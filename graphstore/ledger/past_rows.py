@@ -1,0 +1,57 @@
+"""Reads the rows of a line as they were at an instant, by the statements that read how they are now."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from graphstore.core.journal.line import FORGETTING
+from graphstore.ledger.branch_rows import with_views
+from graphstore.ledger.database import Readable
+from graphstore.values.period import OPEN, Instant
+
+_KNOWN = "EXISTS (SELECT 1 FROM operation o WHERE o.number = a.operation AND o.tx <= {tx})"
+_CLOSED = f"CASE WHEN tx_to <= {{tx}} THEN tx_to ELSE {OPEN} END AS tx_to, opened_by, CASE WHEN tx_to <= {{tx}} THEN closed_by END AS closed_by"
+_FORGETTING = ", ".join(f"'{verb}'" for verb in FORGETTING)
+_VIEWS = {
+    "operation": "SELECT * FROM operation WHERE tx <= {tx}",
+    "period": f"SELECT number, entity, version, valid_from, valid_to, tx_from, {_CLOSED} FROM period WHERE tx_from <= {{tx}}",
+    "link_period": f"SELECT number, link, claim, valid_from, valid_to, tx_from, {_CLOSED} FROM link_period WHERE tx_from <= {{tx}}",
+    "linked": f"SELECT * FROM linked a WHERE {_KNOWN}",
+    "removed": f"SELECT * FROM removed a WHERE {_KNOWN}",
+    "changed": f"SELECT * FROM changed a WHERE {_KNOWN}",
+    "undone": f"SELECT * FROM undone a WHERE {_KNOWN}",
+    # of each thing the rows have the operation that forgot it last; earlier ones have closed periods of it
+    "forgotten": f"SELECT entity, operation, word FROM forgotten a WHERE {_KNOWN} OR EXISTS (SELECT 1 FROM period p CROSS JOIN operation o "
+    f"WHERE p.entity = a.entity AND p.tx_to <= {{tx}} AND o.number = p.closed_by AND o.verb IN ({_FORGETTING}))",
+}
+_NAMED = re.compile(r"\b(FROM|JOIN)(\s+)(\w+)")
+
+
+class _Fetched(list[tuple[Any, ...]]):
+    """The rows of a statement, as a cursor gives them."""
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all rows."""
+        return self
+
+
+class PastRows:
+    """A connection whose statements find what was known at an instant."""
+
+    def __init__(self, database: Readable, tx: Instant) -> None:
+        self._database = database
+        self._views = {f"past_{name}": view.format(tx=tx) for name, view in _VIEWS.items()}
+        self._statements: dict[str, str] = {}
+
+    def execute(self, statement: str, values: Any = ()) -> _Fetched:
+        """Run a statement."""
+        found = self._statements.get(statement)
+        if found is None:
+            found = self._statements[statement] = with_views(_NAMED.sub(_renamed, statement), self._views)
+        return _Fetched(self._database.rows(found, values))
+
+
+def _renamed(found: re.Match[str]) -> str:
+    word, space, name = found.groups()
+    return f"{word}{space}{'past_' if name in _VIEWS else ''}{name}"
