@@ -217,7 +217,7 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
     if not body:
         return
     if key is not None:
-        keyed = core.naming.keyed(core, version_of(key)[0] or key)
+        keyed = core.naming.keyed(version_of(key)[0] or key)
         known = bisect_right(keyed, sight.tx, key=index.born.__getitem__)
         yield from keyed[max(known - _TAGGED, 0) : known]
     for tag in body.get("tags", ()):

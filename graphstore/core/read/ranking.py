@@ -182,7 +182,7 @@ def _whole(sight: Sight, name: str) -> list[int]:
     ent = sight.index.ids.get(name, -1)
     found = [ent] if ent >= 0 and sight.index.born[ent] <= sight.tx else []
     key = slot_name(name) if any(map(str.isalnum, name)) else ""
-    keyed = sight.core.naming.keyed(sight.core, key) if key else []
+    keyed = sight.core.naming.keyed(key) if key else []
     return found + [each for each in keyed if sight.index.key[each] == key]
 
 

@@ -28,7 +28,7 @@ from graphstore.read import settings
 from graphstore.read.counted import counts
 from graphstore.read.described import event, shown, standings, things
 from graphstore.read.ids import beside, is_link, resolve
-from graphstore.read.points import NotInRows, Point, as_json
+from graphstore.read.points import Point, as_json
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Event, Link, Node, Snapshot
 from graphstore.values.period import OPEN, Instant
@@ -117,10 +117,6 @@ class RowCore(Source):
     def postings(self) -> MessageRows:
         """The messages."""
         return MessageRows(self.point)
-
-    def __getattr__(self, name: str) -> Any:
-        """Refuse what rows were not read for."""
-        raise NotInRows
 
 
 class Sight(Rows):
@@ -247,7 +243,7 @@ class Sight(Rows):
 
     def tagged_versions(self, name: str) -> list[int]:
         """The versions with a tag, by the name that topics use, that were recorded by now."""
-        tagged = self.core.naming.tagged(self.core, name)
+        tagged = self.core.naming.tagged(name)
         stop = self.point.database.line.row("version", known_versions(self.point))
         return list(tagged[: bisect_left(tagged, stop)])
 
@@ -295,9 +291,7 @@ class Sight(Rows):
         return self.standing(ent)
 
     def is_superseded(self, ent: int) -> bool:
-        """Return True if a link that supersedes an event holds here, where the event does."""
-        if not self.is_event(ent) or self.find(ent) < 0:
-            raise NotInRows
+        """Return True if a link that supersedes an event holds here; the event holds here too."""
         return self.standing(ent) == "superseded"
 
     def shown_by(self, ent: int) -> tuple[str, int]:
@@ -352,18 +346,12 @@ class Sight(Rows):
 
     def shown_event(self, row: int) -> Event:
         """The event whose row holds here, with its links."""
-        return event(self.point, self.id(self._held_by(row)))
+        return event(self.point, self.id(self.entity_of(row)))
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
         """A row of an event that holds here as a value."""
-        found = self.thing(self._held_by(row))
+        found = self.thing(self.entity_of(row))
         return Event.made({**found.__dict__, "standing": standing, "links": links})
-
-    def _held_by(self, row: int) -> int:
-        ent: int = self.index.r_ent[row]
-        if self.find(ent) != row:
-            raise NotInRows
-        return ent
 
     # ------------------------------------------------------------------ searching
 

@@ -53,9 +53,9 @@ class TopicRows:
             TopicRow, TopicRow
         ] = {}  # a version of the topic that stands -> the one that began after it
         core = sight.core
-        if self._place(core.naming.keyed(core, name)):
+        if self._place(core.naming.keyed(name)):
             self.by = "key"
-        elif self._place_tagged(core.naming.tagged(core, name)):
+        elif self._place_tagged(core.naming.tagged(name)):
             self.by = "tag"
         elif self._place(self._sought()):
             self.by = "text"
@@ -88,8 +88,8 @@ class TopicRows:
         """The nodes whose key or tag is one of these words."""
         core, v_ent = self.sight.core, self._index.v_ent
         names = {slot_name(word) for word in words}
-        tagged = (v_ent[ver] for name in names for ver in core.naming.tagged(core, name))
-        return {ent for name in names for ent in core.naming.keyed(core, name)}.union(tagged)
+        tagged = (v_ent[ver] for name in names for ver in core.naming.tagged(name))
+        return {ent for name in names for ent in core.naming.keyed(name)}.union(tagged)
 
     def _place(self, ents: Sequence[int], versions: frozenset[int] | None = None) -> bool:
         """Put each node where it belongs: among what stands, is past or planned. With `versions` these descriptions alone. False: none is known."""
@@ -270,5 +270,5 @@ class TopicRows:
     def names(self) -> Iterator[str]:
         """Every key and tag of the nodes known here."""
         core = self.sight.core
-        names: Iterator[str] = core.naming.known(core, self.sight.tx)
+        names: Iterator[str] = core.naming.known()
         return names

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from graphstore.core.search.source import Source
 from graphstore.ledger.statements import Statement
 from graphstore.read.points import Point
 from graphstore.values.keys import version_of
-from graphstore.values.period import Instant
 
 
 class Keyed(NamedTuple):
@@ -45,19 +43,19 @@ class NameRows:
     def __init__(self, point: Point, index: Any) -> None:
         self._point, self._index = point, index
 
-    def keyed(self, core: Source, name: str) -> list[int]:
+    def keyed(self, name: str) -> list[int]:
         """Return the nodes whose key is `name` or a version of it, in the order they were first known."""
         found = self._point.rows(ENTITY_KEYED, key=name)
         return [row.number for row in found if row.key == name or version_of(row.key)[0] == name]
 
-    def tagged(self, core: Source, name: str) -> list[int]:
+    def tagged(self, name: str) -> list[int]:
         """Return the versions with the tag `name`, in the order they were recorded."""
         found = self._point.rows(TAGGED, tag=name)
         self._index.read_versions([row.number for row in found])
         return [row.number for row in found]
 
-    def known(self, core: Source, tx: Instant) -> Iterator[str]:
-        """Yield the names of everything known at `tx`, each once."""
+    def known(self) -> Iterator[str]:
+        """Yield the names of everything known here, each once."""
         seen: set[str] = set()
         for row in self._point.rows(KNOWN_NAMES):
             key = row.name
