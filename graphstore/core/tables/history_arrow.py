@@ -14,6 +14,7 @@ from graphstore.core.tables.arrow_tables import (
     said_of_links,
     texts,
 )
+from graphstore.core.tables.texts import LINK
 from graphstore.values.models import Json
 
 Columns = dict[str, list[Any]]
@@ -60,6 +61,6 @@ _SAID = {
     "Event": _said_of_events,
     "Version": _said_of_versions,
     "Op": _said_of_operations,
-    "LINK": _said_of_link_rows,
+    LINK: _said_of_link_rows,
 }
 """What makes the columns of a label that are in the bodies of its rows."""

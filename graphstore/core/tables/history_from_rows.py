@@ -10,6 +10,7 @@ from zlib import crc32
 
 from graphstore.core.index.columns import Mark
 from graphstore.core.journal.line import GENESIS
+from graphstore.core.tables.texts import LINK
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.closings import closings
@@ -21,8 +22,6 @@ from graphstore.values.period import Instant
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-LINK = "LINK"  # the label of all tables of links
 
 
 class Reached(NamedTuple):

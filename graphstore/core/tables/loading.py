@@ -64,16 +64,11 @@ def build(
     base = [name for name in BASE if span is None or name != "standing"]
     if asked is not None:
         base = [name for name in base if name in asked | _PERIODS]
-    own = "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
+    if span is not None:
+        nodes["row"] = texts([str(number) for number, *_ in periods])
+        nodes["tx_to"] = _ends([bounds for *_, bounds in periods], span)
     try:
-        if span is None:
-            for name, fields_there in (("view_node", own), ("view_absent", ""), ("view_event", "")):
-                graph.engine.run(text(name).replace("__FIELDS__", fields_there))
-        else:
-            nodes["row"] = texts([str(number) for number, *_ in periods])
-            nodes["tx_to"] = _ends([bounds for *_, bounds in periods], span)
-            shape = "".join(f",\n  `{name}` {_type(nodes[name].type)}" for name in base)
-            graph.engine.run(text("period_node").replace("__FIELDS__", shape + own))
+        _make_tables(graph, fields, {name: nodes[name].type for name in base if span is not None})
     except BaseException:
         graph.close()
         raise
@@ -107,6 +102,18 @@ def build(
         if asked is None:
             graph.identity = LINK_ID
     return graph
+
+
+def _make_tables(graph: ViewGraph, fields: Fields, types: dict[str, pa.DataType]) -> None:
+    """Make the tables of the labels. `types`: of the columns of a graph of periods; empty for that of one coordinate."""
+    own = "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
+    if types:
+        shape = "".join(f",\n  `{name}` {_type(kind)}" for name, kind in types.items())
+        graph.engine.run(text("period_node").replace("__FIELDS__", shape + own))
+        return
+    graph.engine.run(text("view_node").replace("__FIELDS__", own))
+    graph.engine.run(text("view_absent"))
+    graph.engine.run(text("view_event"))
 
 
 def memory_of(rows: int, content: int) -> int:

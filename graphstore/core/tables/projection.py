@@ -22,7 +22,7 @@ from graphstore.core.index.columns import Mark
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.tables.engine import Engine
 from graphstore.core.tables.table_file import NOTE, GraphFile, Unusable
-from graphstore.core.tables.texts import schema, text
+from graphstore.core.tables.texts import LINK, schema, text
 from graphstore.core.tables.workers import AnyEngine, ProcessEngine, Workers
 from graphstore.errors import DamageError, EngineError, LockedError, QueryError
 from graphstore.ledger.ledger import Ledger
@@ -53,10 +53,8 @@ READ_BACK_EVERY = 60.0
 _SCANNED, _COMPARED = 0.7e-6, 8e-6
 """Seconds that reading back takes for each row there is, and for each that is compared."""
 _chance = Random()
-GENERIC = "LINK"
-"""The table of the kinds of link that have none of their own."""
 TAKEN = frozenset(
-    {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", GENERIC}
+    {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", LINK}
 )
 
 Progress = Callable[[int, int], None]
@@ -170,7 +168,7 @@ class Projection:
             self._engine = self._made()
             for statement in schema():
                 self._engine.run(statement)
-            self._tables = {GENERIC, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
+            self._tables = {LINK, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
             self._follow(self._history.reached(), progress)
             self._engine.checkpoint()
         except EngineError as error:
@@ -446,7 +444,7 @@ class Projection:
         """Add the rows of a table at these places; of things that others have, also the relationships by which these have them."""
         import pyarrow as pa
 
-        from graphstore.core.tables.history_from_rows import LINK, TABLES
+        from graphstore.core.tables.history_from_rows import TABLES
 
         rows = self._history.table(label, places)
         if label == LINK:
@@ -468,7 +466,7 @@ class Projection:
 
     def _close(self, pen: Pen, label: str, places: Sequence[int]) -> None:
         """Set the ends of rows. Where the retraction of an event was undone, what was written closed is open again."""
-        from graphstore.core.tables.history_from_rows import LINK, TABLES
+        from graphstore.core.tables.history_from_rows import TABLES
 
         table, rows = TABLES[label], self._history.table(label, places)
         rows = rows.append_column("closed_at", rows["tx_to"]).append_column("op", rows["closed_by"])
@@ -510,7 +508,7 @@ class Projection:
     def _table_of(self, kind: str) -> str:
         """Return the name of the table of a kind of link."""
         own = kind in self._promoted or (kind in KINDS and KINDS[kind].table)
-        return link_table(kind) if own else GENERIC
+        return link_table(kind) if own else LINK
 
     def _make_table(self, kind: str) -> None:
         """Make the table of a kind of link when it is not there yet."""

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.tables.history_from_rows import LINK, TABLES, RowHistory
-from graphstore.core.tables.texts import text
+from graphstore.core.tables.history_from_rows import TABLES, RowHistory
+from graphstore.core.tables.texts import LINK, text
 from graphstore.core.tables.workers import AnyEngine
 from graphstore.values.period import OPEN, Instant, moment
 

@@ -23,6 +23,9 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _HOLE = re.compile(r"__([A-Z]+(?:_[A-Z]+)*)__")
 _MACRO = re.compile(r"(\w+)\((\w+(?:, *\w+)*)\)\Z")
 
+LINK = "LINK"
+"""The table of the kinds of link that have none of their own; of the rows of a history, those of all links."""
+
 Macros = Mapping[str, tuple[tuple[str, ...], str]]
 """By name: the parameters and the text of each macro."""
 
@@ -154,5 +157,5 @@ def text(name: str, **holes: str) -> str:
 def schema() -> list[str]:
     """The statements that make an empty store's tables: the fixed ones, LINK, and one for each kind with its own."""
     own = [kind.name.upper() for kind in KINDS.values() if kind.table]
-    links = [text("link_table", KIND=name) for name in ["LINK", *own]]
+    links = [text("link_table", KIND=name) for name in [LINK, *own]]
     return [statement for script in (text("schema"), *links) for statement in split(script)]

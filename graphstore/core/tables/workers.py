@@ -101,6 +101,7 @@ class Worker:
         self._why = ""
         self._empty = 0
         ours, theirs = os.pipe()
+        self._channel: Any
         self._channel, end = Pipe()
         environment = {name: value for name, value in os.environ.items() if name != "GRAPHSTORE_TOKEN"}
         environment |= {"MALLOC_ARENA_MAX": "2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
