@@ -302,11 +302,6 @@ class Transaction:
             index.say(ent, ver, period)
         return row
 
-    def believe_again(self, ent: int, ver: int, period: Period, op: int) -> None:
-        """Believe an existing version over a period that the others lose."""
-        self.take(ent, period, op)
-        self.restore(ent, ver, period, op)
-
     def happen_again(self, ent: int, at: Instant, op: int, own: Json) -> None:
         """Record an occurrence of a believed event, with what it says otherwise than the first report. If it is the earliest, the event is
         valid from then on."""
