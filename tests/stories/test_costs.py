@@ -347,7 +347,13 @@ _stores: dict[tuple[Callable[[int], GraphStore], int], GraphStore] = {}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def closed() -> Iterator[None]:
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let the crowds lie in files that were closed and opened again. All worlds are closed at the end."""
+    for size in (FEW, MANY):
+        path = tmp_path_factory.mktemp("crowd") / f"{size}.gs"
+        crowd(size, path).close()
+        _stores[crowd, size] = graphstore.open(path, clock=(clock := Clock()))
+        clock.move(days=3)
     yield
     for store in _stores.values():
         store.close()
@@ -398,3 +404,14 @@ def test_a_read_costs_the_same_however_much_there_is_beside_its_answer(read) -> 
 def test_a_read_grows_with_its_answer_and_no_faster(read) -> None:
     world, _, asked = read
     assert growth(world, asked) < LINEAR * MANY / FEW
+
+
+@pytest.mark.parametrize("read", ["operations", "whole_id"])
+def test_what_is_made_at_the_first_call_grows_with_the_store_and_no_faster(tmp_path: Path, read: str) -> None:
+    counted = []
+    for size in (FEW, MANY):
+        crowd(size, tmp_path / f"{size}.gs").close()
+        with graphstore.open(tmp_path / f"{size}.gs") as store:
+            store.inspect("c7")
+            counted.append(steps(lambda store=store: getattr(store, read)("c5")))  # type: ignore[misc]
+    assert counted[1] / counted[0] < LINEAR * MANY / FEW

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import graphstore
-from graphstore import GraphStore, Link, Node, NotFoundError, View
+from graphstore import ConflictError, GraphStore, InvalidError, Link, Node, NotFoundError, View
 from tests.conftest import Clock, after
 from tests.stories.test_costs import (
     FEW,
@@ -249,6 +249,38 @@ LINEAR_VERBS: list[tuple[Callable[[int], GraphStore], str, Verb]] = [
 @pytest.mark.parametrize("verb", LINEAR_VERBS, ids=lambda verb: f"{verb[0].__name__}: {verb[1]}")
 def test_a_verb_on_the_whole_store_grows_with_it_and_no_faster(verb) -> None:
     assert growth_of(*verb) < LINEAR * MANY / FEW
+
+
+def _failed(store: GraphStore) -> None:
+    with store.transaction():
+        store.add_node("fact", {}, id="never")
+        store.link("never", "uses", "c3")
+        store.revise("c5", {"n": "never"}, valid_from=after(7))
+        store.link("never", "uses", "nowhere")
+
+
+REFUSED: list[tuple[type[Exception], Callable[[GraphStore], object]]] = [
+    (InvalidError, lambda store: store.revise("c5", "no object")),  # type: ignore[arg-type]
+    (NotFoundError, lambda store: store.revise("nothing", {})),
+    (NotFoundError, lambda store: store.link("c5", "uses", "nowhere")),
+    (ConflictError, lambda store: store.add_node("fact", {}, id="c5")),
+    (NotFoundError, _failed),
+]
+
+
+def test_what_is_refused_costs_the_same_however_much_there_is() -> None:
+    def refuse(store: GraphStore, kind: type[Exception], call: Callable[[GraphStore], object]) -> None:
+        with pytest.raises(kind) as error:
+            call(store)
+        assert str(error.value)
+
+    with crowd(FEW) as few, crowd(MANY) as many:
+        for kind, call in REFUSED:
+            counted = []
+            for store in (few, many):
+                refuse(store, kind, call)
+                counted.append(steps(lambda store=store, one=(kind, call): refuse(store, *one)))  # type: ignore[misc]
+            assert counted[1] / counted[0] < FLAT, (kind, counted)
 
 
 def test_an_export_grows_with_the_store_and_no_faster(tmp_path: Path) -> None:
