@@ -38,8 +38,10 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Through a server some tests cannot hold: see `doors.py`. Nor can some where others may write the store: take the mark off when they hold."""
+    """Through a server those tests run that are given a store; some cannot hold: see `doors.py`. Nor can some where others may write the store: take the
+    mark off when they hold."""
     if doors.THROUGH_A_SERVER:
+        items[:] = [item for item in items if {"store", "disk_store"} & {*getattr(item, "fixturenames", ())}]
         doors.mark(items)
     for item in items if IN_A_FOLDER else ():
         for mark in item.iter_markers():
