@@ -115,8 +115,7 @@ def grow_things(
     index.kind.extend(kinds)
     index.key.extend(keys)
     index.scope.extend(scopes)
-    for lists in (index.versions_of, index.rows_of, index.now_of):
-        lists.extend([[] for _ in names])
+    index.now_of.extend([[] for _ in names])
     index.names.extend(names)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from graphstore.values.period import Instant
 
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
+V = TypeVar("V")
 Taken = tuple[int, Instant, Instant]  # a version that a supersession took, from, to
 
 
@@ -29,51 +30,46 @@ class Mark(NamedTuple):
 class Column(dict[int, Any]):
     """Holds the values of a column that were read or added. `load` reads the value of a number, together with other columns."""
 
-    __slots__ = ("_count", "_load")
+    __slots__ = ("_load", "count")
 
     def __init__(self, count: int, load: Callable[[int], object]) -> None:
-        self._count, self._load = count, load
+        self.count, self._load = count, load
 
     def __missing__(self, number: int) -> Any:
-        if not 0 <= number < self._count:
-            raise IndexError(f"there is no row {number}: there are {self._count}")
+        if not 0 <= number < self.count:
+            raise IndexError(f"there is no row {number}: there are {self.count}")
         self._load(number)
         return self.get(number)
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def __iter__(self) -> NoReturn:
         raise TypeError("a transaction does not look through a whole column of the store")
 
     def __delitem__(self, rows: Any) -> None:
-        for number in range(rows.start, self._count):
+        for number in range(rows.start, self.count):
             self.pop(number, None)
-        self._count = min(rows.start, self._count)
-
-    def append(self, value: Any) -> None:
-        """Add a row."""
-        self[self._count] = value
-        self._count += 1
+        self.count = min(rows.start, self.count)
 
     def extend(self, values: Iterable[Any]) -> None:
         """Add rows."""
         before = dict.__len__(self)
-        self.update(enumerate(values, self._count))
-        self._count += dict.__len__(self) - before
+        self.update(enumerate(values, self.count))
+        self.count += dict.__len__(self) - before
 
 
-class Lists(dict[Any, list[Any]]):
-    """Holds a list of rows for each key, such as a thing or an id, and reads it when it is first asked for. Adding to a list does not read it."""
+class Lists(dict[Any, list[V]], Generic[V]):
+    """Holds a list for each key, such as the rows of a thing. What is stored of it is read when it is first asked for; `added` is what the transaction adds."""
 
-    __slots__ = ("_added", "_any", "_load")
+    __slots__ = ("_any", "_load", "added")
 
     def __init__(self, load: Callable[[Any], Any], is_any: bool = True) -> None:
         self._load, self._any = load, is_any
-        self._added: dict[Any, list[Any]] = {}
+        self.added: dict[Any, list[V]] = {}
 
-    def __missing__(self, key: Any) -> list[Any]:
-        found: list[Any] = self._load(key) + self._added.pop(key, [])
+    def __missing__(self, key: Any) -> list[V]:
+        found: list[V] = self._load(key) + self.added.get(key, [])
         self[key] = found
         return found
 
@@ -81,18 +77,26 @@ class Lists(dict[Any, list[Any]]):
         return bool(self[key])
 
     def __bool__(self) -> bool:
-        return self._any or any(self._added.values())
+        return self._any or any(self.added.values())
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return the rows of a key; the default where there are none."""
+        """Return the list of a key; the default where there is nothing."""
         return self[key] or default
 
-    def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the list to which a row of a key is added."""
-        return self[key] if dict.__contains__(self, key) else self._added.setdefault(key, [])
+    def add(self, key: Any, value: V) -> None:
+        """Add a value to the list of a key."""
+        self.added.setdefault(key, []).append(value)
+        if dict.__contains__(self, key):
+            self[key].append(value)
+
+    def drop(self, key: Any) -> None:
+        """Take the value back that was added last to the list of a key."""
+        self.added[key].pop()
+        if dict.__contains__(self, key):
+            self[key].pop()
 
 
-class Pieces(Lists):
+class Pieces(Lists[Taken]):
     """Holds what each supersession has taken. A link has an entry where the rows have something of it, or where the transaction has set its list, even to nothing."""
 
     __slots__ = ()
@@ -147,7 +151,7 @@ class Occurrences:
         self._read().pop()
 
 
-class Events(Lists):
+class Events(Lists[int]):
     """Holds the `Occurrences` of each event."""
 
     __slots__ = ()
@@ -157,9 +161,13 @@ class Events(Lists):
         self[key] = found
         return found
 
-    def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the occurrences of an event, to which one is added."""
-        return self[key]
+    def add(self, key: Any, value: Any) -> None:
+        """Add an occurrence to an event."""
+        self[key].append(value)
+
+    def drop(self, key: Any) -> None:
+        """Take the last occurrence of an event back."""
+        self[key].pop()
 
 
 class Numbers(dict[Any, int]):

@@ -37,8 +37,8 @@ class Index:
     scope: Texts
     slots: dict[tuple[str, str], list[int]]  # (key, scope)
     aliases: Mapping[tuple[str, int, str], int]  # (branch, number there, id) -> version
-    versions_of: Lists
-    rows_of: Lists  # in the order they were written
+    versions_of: dict[int, list[int]]
+    rows_of: dict[int, list[int]]  # in the order they were written
     now_of: Lists  # believed now, by valid_from
     out: dict[int, list[int]]
     into: dict[int, list[int]]
@@ -168,17 +168,6 @@ class Index:
             if self.k_tx[row] <= tx < self.k_end[row] and self.k_from[row] <= valid < self.k_to[row]:
                 return row
         return -1
-
-    def perhaps(
-        self,
-        side: dict[int, list[int]],
-        ent: int,
-        valid: Instant,
-        tx: Instant,
-        kinds: Collection[str] | None = None,
-    ) -> list[int]:
-        """The links on one side of an entity that may hold at (valid, tx): all that do, and others; in order."""
-        return side.get(ent, [])
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
         """The links on one side of an entity: those of the kinds, and perhaps others; in order."""

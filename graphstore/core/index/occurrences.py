@@ -216,7 +216,7 @@ class Happened:
             return []
         return [
             (index.k_from[row], index.l_tgt[link])
-            for link in index.perhaps(index.out, ent, self.valid, self.tx)
+            for link in index.out[ent]
             if index.l_kind[link] == "resolved_by"
             and (row := index.find_link(link, self.valid, self.tx)) >= 0
         ]

@@ -37,43 +37,60 @@ from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
 
 BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
 _SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
-_GROUPS = (
-    ("names", "is_event", "kind", "key", "scope", "born", "changed", "versions_of", "rows_of", "now_of"),
-    ("v_ent", "v_num", "v_pos", "v_len", "v_op"),
-    ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close"),
-    ("closings",),
-    ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link", "claims_of"),
-    ("c_link", "c_num", "c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op"),
-    ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end", "k_op", "k_close"),
-    ("link_closings",),
-    ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"),
-    ("s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last"),
-)  # the columns of each group of `Mark`
+_BODY = """
+coalesce(body, 0),
+CASE WHEN body IS NULL THEN 0 ELSE coalesce((SELECT coalesce(length(b.data), 0) FROM body b WHERE b.number = body), 1) END
+"""  # the place and the length
+_SPAN = "valid_from, valid_to, tx_from, tx_to, opened_by, coalesce(closed_by, -1)"
+_GROUPS = {
+    "entities": (
+        "id, is_event, kind, key, scope, tx_from FROM entity",
+        ("names", "is_event", "kind", "key", "scope", "born", "changed", "now_of"),
+    ),
+    "versions": (
+        f"entity, ordinal, {_BODY}, coalesce(operation, -1) FROM version",
+        ("v_ent", "v_num", "v_pos", "v_len", "v_op"),
+    ),
+    "rows": (
+        f"entity, version, {_SPAN} FROM period",
+        ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close"),
+    ),
+    "closings": ("", ("closings",)),
+    "links": (
+        "id, kind, source, target FROM link",
+        ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link", "claims_of"),
+    ),
+    "claims": (
+        f"link, ordinal, coalesce(strength, 0), is_inferred, created_by, {_BODY}, coalesce(operation, -1) FROM claim",
+        ("c_link", "c_num", "c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op"),
+    ),
+    "link_rows": (
+        f"link, claim, {_SPAN} FROM link_period",
+        ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end", "k_op", "k_close"),
+    ),
+    "link_closings": ("", ("link_closings",)),
+    "ops": (
+        f"tx, verb, subject, author, {_BODY} FROM operation",
+        ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"),
+    ),
+    "seen": (
+        "event, occurred_at, tx, operation, first, last FROM occurrence",
+        ("s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last"),
+    ),
+}
+"""What is read of the rows of each group of `Mark`, and its columns: first those that have what is read, in its order."""
 _COUNTS = """
 SELECT n.entity, n.version, n.period, n.link, n.claim, n.link_period, n.operation, n.occurrence,
        (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), n.defined & 1099511627775, EXISTS (SELECT 1 FROM undone)
 FROM next_number n
 """
-_LENGTH = """
-CASE WHEN body IS NULL THEN 0 ELSE coalesce((SELECT coalesce(length(b.data), 0) FROM body b WHERE b.number = body), 1) END
-"""
-_ENTITY = "SELECT number, id, is_event, kind, key, scope, tx_from FROM entity WHERE "
-_SLOT = f"{_ENTITY} key = ? AND scope = ? ORDER BY number"
-_VERSION = f"SELECT number, entity, ordinal, body, {_LENGTH}, operation FROM version WHERE "
-_ROW = "SELECT number, entity, version, valid_from, valid_to, tx_from, tx_to, opened_by, closed_by FROM period WHERE "
-_LINK = "SELECT number, id, kind, source, target FROM link WHERE "
-_CLAIM = f"""
-SELECT number, link, ordinal, strength, is_inferred, created_by, body, {_LENGTH}, operation FROM claim WHERE
-"""
-_LINK_ROW = "SELECT number, link, claim, valid_from, valid_to, tx_from, tx_to, opened_by, closed_by FROM link_period WHERE "
-_OPERATION = f"SELECT number, tx, verb, subject, author, body, {_LENGTH} FROM operation WHERE "
-_OCCURRENCE = "SELECT number, event, occurred_at, tx, operation, first, last, ordinal FROM occurrence WHERE "
 _PRINT = 'substr(b.data, instr(b.data, CAST(\'"fingerprint":"\' AS BLOB)) + 15, 64)'
 _ALIKE = f"""
 SELECT v.entity, b.data FROM body b CROSS JOIN version v CROSS JOIN entity e
 WHERE instr(b.data, CAST('"fingerprint":"' AS BLOB)) > 0 AND {_PRINT} >= ? AND {_PRINT} < ?
 AND v.body = b.number AND e.number = v.entity AND e.is_event = 1 ORDER BY v.entity
 """
+_LAST_SEEN = "SELECT number, ordinal FROM occurrence WHERE event = ? AND number < ? ORDER BY tx DESC, number DESC LIMIT 1"
 _FORGOTTEN = "SELECT operation FROM forgotten WHERE entity = ?"
 _TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE link = ? ORDER BY number"
 _REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.number"
@@ -133,9 +150,8 @@ _OF_ORDINAL = (
 )
 
 
-_OF_IDS = f"{_ENTITY} id IN (SELECT value FROM json_each(?))"
 _OF_NUMBERS = "number IN (SELECT value FROM json_each(?))"
-_LINKS_OF_IDS = "id IN (SELECT value FROM json_each(?))"
+_OF_IDS = "id IN (SELECT value FROM json_each(?))"
 _LINKS_BY_SOURCE, _LINKS_BY_TARGET = (
     "number IN (SELECT l.number FROM json_each(?) s CROSS JOIN link l WHERE "
     f"{source}l.source = s.value ->> 0 AND l.kind = s.value ->> 1 AND {target}l.target = s.value ->> 2) ORDER BY number"
@@ -195,11 +211,19 @@ class WorkingSet(Index):
     link_ids: Numbers
     gone: Numbers
     changed: list[Instant]  # not before the last change of the rows of a thing
+    closings: list[int]
     claims_of: list[list[int]]
     prints: dict[str, list[int]]
+    out: Lists[int]
+    into: Lists[int]
+    versions_of: Lists[int]
+    rows_of: Lists[int]
+    seen_of: Events
+    taken: Pieces
     c_link: list[int]
     c_num: list[int]
     s_ent: list[int]
+    link_closings: list[int]
 
     def __init__(self, database: Readable, kinds: KnownKinds, show: Callable[[], object]) -> None:
         """Begin with nothing read. Outside of a transaction it reads what is committed.
@@ -223,18 +247,19 @@ class WorkingSet(Index):
             dict[str, Any]
         ] = []  # that the transaction has changed; the last of a name counts
         # numbers from these on are of rows that the transaction adds, which the tables may have too at its end
-        self._things, self._versions, self._periods, self._links = things, versions, rows, links
-        self._ops, self._seen, self._last = ops, seen, last or 0
-        self.last_tx = self._last
+        self._stored = Mark(things, versions, rows, 0, links, claims, link_rows, 0, ops, seen)
+        self._things, self._versions, self._periods, self._links, self._ops = (
+            things,
+            versions,
+            rows,
+            links,
+            ops,
+        )
+        self._last = self.last_tx = last or 0
         self._has_written = False  # whether the rows have what the transaction did
         self._undo: list[
             Callable[[], object]
         ] = []  # takes back what was done, beside the columns, step by step
-        # what was added, by the thing it is of
-        self._fresh_rows: dict[int, list[int]] = {}
-        self._fresh_versions: dict[int, list[int]] = {}
-        self._fresh_out: dict[int, list[int]] = {}
-        self._fresh_into: dict[int, list[int]] = {}
         # source, kind, target -> links that were read before a transaction asks
         self._stored_links: dict[tuple[int, str, int], list[int]] = {}
         # from when on stored things were believed before the transaction
@@ -251,37 +276,36 @@ class WorkingSet(Index):
         self._kinds_before = len(self.kinds)
         self._kinds_read: tuple[int, Mapping[str, frozenset[str]], frozenset[str]] | None = None
         self._init_leading(any_undone)
-        self._init_columns(claims, link_rows)
+        self._init_columns()
 
-    def _init_columns(self, claims: int, link_rows: int) -> None:
+    def _init_columns(self) -> None:
         """Make the columns, whose values are read when they are first asked for."""
-        loads = {"versions_of": self._load_versions, "rows_of": self._load_rows, "now_of": self._load_believed,
-                 "rows_of_link": self._load_link_rows, "claims_of": self._load_claims}  # fmt: skip
-        self.closings, self.link_closings = list[int](), list[int]()
-        for names, count, load in zip(
-            _GROUPS,
-            (self._things, self._versions, self._periods, 0, self._links, claims, link_rows, 0, self._ops, self._seen),
-            (self._load_entity, self._load_version, self._load_row, None, self._load_link, self._load_claim,
-             self._load_link_row, None, self._load_op, self._load_seen_row),
-            strict=True,
-        ):  # fmt: skip
-            if load is not None:
-                vars(self).update({name: Column(count, loads.get(name, load)) for name in names})
-        self._groups = [[vars(self)[name] for name in names] for names in _GROUPS]
+        lists = {
+            "now_of": self._load_believed,
+            "rows_of_link": self._load_link_rows,
+            "claims_of": self._load_claims,
+        }
+        self._groups: dict[str, list[Any]] = {}
+        for (group, (read, names)), count in zip(_GROUPS.items(), self._stored, strict=True):
+            load = partial(self._take, group, "number = ?")
+            self._groups[group] = [Column(count, lists.get(name, load)) if read else [] for name in names]
+            vars(self).update(zip(names, self._groups[group], strict=True))
 
     def _init_leading(self, any_undone: int) -> None:
         """Make the dictionaries that lead from ids and things to rows."""
-        self.ids = Numbers(self._find_entity)
-        self.link_ids = Numbers(self._find_link)
+        self.ids = Numbers(partial(self._find, "entities"))
+        self.link_ids = Numbers(partial(self._find, "links"))
         self.gone = Numbers(self._find_forgotten)
         self.aliases = Numbers(self._find_alias)
+        self.versions_of = Lists(partial(self._of_thing, "versions"))
+        self.rows_of = Lists(partial(self._of_thing, "rows"))
         self.out = Lists(lambda ent: self._links_of(ent, "source = ?"))
         self.into = Lists(lambda ent: self._links_of(ent, "target = ?"))
         self.successors = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'supersedes'"))
         self.slots = Lists(self._entities_of_slot)
         self.taken = Pieces(lambda link: self._tuples(_TAKEN, link, self._links))
         self.gaps = Lists(lambda ent: self._tuples(_REMOVED, ent, self._things))
-        self.ghosts = Lists(lambda ent: self._tuples(_TOLD, ent, self._things))
+        self.ghosts: Lists[Gap] = Lists(lambda ent: self._tuples(_TOLD, ent, self._things))
         self.link_ghosts = Lists(lambda link: self._tuples(_LINKED, link, self._links))
         self.confirmed = Lists(lambda id: [op for (op,) in self._rows(_CONFIRMED, id) if op < self._ops])
         self.undone_by = Lists(
@@ -310,47 +334,50 @@ class WorkingSet(Index):
         return found
 
     def mark(self) -> Mark:
-        """Return how many rows are committed of things, versions, periods, links and operations."""
-        return Mark(self._things, self._versions, self._periods, links=self._links, ops=self._ops)
+        """Return how many rows are committed."""
+        return self._stored
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         return self._database.rows(statement, values)
 
     # ------------------------------------------------------------------ what is read
 
-    def _find_entity(self, id: str) -> int | None:
-        return next(iter(self._take_entities(f"{_ENTITY} id = ?", id)), None)
+    def _take(self, group: str, condition: str, *values: Any) -> list[int]:
+        """Read rows of a group of `Mark`. Returns their numbers, without those that the transaction has added."""
+        columns, found = self._groups[group], []
+        stored = self._stored[Mark._fields.index(group)]
+        for number, *read in self._rows(f"SELECT number, {_GROUPS[group][0]} WHERE {condition}", *values):
+            if number < stored:
+                found.append(number)
+                if number not in columns[0]:
+                    for column, value in zip(columns, read, strict=False):
+                        column[number] = value
+        if group == "entities":
+            changed: Any = self.changed
+            for ent in found:
+                self.ids[self.names[ent]] = ent
+                changed.setdefault(ent, self._last)  # nothing was changed later
+        elif group == "links":
+            self.link_ids.update((self.l_name[link], link) for link in found)
+        return found
 
-    def _load_entity(self, number: int) -> None:
-        self._take_entities(f"{_ENTITY} number = ?", number)
+    def _find(self, group: str, id: str) -> int | None:
+        return next(iter(self._take(group, "id = ?", id)), None)
 
     def _entities_of_slot(self, slot: tuple[str, str]) -> list[int]:
-        return self._take_entities(_SLOT, *slot)
-
-    def _take_entities(self, statement: str, *values: Any) -> list[int]:
-        found = []
-        for number, id, is_event, kind, key, scope, tx in self._rows(statement, *values):
-            if number >= self._things:
-                continue
-            found.append(number)
-            if number not in self.names:
-                self.names[number], self.is_event[number], self.kind[number] = id, is_event, kind
-                self.key[number], self.scope[number], self.born[number] = key, scope, tx
-                self.changed[number] = self._last  # nothing was changed later
-                dict.__setitem__(self.ids, id, number)
-        return found
+        return self._take("entities", "key = ? AND scope = ? ORDER BY number", *slot)
 
     def prepare_ids(self, ids: Iterable[str]) -> None:
         """Read which things have ids. Each is looked for once."""
         wanted = {id for id in ids if not dict.__contains__(self.ids, id) and id not in self.ids.absent}
         if asked := [id for id in wanted if is_text(id)]:
-            self._take_entities(_OF_IDS, orjson.dumps(asked).decode())
+            self._take("entities", _OF_IDS, orjson.dumps(asked).decode())
         self.ids.absent |= {id for id in wanted if not dict.__contains__(self.ids, id)}
 
     def prepare_rows(self, rows: Iterable[int]) -> None:
         """Read rows of periods."""
         if missing := [row for row in rows if row < self._periods and row not in self.r_ent]:
-            self._take_rows(_OF_NUMBERS, orjson.dumps(missing).decode())
+            self._take("rows", _OF_NUMBERS, orjson.dumps(missing).decode())
 
     def sole_rows(self, ents: Iterable[int]) -> dict[int, int]:
         """Return the row of each of some nodes without a slot of which one is all that was ever said, if it is believed. The nodes' columns were read."""
@@ -358,7 +385,7 @@ class WorkingSet(Index):
             ent for ent in ents if ent < self._things and self.key[ent] is None and not self.is_event[ent]
         ]
         found = self._rows(_SOLE, orjson.dumps(asked).decode()) if asked else []
-        rows = {ent: row for ent, row in found if row is not None and not self._fresh_rows.get(ent)}
+        rows = {ent: row for ent, row in found if row is not None and not self.rows_of.added.get(ent)}
         self.prepare_rows(rows.values())
         for ver in [self.r_ver[row] for row in rows.values()]:
             self.v_num[ver]
@@ -368,7 +395,7 @@ class WorkingSet(Index):
         """Read which links have ids, which links say that one thing is linked to another, and what is believed of those."""
         wanted = {id for id in ids if not dict.__contains__(self.link_ids, id)}
         if asked := [id for id in wanted if is_text(id)]:
-            self._take_links(_LINKS_OF_IDS, orjson.dumps(asked).decode())
+            self._take("links", _OF_IDS, orjson.dumps(asked).decode())
         self.link_ids.absent |= {id for id in wanted if not dict.__contains__(self.link_ids, id)}
         old = [
             one for one in set(ends) if one not in self._stored_links and max(one[0], one[2]) < self._things
@@ -378,7 +405,7 @@ class WorkingSet(Index):
         self._stored_links.update((one, []) for one in old)
         many_sources = 2 * len({source for source, _, _ in old}) > len({target for *_, target in old})
         statement = _LINKS_BY_SOURCE if many_sources else _LINKS_BY_TARGET
-        for link in self._take_links(statement, orjson.dumps(old).decode()):
+        for link in self._take("links", statement, orjson.dumps(old).decode()):
             self._stored_links[self.l_src[link], self.l_kind[link], self.l_tgt[link]].append(link)
         self._prepare_starts({end for source, _, target in old for end in (source, target)})
 
@@ -397,31 +424,8 @@ class WorkingSet(Index):
         rows = self._rows(_ALIAS, id, branch, number)
         return rows[0][0] if rows else None
 
-    def _load_version(self, number: int) -> None:
-        self._take_versions("number = ?", number)
-
-    def _load_versions(self, ent: int) -> None:
-        found = self._take_versions("entity = ? ORDER BY number", ent)
-        self.versions_of[ent] = found + self._fresh_versions.get(ent, [])
-
-    def _take_versions(self, condition: str, *values: Any) -> list[int]:
-        found = []
-        for number, entity, ordinal, body, length, operation in self._rows(_VERSION + condition, *values):
-            if number >= self._versions:
-                continue
-            found.append(number)
-            if number not in self.v_ent:
-                self.v_ent[number], self.v_num[number] = entity, ordinal
-                self.v_pos[number], self.v_len[number] = body, length
-                self.v_op[number] = -1 if operation is None else operation
-        return found
-
-    def _load_row(self, number: int) -> None:
-        self._take_rows("number = ?", number)
-
-    def _load_rows(self, ent: int) -> None:
-        found = self._take_rows("entity = ? ORDER BY number", ent)
-        self.rows_of[ent] = found + self._fresh_rows.get(ent, [])
+    def _of_thing(self, group: str, ent: int) -> list[int]:
+        return self._take(group, "entity = ? ORDER BY number", ent) if ent < self._things else []
 
     def _load_believed(self, ent: int) -> None:
         self.now_of[ent] = self._believed(_OF_THING, (ent,), self._unlisted.pop(ent, ()))
@@ -430,7 +434,7 @@ class WorkingSet(Index):
         """Return the rows believed of a thing or in a slot; `changed`: those that the transaction has opened or closed there."""
 
         def read(condition: str, order: str, limit: int, *more: Any) -> list[int]:
-            return self._take_rows(
+            return self._take("rows", 
                 f"{whose} AND closed_by IS NULL AND {condition} AND number < ? ORDER BY {order} LIMIT ?",
                 *values, *more, self._periods, limit,
             )  # fmt: skip
@@ -443,115 +447,19 @@ class WorkingSet(Index):
                 return rows
         return BelievedRows(read, self.r_from.__getitem__, opened, closed)
 
-    def _take_rows(self, condition: str, *values: Any) -> list[int]:
-        found = []
-        for number, entity, version, start, stop, tx, end, by, closed in self._rows(
-            _ROW + condition, *values
-        ):
-            if number >= self._periods:
-                continue
-            found.append(number)
-            if number not in self.r_ent:
-                self.r_ent[number], self.r_ver[number] = entity, version
-                self.r_from[number], self.r_to[number] = start, stop
-                self.r_tx[number], self.r_end[number], self.r_op[number] = tx, end, by
-                self.r_close[number] = -1 if closed is None else closed
-        return found
-
-    def _find_link(self, id: str) -> int | None:
-        return next(iter(self._take_links("id = ?", id)), None)
-
-    def _load_link(self, number: int) -> None:
-        self._take_links("number = ?", number)
-
     def _links_of(self, ent: int, condition: str) -> list[int]:
-        return self._take_links(f"{condition} ORDER BY number", ent) if ent < self._things else []
-
-    def _take_links(self, condition: str, *values: Any) -> list[int]:
-        found = []
-        for number, id, kind, source, target in self._rows(_LINK + condition, *values):
-            if number >= self._links:
-                continue
-            found.append(number)
-            if number not in self.l_name:
-                self.l_name[number], self.l_kind[number] = id, kind
-                self.l_src[number], self.l_tgt[number] = source, target
-                dict.__setitem__(self.link_ids, id, number)
-        return found
-
-    def _load_link_row(self, number: int) -> None:
-        self._take_link_rows("number = ?", number)
+        return self._take("links", f"{condition} ORDER BY number", ent) if ent < self._things else []
 
     def _load_link_rows(self, link: int) -> None:
-        self.rows_of_link[link] = self._take_link_rows("link = ? ORDER BY number", link)
-
-    def _take_link_rows(self, condition: str, *values: Any) -> list[int]:
-        found = []
-        for number, link, claim, start, stop, tx, end, by, closed in self._rows(
-            _LINK_ROW + condition, *values
-        ):
-            found.append(number)
-            if number not in self.k_link:
-                self.k_link[number], self.k_claim[number] = link, claim
-                self.k_from[number], self.k_to[number] = start, stop
-                self.k_tx[number], self.k_end[number], self.k_op[number] = tx, end, by
-                self.k_close[number] = -1 if closed is None else closed
-        return found
-
-    def _load_claim(self, number: int) -> None:
-        self._take_claims("number = ?", number)
+        self.rows_of_link[link] = self._take("link_rows", "link = ? ORDER BY number", link)
 
     def _load_claims(self, link: int) -> None:
-        self.claims_of[link] = self._take_claims("link = ? ORDER BY number", link)
-
-    def _take_claims(self, condition: str, *values: Any) -> list[int]:
-        found = []
-        for number, link, ordinal, strength, inferred, by, body, length, operation in self._rows(
-            _CLAIM + condition, *values
-        ):
-            found.append(number)
-            if number not in self.c_link:
-                self.c_link[number], self.c_num[number], self.c_strength[number] = (
-                    link,
-                    ordinal,
-                    strength or 0,
-                )
-                self.c_inferred[number], self.c_by[number] = inferred, by
-                self.c_pos[number], self.c_len[number] = body or 0, length
-                self.c_op[number] = -1 if operation is None else operation
-        return found
-
-    def _load_op(self, number: int) -> None:
-        [(_, tx, verb, subject, author, body, length)] = self._rows(f"{_OPERATION} number = ?", number)
-        self.o_tx[number], self.o_verb[number], self.o_subject[number] = tx, verb, subject
-        self.o_author[number] = author
-        self.o_pos[number], self.o_len[number] = body or 0, length
-
-    def _load_seen_row(self, number: int) -> None:
-        self._take_seen("number = ?", number)
+        self.claims_of[link] = self._take("claims", "link = ? ORDER BY number", link)
 
     def _last_seen(self, ent: int) -> Occurrences:
-        last = (
-            self._take_seen("event = ? ORDER BY tx DESC, number DESC LIMIT 1", ent)
-            if ent < self._things
-            else []
-        )
-        count, number = last[0] if last else (0, -1)
-        return Occurrences(
-            count, number, lambda: [row for _, row in self._take_seen("event = ? ORDER BY number", ent)]
-        )
-
-    def _take_seen(self, condition: str, *values: Any) -> list[tuple[int, int]]:
-        found = []
-        for number, event, at, tx, operation, first, last, ordinal in self._rows(
-            _OCCURRENCE + condition, *values
-        ):
-            if number >= self._seen:
-                continue
-            found.append((ordinal, number))
-            self.s_ent[number], self.s_at[number], self.s_tx[number] = event, at, tx
-            self.s_op[number], self.s_first[number], self.s_last[number] = operation, first, last
-        return found
+        last = self._rows(_LAST_SEEN, ent, self._stored.seen) if ent < self._things else []
+        number, count = last[0] if last else (-1, 0)
+        return Occurrences(count, number, lambda: self._take("seen", "event = ? ORDER BY number", ent))
 
     def _events_alike(self, printed: str) -> list[int]:
         """Return the events with a fingerprint and a scope, in the order in which they were recorded."""
@@ -580,11 +488,11 @@ class WorkingSet(Index):
             known = (
                 stored
                 if stored is not None
-                else self._take_links(
-                    "source = ? AND kind = ? AND target = ? ORDER BY number", source, kind, target
+                else self._take(
+                    "links", "source = ? AND kind = ? AND target = ? ORDER BY number", source, kind, target
                 )
             )
-        fresh = min(self._fresh_out.get(source, []), self._fresh_into.get(target, []), key=len)
+        fresh = min(self.out.added.get(source, []), self.into.added.get(target, []), key=len)
         ends = source, kind, target
         return known + [
             link for link in fresh if (self.l_src[link], self.l_kind[link], self.l_tgt[link]) == ends
@@ -592,11 +500,11 @@ class WorkingSet(Index):
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
         """Return the links of some kinds on one side of an entity, in order."""
-        column, added = ("source", self._fresh_out) if side is self.out else ("target", self._fresh_into)
+        column, added = ("source", self.out.added) if side is self.out else ("target", self.into.added)
         links: list[int] = []
         if ent < self._things and kinds:
             marks = ", ".join("?" * len(kinds))
-            links = self._take_links(f"{column} = ? AND kind IN ({marks})", ent, *kinds)
+            links = self._take("links", f"{column} = ? AND kind IN ({marks})", ent, *kinds)
         return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
 
     def keeping(self, ent: int) -> list[int]:
@@ -683,19 +591,22 @@ class WorkingSet(Index):
         """Return the version with the highest number that an entity had before the transaction; -1: none."""
         if ent >= self._things:
             return -1
-        found = self._take_versions(
-            "entity = ? AND ordinal > 0 AND number < ? ORDER BY ordinal DESC LIMIT 1", ent, self._versions
+        found = self._take(
+            "versions",
+            "entity = ? AND ordinal > 0 AND number < ? ORDER BY ordinal DESC LIMIT 1",
+            ent,
+            self._versions,
         )
         return found[0] if found else -1
 
     def fresh_version(self, ent: int) -> int:
         """Return the version of an entity that the transaction has added last; -1: none."""
-        versions = self._fresh_versions.get(ent)
+        versions = self.versions_of.added.get(ent)
         return versions[-1] if versions else -1
 
     def fresh_rows(self, ent: int) -> Iterator[int]:
         """Return the rows of an entity that the transaction has added, the last one first."""
-        return reversed(self._fresh_rows.get(ent, []))
+        return reversed(self.rows_of.added.get(ent, []))
 
     def said_over(self, ent: int, span: Period) -> Iterable[Said]:
         """Return what was said of an entity last over the parts of a period, in order. The first and the last piece may reach beyond it."""
@@ -736,7 +647,7 @@ class WorkingSet(Index):
 
     def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
         """Return the periods over which each version since `mark` was said last, without those of rows that the transaction will keep."""
-        fresh = self._fresh_rows.get(ent, [])
+        fresh = self.rows_of.added.get(ent, [])
         if not fresh or self._shows_all_said(ent, fresh):
             return {}
         kept: dict[int, list[int]] = {}
@@ -997,7 +908,7 @@ class WorkingSet(Index):
 
     def lengths(self) -> Mark:
         """Return how many rows there are of each group, with those of the transaction."""
-        return Mark(*(len(columns[0]) for columns in self._groups))
+        return Mark(*(len(columns[0]) for columns in self._groups.values()))
 
     def steps(self) -> int:
         """Return how many steps of the transaction can be taken back, for `undo`."""
@@ -1007,7 +918,7 @@ class WorkingSet(Index):
         """Take back what was done since there were that many rows and steps."""
         while len(self._undo) > steps:
             self._undo.pop()()
-        for columns, count in zip(self._groups, mark, strict=True):
+        for columns, count in zip(self._groups.values(), mark, strict=True):
             for column in columns:
                 del column[count:]
         self._said.clear()
@@ -1016,19 +927,21 @@ class WorkingSet(Index):
 
     def _append(self, group: str, *values: Any) -> int:
         """Add a row to the columns of a group of `Mark`. Returns its number."""
-        columns = self._groups[Mark._fields.index(group)]
+        columns = self._groups[group]
+        number = len(columns[0])
         for column, value in zip(columns, values, strict=True):
-            column.append(value)
-        return len(columns[0]) - 1
+            column[number] = value
+            column.count = number + 1
+        return number
 
     def push(self, lists: Any, key: Any, value: Any) -> None:
         """Add a value to the list of a key."""
-        lists.setdefault(key, []).append(value)
-        self._undo.append(lambda: lists.setdefault(key, []).pop())
+        lists.add(key, value)
+        self._undo.append(partial(lists.drop, key))
 
     def add_entity(self, name: str, event: bool, kind: str, key: str | None, scope: str, tx: Instant) -> int:
         """Add a thing."""
-        ent = self._append("entities", name, event, kind, key, scope, tx, tx, [], [], [])
+        ent = self._append("entities", name, event, kind, key, scope, tx, tx, [])
         if key is not None:
             self.push(self.slots, (key, scope), ent)
         self.ids[name] = ent
@@ -1038,7 +951,7 @@ class WorkingSet(Index):
     def add_version(self, ent: int, number: int, pos: int, length: int, op: int = -1) -> int:
         """Add a version of a thing."""
         ver = self._append("versions", ent, number, pos, length, op)
-        self._note_version(ent, ver)
+        self.push(self.versions_of, ent, ver)
         return ver
 
     def open_row(self, ver: int, period: Period, tx: Instant, op: int) -> int:
@@ -1088,13 +1001,10 @@ class WorkingSet(Index):
 
     def _lead_to(self, link: int, source: int, kind: str, target: int) -> None:
         """Lead to a new link from its ends."""
-        lists: list[tuple[Any, int]] = [
-            (self.out, source), (self.into, target), (self._fresh_out, source), (self._fresh_into, target),
-        ]  # fmt: skip
+        self.push(self.out, source, link)
+        self.push(self.into, target, link)
         if kind == "supersedes":
-            lists.append((self.successors, target))
-        for there, ent in lists:
-            self.push(there, ent, link)
+            self.push(self.successors, target, link)
         if kind in _REPLACING or (target if kind in UPHOLDING else source) < self._things:
             self._touch_ends(link)
 
@@ -1148,7 +1058,7 @@ class WorkingSet(Index):
 
     def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
         """Add an occurrence at `at` to an existing event."""
-        rows = self.seen_of.setdefault(ent, [])
+        rows = self.seen_of[ent]
         before = rows[-1] if rows else -1
         first = at if before < 0 else min(at, self.s_first[before])
         last = at if before < 0 else max(at, self.s_last[before])
@@ -1203,7 +1113,7 @@ class WorkingSet(Index):
             if at in closed:
                 self._close_unlisted(closed[at], tx, op)
             self.changed[ent] = tx
-            self._note_version(ent, ver)
+            self.push(self.versions_of, ent, ver)
             self._note_row(ent, first + at)
             self._believe_in(ent, first + at, self._believe)
             self.say(ent, ver, (start, stop))
@@ -1234,30 +1144,19 @@ class WorkingSet(Index):
 
     def changed_things(self) -> set[int]:
         """Return the things of which the transaction opened or closed rows."""
-        return {*self._fresh_rows, *map(self.r_ent.__getitem__, self.closings)}
+        return {*self.rows_of.added, *map(self.r_ent.__getitem__, self.closings)}
 
     def wrote_last(self, ent: int, row: int) -> bool:
         """Return True if a row that was the last one written of a thing before the transaction, or in it, is still that, and believed."""
-        fresh = self._fresh_rows.get(ent)
+        fresh = self.rows_of.added.get(ent)
         closed: Any = self.r_close
-        return (not fresh or fresh[-1] == row) and closed.get(row, -1) < 0
-
-    def _note_version(self, ent: int, ver: int) -> None:
-        self.push(self._fresh_versions, ent, ver)
-        self._note_in(self.versions_of, ent, ver)
+        return (not fresh or fresh[-1] == row) and bool(closed.get(row, -1) < 0)
 
     def _note_row(self, ent: int, row: int) -> None:
         if ent < self._things:
             self._touch(ent)
-        self.push(self._fresh_rows, ent, row)
-        self._note_in(self.rows_of, ent, row)
+        self.push(self.rows_of, ent, row)
         self._note_in_slot(row)
-
-    def _note_in(self, lists: Any, ent: int, number: int) -> None:
-        """Add a row or version to the list of a thing, where that was read."""
-        if ent in lists:
-            lists[ent].append(number)
-        self._undo.append(lambda: ent in lists and lists[ent].pop())
 
     def _note_in_slot(self, row: int) -> None:
         slot = self._slot(self.r_ent[row])

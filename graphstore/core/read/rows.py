@@ -288,7 +288,7 @@ class Rows:
         find, of_kind = index.find_link, index.l_kind
         rows = [
             row
-            for link in index.perhaps(side, ent, valid, tx, kinds)
+            for link in side[ent]
             if (kinds is None or of_kind[link] in kinds) and (row := find(link, valid, tx)) >= 0
         ]
         if len(rows) > 1:
