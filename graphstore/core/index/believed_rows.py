@@ -2,108 +2,102 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, overload
 
 from graphstore.values.period import OPEN, Instant
 
 
 class BelievedRows:
-    """Answers by statements on the rows that were stored before the transaction; what that has opened and closed is kept here."""
+    """Holds all rows where they are few. Of many it answers by statements on those that were stored before the transaction."""
 
     def __init__(
         self,
-        read: Callable[..., list[int]],
-        valid_from: Callable[[int], Instant],
-        opened: Iterable[int] = (),
+        begins: Callable[[int], Instant],
+        rows: Iterable[int] = (),
+        read: Callable[..., list[int]] | None = None,
         closed: Iterable[int] = (),
     ) -> None:
         """Prepare the answers.
 
         Args:
+            begins: returns the valid_from of a row.
+            rows: all rows; where they are to be read, those that the transaction has opened, and not closed again.
             read: returns the stored rows for a condition, an order and a limit, followed by the values of the condition.
-            opened: rows that the transaction has opened, and not closed again.
-            closed: stored rows that it has closed.
+            closed: stored rows that the transaction has closed.
         """
-        self._read, self._from = read, valid_from
-        self._opened, self._closed = sorted(opened, key=self._from), set(closed)
-        self._all: list[int] | None = None
+        self._begins, self._read = begins, read
+        self._rows, self._closed = sorted(rows, key=begins), set(closed)
 
     def last_before(self, at: Instant) -> int:
         """Return the last row that begins before an instant, or -1."""
-        known = self._opened if self._all is None else self._all
-        place = bisect_left(known, at, key=self._from)
-        found = known[place - 1 : place]
-        if self._all is None:
-            found += self._stored("valid_from < ?", "valid_from DESC", at)
-        return max(found, key=self._from, default=-1)
+        place = bisect_left(self._rows, at, key=self._begins)
+        found = self._rows[place - 1 : place] + self._stored("valid_from < ?", "valid_from DESC", at)
+        return max(found, key=self._begins, default=-1)
 
     def first_since(self, at: Instant) -> int:
         """Return the first row that begins at an instant or later, or -1."""
-        known = self._opened if self._all is None else self._all
-        place = bisect_left(known, at, key=self._from)
-        found = known[place : place + 1]
-        if self._all is None:
-            found = self._stored("valid_from >= ?", "valid_from", at) + found
-        return min(found, key=self._from, default=-1)
+        place = bisect_left(self._rows, at, key=self._begins)
+        found = self._stored("valid_from >= ?", "valid_from", at) + self._rows[place : place + 1]
+        return min(found, key=self._begins, default=-1)
 
     def between(self, start: Instant, stop: Instant) -> list[int]:
         """Return the rows that begin in [start, stop)."""
-        known = self._opened if self._all is None else self._all
-        found = known[bisect_left(known, start, key=self._from) : bisect_left(known, stop, key=self._from)]
-        if self._all is None:
+        begins = self._begins
+        found = self._rows[
+            bisect_left(self._rows, start, key=begins) : bisect_left(self._rows, stop, key=begins)
+        ]
+        if self._read is not None:
             stored = self._read("valid_from >= ? AND valid_from < ?", "valid_from", -1, start, stop)
-            found = sorted([row for row in stored if row not in self._closed] + found, key=self._from)
+            found = sorted([row for row in stored if row not in self._closed] + found, key=begins)
         return found
 
     def insert(self, row: int) -> None:
         """Add a row that the transaction opens, or closes no longer."""
-        if row in self._closed:
+        if self._read is not None and row in self._closed:
             self._closed.remove(row)
         else:
-            self._insert(self._opened, row)
-        if self._all is not None:
-            self._insert(self._all, row)
+            insort(self._rows, row, key=self._begins)
 
     def remove(self, row: int) -> None:
         """Remove a row that the transaction closes, or opens no longer."""
-        if row in self._opened:
-            self._opened.remove(row)
+        if self._rows[-1:] == [row]:
+            self._rows.pop()
+        elif self._read is None or row in self._rows:
+            self._rows.remove(row)
         else:
             self._closed.add(row)
-        if self._all is not None:
-            self._all.remove(row)
-
-    def _insert(self, rows: list[int], row: int) -> None:
-        begins = self._from(row)
-        rows.insert(bisect_left(rows, begins + 1, key=self._from), row)
 
     def _stored(self, condition: str, order: str, at: Instant) -> list[int]:
+        """Return the first of the stored rows that were not all read."""
+        if self._read is None:
+            return []
         rows = self._read(condition, order, len(self._closed) + 1, at)
         return [row for row in rows if row not in self._closed][:1]
 
-    def _read_all(self) -> list[int]:
-        if self._all is None:
-            self._all = self.between(-OPEN, OPEN)
-        return self._all
+    def _all(self) -> list[int]:
+        if self._read is not None:
+            self._rows, self._read = self.between(-OPEN, OPEN), None
+        return self._rows
 
     def __bool__(self) -> bool:
-        return bool(self._opened) or self.first_since(-OPEN) >= 0
+        return bool(self._rows) or self.first_since(-OPEN) >= 0
 
     def __len__(self) -> int:
-        return len(self._read_all())
+        return len(self._all())
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._read_all())
+        return iter(self._all())
 
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[int]: ...
     def __getitem__(self, at: Any) -> Any:
-        if at == -1 or at == 0:
-            row = self.last_before(OPEN) if at else self.first_since(-OPEN)
-            if row < 0:
-                raise IndexError("nothing is believed")
-            return row
-        if at == slice(None, 1):
-            first = self.first_since(-OPEN)
-            return [] if first < 0 else [first]
-        return self._read_all()[at]
+        if self._read is None or at not in (0, -1, slice(None, 1)):
+            return self._all()[at]
+        row = self.last_before(OPEN) if at == -1 else self.first_since(-OPEN)
+        if row < 0 and isinstance(at, int):
+            raise IndexError("nothing is believed")
+        return row if isinstance(at, int) else [row][: row >= 0]

@@ -115,7 +115,6 @@ def grow_things(
     index.kind.extend(kinds)
     index.key.extend(keys)
     index.scope.extend(scopes)
-    index.now_of.extend([[] for _ in names])
     index.names.extend(names)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 from graphstore.values.period import Instant
 
 Gap = tuple[Instant, Instant, Instant, int]  # tx, valid from, valid to, operation
+K = TypeVar("K")
 V = TypeVar("V")
 Taken = tuple[int, Instant, Instant]  # a version that a supersession took, from, to
 
@@ -57,6 +58,19 @@ class Column(dict[int, Any]):
         before = dict.__len__(self)
         self.update(enumerate(values, self.count))
         self.count += dict.__len__(self) - before
+
+
+class Read(dict[K, V]):
+    """Holds what belongs to a key, which is read when it is first asked for."""
+
+    __slots__ = ("_load",)
+
+    def __init__(self, load: Callable[[K], V]) -> None:
+        self._load = load
+
+    def __missing__(self, key: K) -> V:
+        self[key] = found = self._load(key)
+        return found
 
 
 class Lists(dict[Any, list[V]], Generic[V]):

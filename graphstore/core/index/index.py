@@ -39,7 +39,7 @@ class Index:
     aliases: Mapping[tuple[str, int, str], int]  # (branch, number there, id) -> version
     versions_of: dict[int, list[int]]
     rows_of: dict[int, list[int]]  # in the order they were written
-    now_of: Lists  # believed now, by valid_from
+    now_of: Any  # believed now, by valid_from
     out: dict[int, list[int]]
     into: dict[int, list[int]]
     successors: dict[int, list[int]]  # entity -> supersedes links to it

@@ -7,7 +7,8 @@ Things, versions and rows have the numbers of the ledger. Those of the trunk cou
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from graphstore.core.index.columns import (
     Numbers,
     Occurrences,
     Pieces,
+    Read,
     Taken,
 )
 from graphstore.core.index.index import Index
@@ -35,6 +37,7 @@ from graphstore.ledger.database import Readable
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, recorded, without_all
 from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
 
+Change = Callable[[BelievedRows, int], None]
 BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
 _SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
 _BODY = """
@@ -45,7 +48,7 @@ _SPAN = "valid_from, valid_to, tx_from, tx_to, opened_by, coalesce(closed_by, -1
 _GROUPS = {
     "entities": (
         "id, is_event, kind, key, scope, tx_from FROM entity",
-        ("names", "is_event", "kind", "key", "scope", "born", "changed", "now_of"),
+        ("names", "is_event", "kind", "key", "scope", "born", "changed"),
     ),
     "versions": (
         f"entity, ordinal, {_BODY}, coalesce(operation, -1) FROM version",
@@ -220,6 +223,7 @@ class WorkingSet(Index):
     rows_of: Lists[int]
     seen_of: Events
     taken: Pieces
+    now_of: Read[int, BelievedRows]  # the rows believed now, by valid_from
     c_link: list[int]
     c_num: list[int]
     s_ent: list[int]
@@ -267,7 +271,7 @@ class WorkingSet(Index):
         # rows opened or closed of things whose believed rows were not read
         self._unlisted: dict[int, list[int]] = {}
         self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
-        self._held: dict[tuple[str, str], BelievedRows | list[int]] = {}  # what slots hold now, by valid_from
+        self._held: dict[tuple[str, str], BelievedRows] = {}  # what slots hold now, by valid_from
         self._said: dict[int, list[Said]] = {}  # what was said last of things, see `said`
         self._turned: list[tuple[int, Gap]] = []  # what the transaction has turned, each with its thing
         # of what the transaction has changed more than that it is new: how it stands, or what it rests on
@@ -281,7 +285,6 @@ class WorkingSet(Index):
     def _init_columns(self) -> None:
         """Make the columns, whose values are read when they are first asked for."""
         lists = {
-            "now_of": self._load_believed,
             "rows_of_link": self._load_link_rows,
             "claims_of": self._load_claims,
         }
@@ -298,6 +301,7 @@ class WorkingSet(Index):
         self.gone = Numbers(self._find_forgotten)
         self.aliases = Numbers(self._find_alias)
         self.versions_of = Lists(partial(self._of_thing, "versions"))
+        self.now_of = Read(self._believed_of)
         self.rows_of = Lists(partial(self._of_thing, "rows"))
         self.out = Lists(lambda ent: self._links_of(ent, "source = ?"))
         self.into = Lists(lambda ent: self._links_of(ent, "target = ?"))
@@ -427,25 +431,29 @@ class WorkingSet(Index):
     def _of_thing(self, group: str, ent: int) -> list[int]:
         return self._take(group, "entity = ? ORDER BY number", ent) if ent < self._things else []
 
-    def _load_believed(self, ent: int) -> None:
-        self.now_of[ent] = self._believed(_OF_THING, (ent,), self._unlisted.pop(ent, ()))
+    def _believed_of(self, ent: int) -> BelievedRows:
+        changed = self._unlisted.pop(ent, [])
+        if ent < self._things:
+            return self._believed(_OF_THING, (ent,), changed)
+        return BelievedRows(self.r_from.__getitem__, (row for row in changed if self.r_close[row] < 0))
 
-    def _believed(self, whose: str, values: tuple[Any, ...], changed: Collection[int] = ()) -> Any:
+    def _believed(self, whose: str, values: tuple[Any, ...], changed: Collection[int]) -> BelievedRows:
         """Return the rows believed of a thing or in a slot; `changed`: those that the transaction has opened or closed there."""
 
         def read(condition: str, order: str, limit: int, *more: Any) -> list[int]:
-            return self._take("rows", 
-                f"{whose} AND closed_by IS NULL AND {condition} AND number < ? ORDER BY {order} LIMIT ?",
+            return self._take(
+                "rows", f"{whose} AND closed_by IS NULL AND {condition} AND number < ? ORDER BY {order} LIMIT ?",
                 *values, *more, self._periods, limit,
             )  # fmt: skip
 
-        opened = [row for row in changed if row >= self._periods and self.r_close[row] < 0]
-        closed = [row for row in changed if row < self._periods and self.r_close[row] >= 0]
+        begins = self.r_from.__getitem__
         if not changed:
             rows = read("valid_from < ?", "valid_from", FEW_ROWS + 1, OPEN)
             if len(rows) <= FEW_ROWS:
-                return rows
-        return BelievedRows(read, self.r_from.__getitem__, opened, closed)
+                return BelievedRows(begins, rows)
+        opened = [row for row in changed if row >= self._periods and self.r_close[row] < 0]
+        closed = [row for row in changed if row < self._periods and self.r_close[row] >= 0]
+        return BelievedRows(begins, opened, read, closed)
 
     def _links_of(self, ent: int, condition: str) -> list[int]:
         return self._take("links", f"{condition} ORDER BY number", ent) if ent < self._things else []
@@ -513,14 +521,14 @@ class WorkingSet(Index):
         changed = [link for link in dict.keys(self.taken) if self.l_tgt[link] == ent and self.taken[link]]
         return sorted(found.union(changed))
 
-    def held(self, slot: tuple[str, str]) -> list[int]:
+    def held(self, slot: tuple[str, str]) -> BelievedRows:
         """Return the rows that a slot holds now, by valid_from: no two overlap."""
-        found: Any = self._held.get(slot)
+        found = self._held.get(slot)
         if found is None:
             changed = self._in_slots.get(slot, ())
             here = [row for row in changed if row < len(self.r_ent) and self._slot(self.r_ent[row]) == slot]
             found = self._held[slot] = self._believed(_OF_SLOT, slot, here)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _slot(self, ent: int) -> tuple[str, str] | None:
         key = self.key[ent]
@@ -539,53 +547,18 @@ class WorkingSet(Index):
         """Return the row of an entity that holds at (valid, tx), or -1."""
         if tx < self.changed[ent] or ent in self.gone:
             return super().find(ent, valid, tx)
-        row = self.last_before(self.now_of[ent], valid + 1)
+        row = self.now_of[ent].last_before(valid + 1)
         return row if row >= 0 and self.r_to[row] > valid else -1
 
     def believed(self, ent: int, tx: Instant) -> list[int]:
         """Return the rows of an entity believed at `tx`, by valid_from."""
         return super().believed(ent, tx) if tx < self.changed[ent] else list(self.now_of[ent])
 
-    def over(self, rows: Any, period: Period) -> list[int]:
-        """Return those of some rows, by valid_from and apart from each other, that hold over a part of a period."""
-        first = self.last_before(rows, period[0] + 1)
+    def over(self, rows: BelievedRows, period: Period) -> list[int]:
+        """Return those of some rows, which are apart from each other, that hold over a part of a period."""
+        first = rows.last_before(period[0] + 1)
         before = [first] if first >= 0 and self.r_to[first] > period[0] else []
-        return before + self.between(rows, period[0] + 1, period[1])
-
-    def last_before(self, rows: Any, at: Instant) -> int:
-        """Return the last of some rows, by valid_from, that begins before an instant, or -1."""
-        if isinstance(rows, BelievedRows):
-            return rows.last_before(at)
-        place = bisect_left(rows, at, key=self.r_from.__getitem__)
-        return rows[place - 1] if place else -1
-
-    def first_since(self, rows: Any, at: Instant) -> int:
-        """Return the first of some rows, by valid_from, that begins at an instant or later, or -1."""
-        if isinstance(rows, BelievedRows):
-            return rows.first_since(at)
-        place = bisect_left(rows, at, key=self.r_from.__getitem__)
-        return rows[place] if place < len(rows) else -1
-
-    def between(self, rows: Any, start: Instant, stop: Instant) -> list[int]:
-        """Return those of some rows, by valid_from, that begin in [start, stop)."""
-        if isinstance(rows, BelievedRows):
-            return rows.between(start, stop)
-        begins = self.r_from.__getitem__
-        return rows[bisect_left(rows, start, key=begins) : bisect_left(rows, stop, key=begins)]  # type: ignore[no-any-return]
-
-    def _believe(self, rows: Any, row: int) -> None:
-        """Add a row to those of a thing or a slot, which are in the order of valid_from."""
-        if isinstance(rows, BelievedRows):
-            rows.insert(row)
-        else:
-            insort(rows, row, key=self.r_from.__getitem__)
-
-    def _drop(self, rows: Any, row: int) -> None:
-        """Remove a row from those of a thing or a slot."""
-        if not isinstance(rows, BelievedRows) and rows[-1] == row:
-            rows.pop()
-        else:
-            rows.remove(row)
+        return before + rows.between(period[0] + 1, period[1])
 
     def newest_version(self, ent: int) -> int:
         """Return the version with the highest number that an entity had before the transaction; -1: none."""
@@ -650,10 +623,10 @@ class WorkingSet(Index):
         fresh = self.rows_of.added.get(ent, [])
         if not fresh or self._shows_all_said(ent, fresh):
             return {}
-        kept: dict[int, list[int]] = {}
-        for row in sorted(fresh, key=self.r_from.__getitem__):
+        kept: dict[int, BelievedRows] = defaultdict(lambda: BelievedRows(self.r_from.__getitem__))
+        for row in fresh:
             if self.r_close[row] < 0:
-                kept.setdefault(self.r_ver[row], []).append(row)
+                kept[self.r_ver[row]].insert(row)
         pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in fresh]
         pieces += [(start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
         # nothing that was said before is over any of it
@@ -661,7 +634,7 @@ class WorkingSet(Index):
         found: dict[int, list[Period]] = {}
         begun, ended = min(map(self.r_from.__getitem__, fresh)), max(map(self.r_to.__getitem__, fresh))
         for start, stop, ver in between(said, begun, ended):
-            rows = self.over(kept.get(ver, []), (start, stop))
+            rows = self.over(kept[ver], (start, stop))
             holes = [(self.r_from[row], self.r_to[row]) for row in rows]
             found.setdefault(ver, []).extend(without_all((start, stop), holes))
         return found
@@ -941,7 +914,7 @@ class WorkingSet(Index):
 
     def add_entity(self, name: str, event: bool, kind: str, key: str | None, scope: str, tx: Instant) -> int:
         """Add a thing."""
-        ent = self._append("entities", name, event, kind, key, scope, tx, tx, [])
+        ent = self._append("entities", name, event, kind, key, scope, tx, tx)
         if key is not None:
             self.push(self.slots, (key, scope), ent)
         self.ids[name] = ent
@@ -962,7 +935,7 @@ class WorkingSet(Index):
         row = self._append("rows", ent, ver, *period, tx, OPEN, op, -1)
         self.changed[ent] = tx
         self._note_row(ent, row)
-        self._change_believed(self._believe, self._drop, row)
+        self._change_believed(BelievedRows.insert, BelievedRows.remove, row)
         return row
 
     def close_row(self, row: int, tx: Instant, op: int) -> None:
@@ -970,8 +943,8 @@ class WorkingSet(Index):
         ent = self.r_ent[row]
         self._touch(ent)
         self._note_in_slot(row)
+        self._change_believed(BelievedRows.remove, BelievedRows.insert, row)
         self._close(row, tx, op)
-        self._change_believed(self._drop, self._believe, row)
 
     def _close(self, row: int, tx: Instant, op: int) -> None:
         self.r_end[row], self.r_close[row], self.changed[self.r_ent[row]] = tx, op, tx
@@ -982,7 +955,7 @@ class WorkingSet(Index):
     def _reopen(ends: Any, closes: Any, row: int) -> None:
         ends[row], closes[row] = OPEN, -1
 
-    def _change_believed(self, change: Any, back: Any, row: int) -> None:
+    def _change_believed(self, change: Change, back: Change, row: int) -> None:
         """Change the rows believed of a thing, and those of its slot."""
         now = self.now_of[self.r_ent[row]]
         change(now, row)
@@ -1115,7 +1088,7 @@ class WorkingSet(Index):
             self.changed[ent] = tx
             self.push(self.versions_of, ent, ver)
             self._note_row(ent, first + at)
-            self._believe_in(ent, first + at, self._believe)
+            self._believe_in(ent, first + at, BelievedRows.insert)
             self.say(ent, ver, (start, stop))
             del self._undo[steps:]  # a load is taken back as a whole
 
@@ -1132,13 +1105,12 @@ class WorkingSet(Index):
         ent = self.r_ent[row]
         self._touch(ent)
         self._close(row, tx, op)
-        self._believe_in(ent, row, self._drop)
+        self._believe_in(ent, row, BelievedRows.remove)
 
-    def _believe_in(self, ent: int, row: int, change: Callable[[Any, int], None]) -> None:
-        """Change the list of the rows believed of a thing, or note what changed until that is read."""
-        known: Any = self.now_of
-        if ent >= self._things or dict.__contains__(known, ent):
-            change(known[ent], row)
+    def _believe_in(self, ent: int, row: int, change: Change) -> None:
+        """Change the rows believed of a thing, or note what changed until they are read."""
+        if ent in self.now_of:
+            change(self.now_of[ent], row)
         else:
             self._unlisted.setdefault(ent, []).append(row)
 

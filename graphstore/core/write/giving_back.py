@@ -85,7 +85,7 @@ def _pass_on(core: Core, work: Transaction, holder: int, old: int, piece: Taken,
     ends = Ends(holder, linking.kind("supersedes"), old)
     if linking.closes_cycle(ends, work.tx):
         return
-    later = index.first_since(index.now_of[old], piece[2]) >= 0
+    later = index.now_of[old].first_since(piece[2]) >= 0
     during = (piece[1], piece[2] if later else OPEN)
     there = linking.overlapping(ends, during, work.tx)
     if there:

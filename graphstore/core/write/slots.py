@@ -112,12 +112,12 @@ class Filling:
         begins = index.r_from.__getitem__
         rows = index.held((self.slot.key, self.slot.scope))
         if stop is None:
-            later = index.first_since(rows, start + 1)
+            later = rows.first_since(start + 1)
             while later >= 0 and index.r_ent[later] in gives_way:
-                later = index.first_since(rows, begins(later) + 1)
+                later = rows.first_since(begins(later) + 1)
             stop = OPEN if later < 0 else begins(later)
-        first = index.last_before(rows, start + 1)
-        there = [*([first] if first >= 0 else ()), *index.between(rows, start + 1, stop + 1)]
+        first = rows.last_before(start + 1)
+        there = [*([first] if first >= 0 else ()), *rows.between(start + 1, stop + 1)]
         return (start, stop), [Held(begins(row), index.r_to[row], index.r_ent[row], row) for row in there]
 
     def _ends(self, ent: int) -> Instant:

@@ -15,6 +15,7 @@ from weakref import ref
 
 from orjson import loads
 
+from graphstore.core.index.believed_rows import BelievedRows
 from graphstore.core.index.columns import Mark, Taken
 from graphstore.core.index.occurrences import FIRST
 from graphstore.core.index.working_set import WorkingSet
@@ -451,11 +452,11 @@ class Transaction:
         now = index.now_of[ent]
         believed = [(index.r_from[row], index.r_to[row]) for row in index.over(now, wanted)]
         for start, stop in without_all(wanted, believed):
-            row = index.last_before(now, start)
+            row = now.last_before(start)
             if row >= 0 and index.r_ver[row] == ver and index.r_to[row] == start:
                 start = index.r_from[row]
                 index.close_row(row, self.tx, op)
-            while (row := index.first_since(now, stop)) >= 0:
+            while (row := now.first_since(stop)) >= 0:
                 if index.r_ver[row] != ver or index.r_from[row] != stop:
                     break
                 stop = index.r_to[row]
@@ -515,15 +516,13 @@ def refuse_taken_slot(index: WorkingSet, ent: int, op: int) -> None:
             )
 
 
-def _other_at(index: WorkingSet, held: list[int], mine: int) -> int:
+def _other_at(index: WorkingSet, held: BelievedRows, mine: int) -> int:
     """The thing that holds a slot over a part of the time of a row, which is among `held`; that of the row itself when no other does."""
     start = index.r_from[mine]
-    for row in reversed(index.between(held, start, index.r_to[mine])):
+    for row in reversed(held.between(start, index.r_to[mine])):
         if index.r_ent[row] != index.r_ent[mine]:
             return index.r_ent[row]
-    row = index.last_before(
-        held, start
-    )  # no two of the others overlap: an earlier one ends before this one begins
+    row = held.last_before(start)  # no two of the others overlap: an earlier one ends before this one begins
     return index.r_ent[row if row >= 0 and index.r_to[row] > start else mine]
 
 
