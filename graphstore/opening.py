@@ -10,11 +10,11 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from graphstore.core.folder import restore as dumps
-from graphstore.core.folder.copying import copy
-from graphstore.core.folder.locating import compact, here, locate, opening, verify
-from graphstore.core.journal.files import new_folder
 from graphstore.errors import ConflictError, InvalidError, LockedError
+from graphstore.ledger import backup as dumps
+from graphstore.ledger.copying import copy
+from graphstore.ledger.files import new_folder
+from graphstore.ledger.locating import compact, here, locate, opening, verify
 from graphstore.ledger.postgres_lines import is_postgres, refuse_postgres
 from graphstore.store.store import Clock, GraphStore
 from graphstore.values.inputs import text_of, whole_number

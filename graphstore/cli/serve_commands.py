@@ -275,8 +275,8 @@ def page(
     """Open the page of a store in the browser, signed in. Where no server has the store, serve it while somebody looks."""
     import webbrowser
 
-    from graphstore.core.folder import server_file
     from graphstore.errors import InvalidError
+    from graphstore.ledger import server_file
 
     place = _place(store)
     run = _server()
@@ -313,7 +313,7 @@ def page(
 
 def _show(ctx: typer.Context, tokens_of: Path | None) -> None:
     """Print the tokens of a store; None: the options."""
-    from graphstore.core.folder.access_tokens import shown
+    from graphstore.ledger.tokens import shown
 
     for line in server_settings.shown(ctx) if tokens_of is None else shown(tokens_of):
         typer.echo(line)
@@ -523,8 +523,8 @@ def token_add(
     ] = None,
 ) -> None:
     """Make a token for the server of a store and print it once: the store keeps only a hash of it."""
-    from graphstore.core.folder import access_tokens
     from graphstore.errors import InvalidError
+    from graphstore.ledger import tokens as access_tokens
 
     try:
         days = None if expires is None else float(expires.removesuffix("d"))
@@ -535,7 +535,7 @@ def token_add(
 
 def token_list(store: Store) -> None:
     """The tokens made by name: rights, scopes and when they expire."""
-    from graphstore.core.folder import access_tokens
+    from graphstore.ledger import tokens as access_tokens
     from graphstore.values.period import iso
 
     for one in access_tokens.grants(_place(store)):
@@ -545,14 +545,14 @@ def token_list(store: Store) -> None:
 
 def token_revoke(store: Store, name: Annotated[str, typer.Argument(help="The name it was made by.")]) -> None:
     """Let a token in no more, from the next request on."""
-    from graphstore.core.folder import access_tokens
+    from graphstore.ledger import tokens as access_tokens
 
     access_tokens.revoke(_place(store), name)
 
 
 def _place(store: Path) -> Path:
     """The folder that has the tokens of a store's server."""
-    from graphstore.core.folder.locating import locate
+    from graphstore.ledger.locating import locate
 
     locate(store, read_only=True, create=False, old=True)
     return store

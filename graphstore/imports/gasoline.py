@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from graphstore.core.journal.files import new_file
 from graphstore.core.read.rows import Rows
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
@@ -26,6 +25,7 @@ from graphstore.imports.gasoline_lines import APART, Record, Stated, is_same, re
 from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.imports.row_files import Row, json_rows
+from graphstore.ledger.files import new_file
 from graphstore.store import registry
 from graphstore.values.event_fields import EVENT_TEXTS, differing
 from graphstore.values.fingerprints import MENDING, NEVER_OPEN, fingerprint

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from graphstore.core.journal.files import new_file
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.write.writer import Writer
@@ -23,6 +22,7 @@ from graphstore.events import timeline
 from graphstore.events.timeline import SPAN
 from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.records import Progress
+from graphstore.ledger.files import new_file
 from graphstore.store import registry
 from graphstore.values.event_fields import ENDED_AT, MESSAGE_TEXTS
 from graphstore.values.models import Event, Json

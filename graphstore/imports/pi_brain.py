@@ -17,13 +17,13 @@ from urllib.parse import quote
 
 import orjson
 
-from graphstore.core.journal.files import new_folder
 from graphstore.core.read.sight import Sight
 from graphstore.core.read.view import Reader
 from graphstore.core.write.writer import Writer
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.records import Progress
+from graphstore.ledger.files import new_folder
 from graphstore.sessions.segments.nodes import IDENTITY, SEGMENT, SESSION, Edge, SessionNode, checked, loaded
 from graphstore.store import registry
 from graphstore.values.models import Json, Link, Value, Version

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from graphstore.core.journal.files import new_file, new_folder
 from graphstore.core.read.view import Reader
 from graphstore.core.tables.texts import text
 from graphstore.errors import InvalidError
@@ -24,6 +23,7 @@ from graphstore.interchange.flat_graph import (
     flat_graph,
     written,
 )
+from graphstore.ledger.files import new_file, new_folder
 
 __all__ = ["export_neo4j_csv", "export_neo4j_cypher"]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.journal.files import new_file
 from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.interchange.history_tables import History
 from graphstore.interchange.xml_text import escaped, name_of
+from graphstore.ledger.files import new_file
 from graphstore.values.period import TimeLike
 from graphstore.values.text import described, line
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
 from graphstore.ledger.branch_ledger import BranchDatabase
+from graphstore.ledger.branch_records import BranchRecord, BranchRecords
 from graphstore.ledger.branch_rows import ALL_LINES, SPAN, lines_of
 from graphstore.ledger.database import Readable
 

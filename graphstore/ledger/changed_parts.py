@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Any
 
-from graphstore.core.journal.line import FORGETTING, UNDO, dumps
+from graphstore.ledger.chain import FORGETTING, UNDO, dumps
 from graphstore.ledger.standing_facts import ROW, Facts, Row
 from graphstore.values.period import ALWAYS, Instant, Period, coalesce, without_all
 

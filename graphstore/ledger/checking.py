@@ -11,9 +11,9 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.core.journal.line import GENESIS, digest_of, refuse_unknown
 from graphstore.errors import DamageError
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.chain import GENESIS, digest_of, refuse_unknown
 from graphstore.ledger.creating import is_in_recorded_file
 from graphstore.ledger.damage import damage
 from graphstore.ledger.database import Database

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import orjson
 
-from graphstore.core.journal.line import FORGETTING
+from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.database import Readable
 from graphstore.ledger.statements import Statement
 from graphstore.values.period import Instant, instant

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import orjson
 
-from graphstore.core.journal.files import open_plain, own_bytes, patiently, remove_cut, sync_folder
+from graphstore.ledger.files import open_plain, own_bytes, patiently, remove_cut, sync_folder
 from graphstore.values.period import Instant, iso
 
 NOTE = "graph.json"

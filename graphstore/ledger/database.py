@@ -23,9 +23,9 @@ from typing import Any, Protocol
 
 import orjson
 
-from graphstore.core.journal.files import check_plain, way_out
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.branch_rows import TRUNK, Line
+from graphstore.ledger.files import check_plain, way_out
 from graphstore.ledger.scoped_rows import add_functions
 from graphstore.ledger.slow_log import SLOW, warn
 from graphstore.ledger.write_lock import WriteLock

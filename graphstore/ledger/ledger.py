@@ -17,7 +17,9 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.core.journal.line import (
+from graphstore.errors import EngineError, LockedError
+from graphstore.ledger import sql_files
+from graphstore.ledger.chain import (
     FORGETTING,
     FORGOTTEN,
     GENESIS,
@@ -27,8 +29,6 @@ from graphstore.core.journal.line import (
     hashed,
     refuse_unknown,
 )
-from graphstore.errors import EngineError, LockedError
-from graphstore.ledger import sql_files
 from graphstore.ledger.checking import make_rows_anew
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from graphstore.core.journal.line import FORGETTING
 from graphstore.ledger.branch_rows import with_views
+from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.database import Readable
 from graphstore.values.period import OPEN, Instant
 

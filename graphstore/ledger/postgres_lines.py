@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import orjson
 
-from graphstore.core.journal.line import FORGOTTEN
 from graphstore.errors import DamageError, EngineError, InvalidError, NotFoundError
+from graphstore.ledger.chain import FORGOTTEN
 
 _PAGE = 256  # lines read at once
 _OURS = ("store", "cache")  # of the address; all else is libpq's

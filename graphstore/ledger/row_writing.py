@@ -13,8 +13,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from graphstore.core.journal.line import DESCRIBING, FORGETTING, UNDO, dumps
 from graphstore.ledger.branch_rows import NUMBERED, SPAN, TRUNK, Line, add_branch, all_branches, line_named
+from graphstore.ledger.chain import DESCRIBING, FORGETTING, UNDO, dumps
 from graphstore.ledger.field_rows import FIELD_TABLES, SCOPE_TABLE, add_periods, drop_fields
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows

@@ -11,8 +11,8 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from graphstore.core.journal.line import OF_LINKS, OF_THE_STORE, UNDO
 from graphstore.ledger.branch_rows import SPAN, with_views
+from graphstore.ledger.chain import OF_LINKS, OF_THE_STORE, UNDO
 from graphstore.values.period import OPEN, Instant
 
 _LANGUAGES = "languages"

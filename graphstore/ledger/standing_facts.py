@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
+from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import BEGINNING, OPEN, Instant, Period, coalesce, instant, overlap, without_all
 from graphstore.values.vocabulary import OF_EVENTS, RESTS, UPHOLDING

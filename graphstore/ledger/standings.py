@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from graphstore.core.journal.line import FORGETTING, UNDO
 from graphstore.ledger.branch_rows import TRUNK, Line
+from graphstore.ledger.chain import FORGETTING, UNDO
 from graphstore.ledger.changed_parts import ChangedParts
 from graphstore.ledger.spreading import Known, Spreading, Touched, nothing_touched
 from graphstore.ledger.standing_facts import Facts, Lookup, resting_kinds

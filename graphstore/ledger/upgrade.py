@@ -23,15 +23,15 @@ from typing import NamedTuple
 
 import orjson
 
-from graphstore.core.journal.file_lock import is_locked
-from graphstore.core.journal.files import open_plain, own_bytes, patiently, remove_tree, sync, sync_folder
-from graphstore.core.journal.journal import OldJournal, Torn
-from graphstore.core.journal.line import Verbatim
 from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger.chain import Verbatim
 from graphstore.ledger.copies import known_reach, remove_copies, saved_reach, shortage
 from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import LOCK, NAME, Database
+from graphstore.ledger.file_lock import is_locked
+from graphstore.ledger.files import open_plain, own_bytes, patiently, remove_tree, sync, sync_folder
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.old_journal import OldJournal, Torn
 from graphstore.ledger.write_lock import WriteLock, command
 from graphstore.values.models import Problem
 from graphstore.values.period import Instant, instant

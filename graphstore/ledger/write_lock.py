@@ -18,9 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakSet, WeakValueDictionary
 
-from graphstore.core.journal.file_lock import try_lock, unlock, wait_lock
-from graphstore.core.journal.files import open_plain, plain_bytes, way_out, write_all
 from graphstore.errors import EngineError, LockedError
+from graphstore.ledger.file_lock import try_lock, unlock, wait_lock
+from graphstore.ledger.files import open_plain, plain_bytes, way_out, write_all
 from graphstore.values.text import line
 
 _TURN = 0.1  # seconds

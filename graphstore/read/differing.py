@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from graphstore.core.journal.line import dumps
+from graphstore.ledger.chain import dumps
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import Described, body_of, node_of, shown, standings, thing_rows
 from graphstore.read.linked import LINKS_OVER, link_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graphstore.core.journal.line import FORGETTING
+from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.statements import Statement
 from graphstore.read.ids import is_link, resolve
 from graphstore.read.points import Point

@@ -21,11 +21,11 @@ from urllib.parse import urlencode
 
 import orjson
 
-from graphstore.core.folder import restore as dumps
-from graphstore.core.journal.files import new_file, new_folder
 from graphstore.core.read.view import Reader, View
 from graphstore.core.tables.engine import seconds_limit
 from graphstore.errors import EngineError, GraphStoreError, InvalidError, NotFoundError
+from graphstore.ledger import backup as dumps
+from graphstore.ledger.files import new_file, new_folder
 from graphstore.remote import arguments, codec
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import CALLS, Call

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from graphstore.core.folder.processes import lives
+from graphstore.ledger.processes import lives
 
 _NAME = "graphstore-copy-"
 

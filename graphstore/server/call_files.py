@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from graphstore.core.journal.files import sync
 from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError, NotFoundError
+from graphstore.ledger.files import sync
 from graphstore.remote import codec
 from graphstore.remote.calls import Call
 from graphstore.server.requests import Refused

@@ -27,8 +27,8 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
 import graphstore
-from graphstore.core.folder.access_tokens import Grant, Tokens
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.ledger.tokens import Grant, Tokens
 from graphstore.remote import calls
 from graphstore.remote.calls import Call
 from graphstore.server import http_rules as rules

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import orjson
 
 import graphstore
-from graphstore.core.journal.line import TOUCH, dumps
 from graphstore.errors import EngineError, LockedError
+from graphstore.ledger.chain import TOUCH, dumps
 from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 import graphstore
-from graphstore.core.folder import access_tokens as tokens
-from graphstore.core.folder import server_file
 from graphstore.errors import EngineError
+from graphstore.ledger import server_file, tokens
 from graphstore.remote.calls import CALLS
 from graphstore.server import logs as log
 from graphstore.server.agents import Agents

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from graphstore.core.journal.line import dumps
 from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.ledger.chain import dumps
 from graphstore.values.event_fields import EVENT_FIELDS
 from graphstore.values.inputs import (
     event_fields,

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 from zlib import crc32
 
-from graphstore.core.folder import scoped_dump
-from graphstore.core.folder.folder import Folder
 from graphstore.core.index.working_set import KnownKinds, WorkingSet
 from graphstore.core.read.sight import Core
 from graphstore.core.search.model_vectors import Vectors
@@ -18,6 +16,8 @@ from graphstore.core.write import evictable_rows, retention
 from graphstore.core.write.durability import Waiting
 from graphstore.core.write.writer import _Handed
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.ledger import scoped_dump
+from graphstore.ledger.folder import Folder
 from graphstore.ledger.scoped_ledger import ScopedDatabase, ScopedLedger
 from graphstore.store.store import GraphStore
 from graphstore.values.models import BranchInfo, Problem, Verification

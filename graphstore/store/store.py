@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, overload
 
 from graphstore.core.index.occurrences import POINTS
-from graphstore.core.journal.branch_records import BranchRecord, BranchRecords
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view import Reader, View
 from graphstore.core.read.working_sight import WorkingSight
@@ -34,6 +33,7 @@ from graphstore.core.write.undoing import Undoing, undo_since
 from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.ledger.branch_ledger import OVER, BranchLedger, branch_made
+from graphstore.ledger.branch_records import BranchRecord, BranchRecords
 from graphstore.ledger.branches import branch_records
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
 from graphstore.store import bulk, sweeping

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from graphstore.core.folder import restore as dumps
 from graphstore.core.read import snapshots
 from graphstore.core.tables.guard import LIMITS, Limits
 from graphstore.core.write import evictable_rows
@@ -16,6 +15,7 @@ from graphstore.core.write.deciding import decides
 from graphstore.core.write.retention import Content
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import DamageError, InvalidError
+from graphstore.ledger import backup as dumps
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
 from graphstore.read import counted, ids, operations, settings

@@ -111,7 +111,7 @@ def erase(path: str, name: str) -> None:
 
 def replace(path: str) -> None:
     """Replace a file that this process reads for a moment longer."""
-    from graphstore.core.journal.files import replace_whole
+    from graphstore.ledger.files import replace_whole
 
     file = open(path, "rb")  # noqa: SIM115
     closing = threading.Timer(0.3, file.close)

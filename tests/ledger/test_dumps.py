@@ -8,7 +8,7 @@ import pytest
 
 import graphstore
 from graphstore import DamageError, GraphStore
-from graphstore.core.journal.journal import header
+from graphstore.ledger.old_journal import header
 from tests.conftest import Clock
 from tests.support.old_release import open_old
 

@@ -13,7 +13,7 @@ import pytest
 
 import graphstore
 from graphstore import EngineError, GraphStore
-from graphstore.core.journal.line import REQUIRES
+from graphstore.ledger.chain import REQUIRES
 from tests.conftest import shared_data
 from tests.support.chain import heads
 

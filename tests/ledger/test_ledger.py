@@ -20,7 +20,7 @@ import pytest
 
 import graphstore
 from graphstore import DamageError, EngineError, InvalidError
-from graphstore.core.journal.line import digest_of, dumps
+from graphstore.ledger.chain import digest_of, dumps
 from graphstore.memory.recall import recall
 
 ROOT = Path(__file__).parents[2]

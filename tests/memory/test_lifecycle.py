@@ -18,7 +18,7 @@ from graphstore import InvalidError, lifecycle, timeline
 from graphstore.memory import Memory
 from graphstore.values.layers import Layer
 from tests.conftest import Clock, day
-from tests.core.folder.test_forgetting import files_with
+from tests.ledger.test_forgetting import files_with
 from tests.support.disk import words_in_files
 from tests.support.embedding import Concepts
 from tests.support.ledger_rows import rows

@@ -17,7 +17,7 @@ import pyarrow
 import pytest
 
 from graphstore import GraphStore, Node
-from graphstore.core.folder.access_tokens import Tokens
+from graphstore.ledger.tokens import Tokens
 from graphstore.remote import calls as contract
 from graphstore.server.http_app import Limits, Patience
 from graphstore.server.requests import Gate, Refused, apart

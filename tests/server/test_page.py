@@ -18,8 +18,8 @@ import graphstore
 from graphstore import GraphStore, sessions
 from graphstore.cli import made_up_team
 from graphstore.context import glimpses
-from graphstore.core.folder import access_tokens
 from graphstore.events import timeline
+from graphstore.ledger import tokens as access_tokens
 from graphstore.memory import Memory
 from graphstore.server.page_files import NAMES
 from tests.support.browser import chromium

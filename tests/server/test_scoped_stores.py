@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 import graphstore
-from graphstore.core.folder import access_tokens
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.ledger import tokens as access_tokens
 from graphstore.remote import calls as contract
 from graphstore.server.http_app import path_of
 from tests.conftest import Clock

@@ -16,8 +16,8 @@ import orjson
 import pytest
 
 import graphstore
-from graphstore.core.folder import access_tokens
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.ledger import tokens as access_tokens
 from graphstore.remote import calls as contract
 from graphstore.server import beside, scoped_writes
 from graphstore.values.period import instant

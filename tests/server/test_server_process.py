@@ -19,7 +19,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore
-from graphstore.core.folder import server_file
+from graphstore.ledger import server_file
 from tests.support.served import Wire, serve_in_process
 
 pytestmark = pytest.mark.rest

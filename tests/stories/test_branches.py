@@ -11,7 +11,7 @@ import graphstore
 from graphstore import Branch, ConflictError, GraphStore, InvalidError, NotFoundError
 from graphstore.store.store import Store
 from tests.conftest import Clock, day
-from tests.core.folder.test_forgetting import files_with
+from tests.ledger.test_forgetting import files_with
 from tests.support.ledger_rows import change
 
 pytestmark = pytest.mark.served

@@ -17,10 +17,10 @@ import pytest
 
 import graphstore
 from graphstore import DamageError, EngineError, GraphStoreError
-from graphstore.core.journal.journal import OldJournal, header
-from graphstore.core.journal.line import GENESIS, encoded, hashed
+from graphstore.ledger.chain import GENESIS, encoded, hashed
 from graphstore.ledger.database import Database
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.old_journal import OldJournal, header
 from tests.conftest import Clock
 from tests.support.disk import edit, no_room
 from tests.support.ledger_rows import change, recorded, rows

@@ -13,8 +13,9 @@ import pytest
 
 import graphstore
 from graphstore import EngineError, GraphStoreError
-from graphstore.core.folder import access_tokens, server_file
 from graphstore.interchange import formats
+from graphstore.ledger import server_file
+from graphstore.ledger import tokens as access_tokens
 from graphstore.memory import Memory
 from tests.support.embedding import Concepts
 

@@ -91,7 +91,7 @@ class _Server:
     @contextlib.contextmanager
     def behind(self, store: GraphStore) -> Iterator[str]:
         """The token for a store while it is served."""
-        from graphstore.core.folder.access_tokens import Tokens
+        from graphstore.ledger.tokens import Tokens
         from graphstore.server.http_app import Door, Limits, Patience
         from graphstore.server.requests import Gate
 

@@ -12,9 +12,9 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore
-from graphstore.core.journal.journal import header
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.old_journal import header
 from lab import releases
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 
 from graphstore import GraphStore
-from graphstore.core.folder.access_tokens import Tokens
+from graphstore.ledger.tokens import Tokens
 from graphstore.server import run
 from graphstore.server.http_app import app
 from tests.support.wire import METRICS, READ, WRITE, Wire

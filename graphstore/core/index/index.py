@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from graphstore.core.index.columns import Gap, Mark
-from graphstore.core.journal.line import DESCRIBING, FORGETTING, RETRACTING, UNDO
+from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
 from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import orjson
 
 from graphstore.core.index.index import Index
-from graphstore.core.journal.line import OWN
+from graphstore.ledger.chain import OWN
 from graphstore.values.fingerprints import NEVER_OPEN
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status

@@ -31,8 +31,8 @@ from graphstore.core.index.columns import (
 from graphstore.core.index.index import Index
 from graphstore.core.index.latest_versions import Said, between, write
 from graphstore.core.index.occurrences import fingerprint_of, print_of
-from graphstore.core.journal.line import DESCRIBING, UNDO
 from graphstore.ledger.branch_rows import TRUNK
+from graphstore.ledger.chain import DESCRIBING, UNDO
 from graphstore.ledger.database import Readable
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, recorded, without_all
 from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING

@@ -14,8 +14,8 @@ import orjson
 from graphstore.core.index.index import Index
 from graphstore.core.index.occurrences import Happened, kept_place
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read.core_state import Core
+from graphstore.ledger.chain import FORGETTING
 from graphstore.values.models import Change, Event, Json, Link, Node
 from graphstore.values.period import OPEN, Instant, Period, moment
 from graphstore.values.text import text_of_body

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 
 from graphstore.core.index.index import Index
 from graphstore.core.index.index_of_rows import NAMES, IndexOfRows, Named, Number
-from graphstore.core.journal.line import COUNTS
 from graphstore.core.read.core_state import Core, LedgerRows
 from graphstore.core.read.light_rows import scanned
 from graphstore.core.read.rows import Edge, Row, Rows
@@ -23,6 +22,7 @@ from graphstore.core.search.row_search import RowSearch, ends_of, known_periods,
 from graphstore.core.search.search import Found
 from graphstore.core.search.source import Source
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.chain import COUNTS
 from graphstore.ledger.statements import Statement
 from graphstore.read import settings
 from graphstore.read.counted import counts

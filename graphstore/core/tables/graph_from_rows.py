@@ -11,7 +11,6 @@ import orjson
 import pyarrow as pa
 
 from graphstore.core.index.index_of_rows import SHAKY
-from graphstore.core.journal.line import dumps
 from graphstore.core.tables.arrow_tables import (
     body_columns,
     columns_by_name,
@@ -23,6 +22,7 @@ from graphstore.core.tables.arrow_tables import (
 from graphstore.core.tables.graph_source import ABSENT, EVENT, NODE, Bounds, Span
 from graphstore.core.tables.history_arrow import tombstone
 from graphstore.core.tables.result import arrow_out
+from graphstore.ledger.chain import dumps
 from graphstore.ledger.statements import Statement
 from graphstore.read.described import Described, thing_rows
 from graphstore.read.happened import Happened

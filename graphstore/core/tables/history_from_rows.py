@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.journal.line import GENESIS
 from graphstore.core.tables.texts import LINK
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.chain import GENESIS
 from graphstore.ledger.closings import closings
 from graphstore.ledger.database import Readable
 from graphstore.ledger.ledger import Ledger

@@ -12,7 +12,6 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from graphstore.core.journal.line import dumps
 from graphstore.core.tables.arrow_tables import fractions, instants, numbers, texts, truths
 from graphstore.core.tables.graph_from_rows import RowSource
 from graphstore.core.tables.graph_source import ABSENT, EVENT, LABELS, NODE, Bounds, Span
@@ -23,6 +22,7 @@ from graphstore.core.tables.texts import text
 from graphstore.core.tables.view_graph import BASE, Column, Fields, ViewGraph
 from graphstore.core.tables.workers import AnyEngine
 from graphstore.errors import QueryError
+from graphstore.ledger.chain import dumps
 from graphstore.values.event_fields import BODY
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN
@@ -61,9 +61,8 @@ def build(
         of_view=asked is None,
     )
     nodes |= {each.name: each.values for each in fields.columns.values()}
-    base = [name for name in BASE if span is None or name != "standing"]
-    if asked is not None:
-        base = [name for name in base if name in asked | _PERIODS]
+    wanted = BASE if asked is None else [name for name in BASE if name in asked | _PERIODS]
+    base = [name for name in wanted if span is None or name != "standing"]
     if span is not None:
         nodes["row"] = texts([str(number) for number, *_ in periods])
         nodes["tx_to"] = _ends([bounds for *_, bounds in periods], span)

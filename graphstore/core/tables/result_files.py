@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from graphstore.core.journal.files import new_file
 from graphstore.core.tables.result import Result
 from graphstore.errors import InvalidError
+from graphstore.ledger.files import new_file
 
 
 def save(result: Result, path: Path) -> None:

@@ -14,8 +14,8 @@ from zlib import crc32
 
 import orjson
 
-from graphstore.core.journal.files import is_alone, open_plain, plain_bytes, remove_cut, replace_whole
 from graphstore.errors import EngineError
+from graphstore.ledger.files import is_alone, open_plain, plain_bytes, remove_cut, replace_whole
 
 TABLES, NOTE = "graph.kuzu", "graph.json"
 

@@ -14,10 +14,10 @@ import orjson
 from graphstore.core.index.columns import Gap
 from graphstore.core.index.index import Index
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.line import FORGETTING
 from graphstore.core.read.sight import Core
 from graphstore.core.search.source import Source
 from graphstore.ledger.branch_rows import SPAN, TRUNK
+from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.database import Readable
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, instant

@@ -14,7 +14,6 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.line import dumps
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view_diff import description
 from graphstore.core.read.working_sight import WorkingSight
@@ -22,6 +21,7 @@ from graphstore.core.write.changes_since import ChangesSince, SharedVersions
 from graphstore.core.write.linking import claim_of, leads
 from graphstore.core.write.trust import TRUST
 from graphstore.errors import InvalidError
+from graphstore.ledger.chain import dumps
 from graphstore.values.models import Event, Json, MergeConflict, Node
 from graphstore.values.period import (
     ALWAYS,

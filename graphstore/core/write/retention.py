@@ -10,7 +10,7 @@ import orjson
 
 from graphstore.core.index.occurrences import Raw
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.line import REQUIRES, dumps, hashed
+from graphstore.ledger.chain import REQUIRES, dumps, hashed
 from graphstore.values import spans
 from graphstore.values.models import Json
 from graphstore.values.period import BEGINNING, OPEN, Instant, moment

@@ -13,10 +13,10 @@ from typing import Any
 from zlib import crc32
 
 from graphstore.core.index.columns import Mark
-from graphstore.core.journal.line import UNDO, dumps
 from graphstore.core.search.row_search import RowSearch
 from graphstore.core.write.transaction import Progress, Transaction
 from graphstore.ledger.branch_rows import SPAN, TRUNK, Line
+from graphstore.ledger.chain import UNDO, dumps
 from graphstore.ledger.field_rows import add_periods
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.row_writing import close_rows, replace_taken

@@ -19,9 +19,9 @@ from graphstore.core.index.believed_rows import BelievedRows
 from graphstore.core.index.columns import Mark, Taken
 from graphstore.core.index.occurrences import FIRST
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.line import DESCRIBING, OWN, REQUIRES, dumps
 from graphstore.errors import ConflictError
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.chain import DESCRIBING, OWN, REQUIRES, dumps
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value
 from graphstore.values.period import (

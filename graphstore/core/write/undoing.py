@@ -12,12 +12,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from graphstore.core.index.columns import Taken
-from graphstore.core.journal.line import FORGETTING, TOUCH, UNDO
 from graphstore.core.read.sight import Core
 from graphstore.core.write.linking import Ends, Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, NotFoundError
+from graphstore.ledger.chain import FORGETTING, TOUCH, UNDO
 from graphstore.values.period import Instant, exactly, iso
 
 _LASTING = frozenset(

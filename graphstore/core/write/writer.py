@@ -18,10 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
-from graphstore.core.folder.folder import Folder
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.working_set import WorkingSet
-from graphstore.core.journal.line import COUNTS, TOUCH
 from graphstore.core.read import snapshots
 from graphstore.core.read.sight import Core
 from graphstore.core.read.view import Reader, View
@@ -34,6 +32,8 @@ from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.shown_rows import ShownRows
 from graphstore.core.write.transaction import Born, Transaction
 from graphstore.errors import EngineError, GraphStoreError, InvalidError, WriteConflictError
+from graphstore.ledger.chain import COUNTS, TOUCH
+from graphstore.ledger.folder import Folder
 from graphstore.ledger.ledger import DoneElsewhere, Ledger, Ticket
 from graphstore.read import counted
 from graphstore.read.points import Point

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import graphstore
-from graphstore.core.journal.line import GENESIS, check, encoded
+from graphstore.ledger.chain import GENESIS, check, encoded
 from tests.conftest import Clock
 from tests.support.old_release import open_old
 

@@ -12,9 +12,9 @@ import pytest
 
 import graphstore
 from graphstore import OPEN, GraphStore
-from graphstore.core.journal.line import dumps
 from graphstore.core.write.given_arguments import RECORDED
 from graphstore.errors import ConflictError
+from graphstore.ledger.chain import dumps
 from graphstore.store.store import Branch
 from tests.conftest import Clock, day, home
 from tests.support.chain import heads

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from graphstore import ConflictError, EngineError
-from graphstore.core.journal import files
-from graphstore.core.journal.files import new_file, new_folder
+from graphstore.ledger import files
+from graphstore.ledger.files import new_file, new_folder
 
 pytestmark = pytest.mark.in_process("no store")
 
 LEAVER = """
 import os, signal, sys
 from pathlib import Path
-from graphstore.core.journal.files import new_file, new_folder
+from graphstore.ledger.files import new_file, new_folder
 making, target = {"file": new_file, "folder": new_folder}[sys.argv[1]], Path(sys.argv[2])
 with making(target) as made:
     if sys.argv[1] == "file":

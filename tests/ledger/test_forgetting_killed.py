@@ -18,7 +18,7 @@ import pytest
 import graphstore
 from graphstore import EngineError, GraphStore, NotFoundError
 from tests.conftest import Clock
-from tests.core.folder.test_forgetting import HOWS, files_with
+from tests.ledger.test_forgetting import HOWS, files_with
 from tests.support.disk import no_room
 
 pytestmark = pytest.mark.rest

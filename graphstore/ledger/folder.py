@@ -23,16 +23,16 @@ from weakref import WeakSet, finalize
 
 import orjson
 
-from graphstore.core.folder import rewrite
-from graphstore.core.folder.server_file import MEMORY
-from graphstore.core.journal.file_lock import try_lock
-from graphstore.core.journal.files import open_plain, own_folder, plain_bytes, remove_cut
 from graphstore.errors import DamageError, EngineError, LockedError
+from graphstore.ledger import erasing as rewrite
 from graphstore.ledger.checking import check_copy, faults
 from graphstore.ledger.copies import NOTE, OLD_VECTORS, known_reach, remove_copies, shortage
 from graphstore.ledger.creating import create_ledger, empty_ledger, record_file
 from graphstore.ledger.database import NAME, Database
+from graphstore.ledger.file_lock import try_lock
+from graphstore.ledger.files import open_plain, own_folder, plain_bytes, remove_cut
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.server_file import MEMORY
 from graphstore.ledger.snapshot_readers import snapshot_readers
 from graphstore.ledger.upgrade import OLD, remove_old, upgrade_folder
 from graphstore.ledger.write_lock import program

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from graphstore.core.journal.files import new_file, sync_folder
-from graphstore.core.journal.journal import header
-from graphstore.core.journal.line import GENESIS, Verbatim, check, dumps, fields_of
 from graphstore.errors import DamageError, EngineError, NotFoundError
+from graphstore.ledger.chain import GENESIS, Verbatim, check, dumps, fields_of
 from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import NAME, Database
+from graphstore.ledger.files import new_file, sync_folder
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.old_journal import header
 
 DUMP_SCHEMA = 2
 _FORMAT, _END = "graphstore dump", "end of graphstore dump"

@@ -72,7 +72,7 @@ class InPostgres:
 
 
 def bodies(line: bytes) -> list[bytes]:
-    from graphstore.core.journal.line import check
+    from graphstore.ledger.chain import check
 
     return list(check(line[:-1])[1].bodies)
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_copied_is_refused(there: InPostgres, made: Path, tmp_pat
 
 COPIES = """
 import os, signal, sys, graphstore
-from graphstore.core.folder import copying
+from graphstore.ledger import copying
 copying._BATCH = 2_000
 left = int(sys.argv[3])
 real = copying.check

@@ -11,14 +11,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from graphstore.core.folder.folder import Folder
-from graphstore.core.folder.server_file import LOG, MEMORY, SERVED
-from graphstore.core.journal.files import own_bytes, way_out
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.ledger.copies import known_reach, shortage
 from graphstore.ledger.creating import refuse_unfit
 from graphstore.ledger.database import LOCK, Database
 from graphstore.ledger.database import NAME as LEDGER
+from graphstore.ledger.files import own_bytes, way_out
+from graphstore.ledger.folder import Folder
+from graphstore.ledger.server_file import LOG, MEMORY, SERVED
 from graphstore.ledger.upgrade import JOURNAL, check_old, needs_upgrade
 from graphstore.values.models import Problem, Verification
 

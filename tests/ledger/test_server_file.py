@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphstore.core.folder import server_file
-from graphstore.core.journal import files
 from graphstore.errors import EngineError
+from graphstore.ledger import files, server_file
 
 
 def test_who_opens_the_store_meanwhile_does_not_keep_a_server_from_saying_where_it_is(

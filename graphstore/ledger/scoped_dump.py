@@ -9,10 +9,10 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.folder import restore
-from graphstore.core.folder.rewrite import Compacting, Head, Transaction, chained, with_bodies
-from graphstore.core.journal.line import OF_LINKS, OF_THE_STORE, OWN, UNDO
+from graphstore.ledger import backup as restore
+from graphstore.ledger.chain import OF_LINKS, OF_THE_STORE, OWN, UNDO
 from graphstore.ledger.checking import transactions
+from graphstore.ledger.erasing import Compacting, Head, Transaction, chained, with_bodies
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.scoped_rows import within
 from graphstore.values.period import Instant, instant

@@ -11,12 +11,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from graphstore.core.folder.folder import Folder
-from graphstore.core.folder.locating import locate
-from graphstore.core.journal.line import Verbatim, check
 from graphstore.errors import ConflictError, DamageError, InvalidError
+from graphstore.ledger.chain import Verbatim, check
 from graphstore.ledger.checking import faults
+from graphstore.ledger.folder import Folder
 from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.locating import locate
 from graphstore.ledger.postgres_lines import Diverged, PostgresLines, address, is_postgres, refuse_postgres
 
 _BATCH = 4 << 20  # bytes sent at once

@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.folder.processes import lives, process_start
-from graphstore.core.journal.files import own_bytes, patiently, replace_whole
 from graphstore.errors import EngineError, InvalidError, LockedError
+from graphstore.ledger.files import own_bytes, patiently, replace_whole
+from graphstore.ledger.processes import lives, process_start
 
 MEMORY = ":memory:"
 LOG = "server.log"  # of release 0.1

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from graphstore.core.journal.line import FORGOTTEN, GENESIS, check, dumps, encoded, hashed
+from graphstore.ledger.chain import FORGOTTEN, GENESIS, check, dumps, encoded, hashed
 
 BODIES = [
     dumps({"content": {"n": 1}, "tags": ["a", "b"]}),

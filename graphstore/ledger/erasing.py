@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.journal.line import (
+from graphstore.ledger.chain import (
     COUNTS,
     FORGOTTEN,
     GENESIS,

@@ -13,8 +13,8 @@ import pytest
 
 import graphstore
 from graphstore import EngineError, GraphStore
-from tests.core.folder.test_forgetting import HOWS, files_with
-from tests.core.folder.test_forgetting_killed import COUNT, filled, is_forgotten, secret
+from tests.ledger.test_forgetting import HOWS, files_with
+from tests.ledger.test_forgetting_killed import COUNT, filled, is_forgotten, secret
 
 pytestmark = [pytest.mark.in_process("the disk fails beneath it"), pytest.mark.rest]
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from shutil import rmtree
 from typing import BinaryIO
 
-from graphstore.core.journal.file_lock import try_lock
 from graphstore.errors import ConflictError, EngineError
+from graphstore.ledger.file_lock import try_lock
 
 if sys.platform == "darwin":
     import fcntl

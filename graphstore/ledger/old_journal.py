@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from graphstore.core.journal.files import open_plain
-from graphstore.core.journal.line import GENESIS, Verbatim, check, digest_of, dumps, fields_of
 from graphstore.errors import DamageError, EngineError
+from graphstore.ledger.chain import GENESIS, Verbatim, check, digest_of, dumps, fields_of
+from graphstore.ledger.files import open_plain
 
 _SCHEMA = 1
 

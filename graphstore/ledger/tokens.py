@@ -15,9 +15,9 @@ from typing import Literal
 
 import orjson
 
-from graphstore.core.folder.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, token_in
-from graphstore.core.journal.files import open_plain, own_bytes, patiently, sync, write_all
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
+from graphstore.ledger.files import open_plain, own_bytes, patiently, sync, write_all
+from graphstore.ledger.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, token_in
 
 __all__ = ["TOKEN", "Grant", "Tokens", "add", "grants", "kept", "made", "revoke", "shown"]
 
