@@ -1,7 +1,6 @@
 """The ledger of a store: its transactions in a chain of digests, as rows of SQLite, and the bodies that they name.
 
-A transaction: `take_turn` → `read` what other processes wrote → decide → `append` → `start_sync` commits → `leave_turn`. A commit is durable when it
-returns. Readers of other threads and processes see a transaction as a whole, and wait for nobody.
+A transaction: `take_turn` → decide → `append` → `commit` → `leave_turn`. A commit is durable when it returns. Readers of other threads and processes see a transaction as a whole, and wait for nobody.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any, NamedTuple, NoReturn
 from zlib import crc32
 
@@ -37,7 +35,7 @@ from graphstore.ledger.row_writing import RowWriter, clear
 from graphstore.ledger.schema_upgrade import upgrade_schema
 from graphstore.ledger.standings import StandingWriter
 from graphstore.ledger.word_rows import WordRows
-from graphstore.values.period import BEGINNING, Instant, instant, iso
+from graphstore.values.period import BEGINNING, Instant, instant, iso, moment
 
 _UNWRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """Errors of a COMMIT that failed before the frame that marks it was whole: the WAL then ends before it for every reader, after a crash too."""
@@ -83,7 +81,6 @@ _NOTES = "SELECT value FROM property WHERE name IN ('rewritten', 'unfinished') O
 _BODY = "SELECT data, checksum FROM body WHERE number = ?"
 MOST = (1 << 63) - 1  # the largest number of SQLite
 
-Ticket = int  # the number of the transaction appended last, counted since the ledger was opened
 Lines = list[tuple[dict[str, Any], list[bytes]]]
 
 
@@ -109,23 +106,17 @@ class Ledger:
         self.database = database
         self.path = database.file
         self.named = str(database.file.parent)
-        self.failed: str | None = None  # why the transaction appended last was not committed
-        self._harmless = False  # whether nothing of that transaction can be found in the WAL after a crash
+        self._failed: str | None = None  # why the open group cannot be committed
         self.bytes_left = (
             False  # whether bytes of what was removed are still in the files, when that was checked last
         )
-        self.broken: str | None = None
+        self.broken: str | None = None  # why nothing may be written any more before the store is opened again
         self._last = _NONE  # as far as this process has read or written
         self._before = _NONE  # the last before what was appended last
         self._kept = _NONE  # the last that is committed
         self._has_savepoint = False  # within the SQL transaction, before what was appended last
         self.is_showing = False  # whether the SQL transaction has rows that `hide` takes back
         self._kinds_known = 0  # how many kinds of link `last_tx_and_new_kinds` has returned
-        self._number: Ticket = 0
-        self.durable: Ticket = 0
-        self._cut: list[
-            tuple[Ticket, Ticket, str]
-        ] = []  # the numbers of transactions that were not kept, and why
         self._turns = 0  # nested turns of the thread that writes
         self._heads: list[dict[str, Any]] = []  # of what was appended in this turn
         self._unfinished = 0  # above 0 when bytes of removed bodies were left in the files as this turn began
@@ -177,7 +168,7 @@ class Ledger:
 
     def keep_lookups(self, counts: Mapping[str, int]) -> None:
         """Add to how often things were looked up, for the next `take_lookups`. Raises LockedError after the store's timeout, EngineError when the disk refuses."""
-        if self.broken or self.failed:
+        if self.broken or self._failed:
             raise self._refused()
         with self.database.transaction() as connection:
             connection.executemany(_ADD_LOOKUPS, counts.items())
@@ -355,11 +346,11 @@ class Ledger:
         return f"the transaction {tx} ({len(verbs)} × {', '.join(sorted(set(verbs)))})"
 
     def append(self, lines: Lines) -> None:
-        """Write one transaction: head and bodies of each line. `start_sync` commits it.
+        """Write one transaction: head and bodies of each line. `commit` commits it.
 
         Raises EngineError when the disk refuses; nothing of it is there then.
         """
-        if self.broken or self.failed:
+        if self.broken or self._failed:
             raise self._refused()
         self.hide()
         self._before = last = self._last
@@ -387,7 +378,6 @@ class Ledger:
             self._take_back("a write was interrupted.")
             raise
         self._standings = (last.digest, standings)
-        self._number += 1
         self._heads += [head for head, _ in lines]
         self._last = last
 
@@ -470,7 +460,7 @@ class Ledger:
             why = why or str(error)
         self.database.roll_back()
         if self._grouping:
-            self.failed, self._harmless = why, True  # no COMMIT was tried
+            self._failed = why
 
     def rewind(self) -> None:
         """Take away what was appended last and never committed."""
@@ -484,7 +474,7 @@ class Ledger:
 
         Raises EngineError when the disk refuses.
         """
-        if self.broken or self.failed:
+        if self.broken or self._failed:
             raise self._refused()
         try:
             if self.database.ensure_begun():
@@ -514,89 +504,73 @@ class Ledger:
             self.is_showing = self._has_savepoint = False
             self.database.roll_back()
             if self._grouping:
-                self.failed, self._harmless = f"cannot write {self.path}: {error}.", True
+                self._failed = f"cannot write {self.path}: {error}."
 
     # ------------------------------------------------------------------ committing
 
-    def ticket(self) -> Ticket:
-        """Return a ticket for `sync`: everything appended so far."""
-        return self._number
-
     def begin_group(self) -> None:
-        """Return what is appended from here on is committed together at `end_group`, or not at all."""
+        """Commit what is appended from here on together at `end_group`, or not at all."""
         self._grouping, self._has_savepoint = True, False
 
     def end_group(self) -> None:
-        """Commit the group."""
+        """Commit the group. Raises as `commit` does."""
         self._grouping = False
-        if self._number > self.durable and not self.failed:
-            self._commit()
+        why, self._failed = self._failed, None
+        if why:
+            self._last = self._kept
+            raise self._not_kept(why)
+        if self._last != self._kept:
+            self.commit()
 
-    def start_sync(self) -> None:
-        """Commit what was appended, unless a group is open."""
-        if not self._grouping:
-            self._commit()
-
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        """Commit what was appended, unless a group is open. Raises EngineError, whose outcome says whether it was kept, where that is known."""
+        if self._grouping:
+            return
         self._has_savepoint = False
         try:
             self.database.writer.execute("COMMIT")
         except sqlite3.Error as error:
-            self._bytes = None
-            self._harmless = getattr(error, "sqlite_errorname", "") in _UNWRITTEN
-            self.failed = f"cannot make {self.named} durable: {error}."
-            return
-        self._kept, self.durable = self._last, self._number
+            raise self._not_committed(error) from error
+        self._kept = self._last
         self._is_dirty = True
 
-    def sync(self, ticket: Ticket) -> bool:
-        """Return True if what the ticket stands for is durable. False: it is not, and `cut_back` decides what became of it."""
-        return self.durable >= ticket and not self._was_cut(ticket)
-
-    def _was_cut(self, ticket: Ticket) -> str:
-        return next((why for after, last, why in self._cut if after < ticket <= last), "")
-
-    def cut_back(self) -> bool:
-        """After a failed commit: overwrite what of it may have reached the disk, so that no crash can bring it back. False: that is refused too."""
-        why, self.failed = self.failed or "", None
+    def _not_committed(self, error: sqlite3.Error) -> EngineError:
+        """Overwrite what a failed commit may have brought to the disk, so that no crash can bring it back. Return the error to raise."""
+        self._bytes = None
+        self.database.roll_back()
         try:
-            if not self._harmless:
+            if getattr(error, "sqlite_errorname", "") not in _UNWRITTEN:
                 with self.database.transaction() as connection:
                     connection.execute("UPDATE property SET value = value + 1 WHERE name = 'attempts'")
-        except EngineError as error:
-            self.broken = f"A failed commit could not be overwritten in {self.path} ({error})."
-            return False
-        self._cut.append((self.durable, self._number, why))
-        self.durable = self._number
-        self._last = self._kept
-        return True
-
-    def check(self, ticket: Ticket, tx: datetime | None = None) -> None:
-        """Raise EngineError when what a ticket stands for was not kept, or when that is unknown: then it has the `tx` to ask by."""
-        if why := self._was_cut(ticket):
-            raise EngineError(
-                f"{why} Nothing of this transaction was kept. Free some space or mend the disk, and do it again.",
-                outcome="not kept",
-            )
-        if self.durable < ticket and self.broken:
-            asked = "" if tx is None else f": it was when changes() has its tx, {tx.isoformat()}"
-            raise EngineError(
-                f"{self.broken} Whether this transaction was kept is unknown. Close the store, open it again and look{asked}.",
+        except EngineError as refused:
+            tx = moment(instant(self._heads[-1]["tx"]))
+            self.broken = f"A failed commit could not be overwritten in {self.path} ({refused})."
+            return EngineError(
+                f"{self.broken} Whether this transaction was kept is unknown. Close the store, open it again and look: it was when changes() has its tx, "
+                f"{tx.isoformat()}.",
                 outcome="unknown",
                 tx=tx,
             )
+        self._last = self._kept
+        return self._not_kept(f"cannot make {self.named} durable: {error}.")
+
+    def _not_kept(self, why: str) -> EngineError:
+        return EngineError(
+            f"{why} Nothing of this transaction was kept. Free some space or mend the disk, and do it again.",
+            outcome="not kept",
+        )
 
     def _refused(self) -> EngineError:
-        why = self.failed or f"{self.broken} Close the store and open it again."
+        why = self._failed or f"{self.broken} Close the store and open it again."
         return EngineError(f"{why} Nothing of this transaction was kept.", outcome="not kept")
 
     def settle(self) -> None:
         """Make everything durable now, whatever the durability setting. Raises EngineError when the disk refuses."""
-        if why := self.broken or self.failed:
+        if why := self.broken or self._failed:
             raise EngineError(f"{why} Close the store and open it again.")
         if self._syncer is not None:
             database = self.database
-            if database.writes_here and database.writer.in_transaction and self._number == self.durable:
+            if database.writes_here and database.writer.in_transaction and self._last == self._kept:
                 database.roll_back()  # nothing was written in it, and the WAL can be synced then
             database.checkpoint()
 

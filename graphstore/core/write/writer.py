@@ -31,10 +31,10 @@ from graphstore.core.write.durability import Waiting
 from graphstore.core.write.given_arguments import Call, called
 from graphstore.core.write.shown_rows import ShownRows
 from graphstore.core.write.transaction import Born, Transaction
-from graphstore.errors import EngineError, GraphStoreError, InvalidError, WriteConflictError
+from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.ledger.chain import COUNTS, TOUCH
 from graphstore.ledger.folder import Folder
-from graphstore.ledger.ledger import DoneElsewhere, Ledger, Ticket
+from graphstore.ledger.ledger import DoneElsewhere, Ledger
 from graphstore.read import counted
 from graphstore.read.points import Point
 from graphstore.values import coordinates
@@ -290,10 +290,10 @@ class Writer(Reader):
         )  # after the clock and before what waits: so a transaction is seen on its way from one to the other
         if work is not None:
             known = min(known, work.tx - 1)  # other threads see a transaction once it is committed
-        if waiting.any:
+        if waiting.grouping:
             if waiting.mine:
                 return now, now
-            known = min(known, waiting.since(self._core.journal.durable) - 1)  # and once it is durable
+            known = min(known, waiting.first - 1)  # and once its group is
         return now, known
 
     def _fixed(self) -> View:
@@ -339,7 +339,7 @@ class Writer(Reader):
         work = self._open  # before what waits, as for `_coordinate`
         if work is not None and work.tx <= at:
             return True
-        return self._waiting.any and self._waiting.since(self._core.journal.durable) <= at
+        return self._waiting.first <= at
 
     def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
         if self.read_only:
@@ -445,20 +445,14 @@ class Writer(Reader):
             finally:
                 self._open = core.working = core.shown = None
                 core.journal.leave_turn()
-            journal = core.journal
-            ticket, grouping = journal.ticket(), self._waiting.grouping
-            last = self._last_tx if work.empty else work.tx  # also where its commit has failed
+            grouping = self._waiting.grouping
+            last = self._last_tx if work.empty else work.tx
         if asked is not None:
             asked.done.add(work.tx)
         if not grouping:
-            try:
-                self._make_durable(ticket, max(last, BEGINNING))
-                if is_limited or work.sets_anything:
-                    self._keep_small()
-            except WriteConflictError:
-                if asked is not None:
-                    asked.done.discard(work.tx)
-                raise
+            self._acknowledge(max(last, BEGINNING))
+            if is_limited or work.sets_anything:
+                self._keep_small()
 
     def _new_work(
         self, at: Instant | None, author: str | None, reason: str | None, early: bool
@@ -532,12 +526,14 @@ class Writer(Reader):
                 core.in_verb = False
             if work.empty:
                 return
-            self._waiting.add(ledger.ticket(), work.tx)
-            self._open = None
-        ledger.start_sync()
-        if ledger.failed:
+            self._waiting.add(work.tx)
+        try:
+            ledger.commit()
+        except EngineError:
             with core.lock:
                 core.accesses.back(counts)
+                self._read_again()
+            raise
         self._note_door(work)
 
     def _note_door(self, work: Transaction) -> None:
@@ -654,10 +650,12 @@ class Writer(Reader):
                 with no_collecting():  # what a large group writes stays
                     yield
             except BaseException:
-                self._serve(*self._close_group())
+                self._acknowledge(self._close_group())
+                self._keep_small()
                 raise
-            ticket, tx = self._close_group()
-        self._serve(ticket, tx)
+            tx = self._close_group()
+        self._acknowledge(tx)
+        self._keep_small()
 
     def _doors(self) -> dict[Instant, str]:
         """Through which door this process wrote its last transactions, by tx."""
@@ -708,52 +706,38 @@ class Writer(Reader):
         """Have what is made in the block get these ids, where the store chooses them."""
         return given(names)
 
-    def _close_group(self) -> tuple[Ticket, Instant]:
-        """The ticket of the group, and the instant of its last transaction: when that is kept, all are."""
-        journal = self._core.journal
-        with self._core.lock:
-            self._core.working = None
+    def _close_group(self) -> Instant:
+        """Commit the group. Returns the instant of its last transaction. Raises EngineError where it was not kept, or may not have been."""
+        core = self._core
+        with core.lock:
+            core.working = None
             try:
-                last = self._last_tx  # also where its commit fails
+                try:
+                    last = self._last_tx
+                finally:
+                    core.journal.end_group()
+            except EngineError:
+                self._read_again()
+                raise
             finally:
-                journal.end_group()
-                journal.leave_turn()
-        ticket = journal.ticket()
-        self._waiting.end(ticket)
-        return ticket, last
+                core.journal.leave_turn()
+                self._waiting.end()
+        return last
 
-    def _serve(self, ticket: Ticket, tx: Instant) -> None:
-        """Make committed transactions durable. The next writer may go on meanwhile: one sync serves all that wait."""
-        self._make_durable(ticket, tx)
-        self._keep_small()
+    def _read_again(self) -> None:
+        """Forget what a transaction that was not kept has defined, on every line."""
+        with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
+            for each in [line._core for line in self._lines if "_core" in vars(line)]:
+                each.kinds.read_again(each.rows.database)
+                each.vocabulary.reset(each.kinds.kinds)
+                each.forget_found()
+                each.graphs.follow()
 
-    def _make_durable(self, ticket: Ticket, tx: Instant) -> None:
-        """Raises EngineError for what was not kept, or may have been. What an earlier sync made durable is kept, whatever failed since."""
-        journal = self._core.journal
-        try:
-            synced = journal.sync(ticket)
-        except (KeyboardInterrupt, SystemExit):
-            # it is written: what is read from now on is to be what the disk has
-            if journal.sync(ticket):
-                self._waiting.served(ticket)
-            raise
-        if synced:
-            self._waiting.served(ticket)
-            trunk = self._lines[0]
-            trunk._written = max(trunk._written, tx)
-            deciding.kept.count += 1
-            return
-        with self._writer:
-            if journal.failed and journal.cut_back():
-                with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
-                    for each in [line._core for line in self._lines if "_core" in vars(line)]:
-                        each.kinds.read_again(each.rows.database)
-                        each.vocabulary.reset(each.kinds.kinds)
-                        each.forget_found()
-                        each.graphs.follow()
-        if journal.durable >= ticket:  # what may be there still is never shown here
-            self._waiting.served(ticket)
-        journal.check(ticket, moment(tx))
+    def _acknowledge(self, tx: Instant) -> None:
+        """Note a committed transaction."""
+        trunk = self._lines[0]
+        trunk._written = max(trunk._written, tx)
+        deciding.kept.count += 1
 
     @contextlib.contextmanager
     def _alone(self, what: str) -> Iterator[None]:
@@ -797,7 +781,6 @@ class Writer(Reader):
         with core.lock, self._left_alone():
             with self._transact(None, author, reason) as work, core.on_working_set():
                 retention.forget(work, verb, names, core.raw)
-            self._make_durable(core.journal.ticket(), self._last_tx)
             self._waiting.clear()
             core.graphs.follow()
             self._remove_forgotten(self._ledger)
