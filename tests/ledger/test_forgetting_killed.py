@@ -375,7 +375,7 @@ def test_threads_read_and_write_while_another_forgets(path, how):
             assert "written meanwhile" == store.event(id).description
 
         threads = [again_and_again(work) for work in (read, read, ask, write, write)]
-        for number in range(30):
+        for number in range(21):
             store.evict(
                 ids=[f"event-{number}"], keep_audit=how != "purge"
             ) if how != "erase" or number == 20 else store.erase(f"event-{number}", reason="asked for")
@@ -383,7 +383,7 @@ def test_threads_read_and_write_while_another_forgets(path, how):
         for thread in threads:
             thread.join()
         assert [] == failures
-        assert COUNT - 30 == len([event for event in store.events() if event.id.startswith("event")])
+        assert COUNT - 21 == len([event for event in store.events() if event.id.startswith("event")])
         assert () == store.verify().problems
         written = [event.id for event in store.events()]
     with graphstore.open(path) as store:
