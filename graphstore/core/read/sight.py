@@ -163,7 +163,10 @@ class Sight(Rows):
     def entities(
         self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
     ) -> Iterator[int]:
-        """Every node (or every event) known here, as `Rows.entities` gives them, with their periods and versions."""
+        """Return every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known.
+
+        Their periods and versions are read.
+        """
         slot = None if key is None else slot_name(key)
         rows = self.point.rows(ENTITIES_OF, events=bool(events), kind=kind, key=slot, scope=scope)
         ents = [row.number for row in rows]
@@ -177,7 +180,10 @@ class Sight(Rows):
     def happening(
         self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None
     ) -> list[int]:
-        """The events known here that may have happened in [since, until) by here, as `Rows.happening` gives them. All is read that says when they did."""
+        """Return the events known here, of some types if such are named, that may have happened in [since, until) by here: all that did, and few others.
+
+        They are in the order they were first known. All is read that says when they did.
+        """
         wanted = None if types is None else as_json(sorted(types))
         until = min(until, self.valid + 1)
         events = [row.number for row in self.point.rows(HAPPENING, since=since, until=until, types=wanted)]
@@ -199,7 +205,7 @@ class Sight(Rows):
         return self.point.rows(NAMES)
 
     def recorded_beside(self, ent: int, distance: int) -> int:
-        """Return what was recorded so many things after another one, as `Sight.recorded_beside` finds it."""
+        """Return what was recorded so many things after another one, before it where the distance is negative; -1: nothing."""
         place = ent % SPAN + distance
         return self.point.database.line.row("entity", place) if 0 <= place < self.index.count else -1
 
@@ -248,7 +254,7 @@ class Sight(Rows):
         return list(tagged[: bisect_left(tagged, stop)])
 
     def scan(self, **filters: Any) -> Iterator[Row]:
-        """The nodes, or the events, that stand here, as `Rows.scan` gives them."""
+        """Return the nodes, or the events, that stand here, as `light_rows.scan` does."""
         return scanned(self.point, **filters)
 
     def will_hold(self, ent: int) -> bool:
@@ -295,7 +301,7 @@ class Sight(Rows):
         return self.standing(ent) == "superseded"
 
     def shown_by(self, ent: int) -> tuple[str, int]:
-        """The standing of an entity by its rows alone, and the row that shows it, as `Rows.shown_by` gives them."""
+        """Return the standing of an entity by its rows alone, and the row that shows it: the one that holds, or its last one; -1: none."""
         standing, index = self.standing(ent), self.index
         row = index.last_cover(ent, self.valid, self.tx) if (row := self.find(ent)) < 0 else row
         if standing in ("superseded", "ended"):
@@ -459,7 +465,7 @@ class Sight(Rows):
         return cast(RowCore, self.core).whole
 
     def turns(self, axis: str) -> list[Instant]:
-        """As `Rows.turns`, kept until the next write."""
+        """Return the instants, in order, at which something believed here begins or ends (`valid`), or was recorded by now (`tx`). They are kept until the next write."""
         memo = self.memo()
         if memo is None:
             return self._all_turns(axis)

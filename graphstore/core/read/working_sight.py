@@ -55,7 +55,7 @@ class WorkingSight(Rows):
         return ver if ver >= 0 and self.last_row(index.v_ent[ver], index.v_num[ver]) >= 0 else -1
 
     def ids_beside(self, id: str) -> list[str]:
-        """The ids known here that a misspelt one may mean, as `Index.ids_beside` finds them."""
+        """Return the ids known here that a misspelt one may mean."""
         return [each for each in self.index.ids_beside(id) if self.entity(each) >= 0]
 
     def knows_link(self, id: str) -> bool:
