@@ -59,6 +59,7 @@ def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contra
         found_rows = (sight.held(link) for link in links if index.l_kind[link] == "contradicts")
         rows = [row for row in found_rows if row >= 0]
     rows.sort(key=sight.link_order, reverse=True)
+    sight.things(dict.fromkeys(end for row in rows for end in sight.edge(row)[3:]))  # read at once
     found = (of_link(sight, row) for row in rows)
     return [each for each in found if settled or not each.settled]
 
@@ -129,12 +130,22 @@ def _candidates(
         found.update(_disagreeing(group) if of is None else _against_all(group, of, entity))
     if not found:
         return
-    joined = linked(sight)
+    joined = _joined(sight, found, is_of_all=among is None)
     ages = {row: age(sight, row) for pair in found for row in pair}
     for pair in sorted(found, key=lambda pair: (ages[pair[0]], ages[pair[1]]), reverse=True):
         newer, older = entity[pair[0]], entity[pair[1]]
         if (newer, older) not in joined and (older, newer) not in joined:
             yield from _candidate(sight, *pair)
+
+
+def _joined(sight: Sight, pairs: set[_Pair], *, is_of_all: bool) -> Pairs:
+    """Return the pairs of things that are joined by a link which decides: all there are, or those of some pairs of rows."""
+    if is_of_all:
+        return linked(sight)
+    entity = sight.index.r_ent
+    things = {(entity[newer], entity[older]) for newer, older in pairs}
+    sight.read_links({each for pair in things for each in pair})
+    return {pair for pair in things if are_linked(sight, *pair)}
 
 
 def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
