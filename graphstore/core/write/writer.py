@@ -1,6 +1,6 @@
 """Begins and ends transactions: the store's now, the one instant of each, and when it is durable.
 
-A transaction: take the writer's lock → one instant → changes in a working set, invisible to other threads → one line (or several) → release the lock → one sync for all that wait → visible to every reader.
+A transaction: take the writer's lock → one instant → changes in a working set, invisible to other threads → one line (or several) → commit, which makes it durable and visible to every reader → release the lock.
 """
 
 from __future__ import annotations
