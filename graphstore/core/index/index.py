@@ -15,7 +15,6 @@ from typing import Any
 
 from graphstore.core.index.columns import Gap, Mark
 from graphstore.ledger.chain import DESCRIBING, FORGETTING, RETRACTING, UNDO
-from graphstore.values.fingerprints import CONFIRMATION
 from graphstore.values.period import OPEN, Instant, Period, instant, without_all
 
 # a column: nobody asks for more of it than the values of rows
@@ -43,7 +42,6 @@ class Index:
     out: dict[int, list[int]]
     into: dict[int, list[int]]
     successors: dict[int, list[int]]  # entity -> supersedes links to it
-    corrected: dict[int, list[int]]  # entity -> corrects links to it
     v_ent: Numbers
     v_num: Numbers
     v_pos: Numbers
@@ -93,10 +91,7 @@ class Index:
     confirmed: dict[str, list[int]]  # id -> the operations that confirmed it
     undone_by: dict[Instant, list[int]]  # transaction -> the operations `undo` of it
     gaps: dict[int, list[Gap]]  # entity -> (tx, from, to, operation that removed it)
-    turns: dict[int, list[Gap]]  # entity -> (tx, from, to, operation that changed its content there)
     link_ghosts: dict[int, list[Gap]]  # what was said of a link and is in no row: (tx, from, to, operation)
-    based: set[int]  # entities that others ever rested on, and that may have fallen
-    unread: set[int]  # operations of old journals in `turns` that may have changed other things only
     branch: str | None  # the branch whose rows these are; None: the trunk
     lineage: tuple[str, ...]  # the branch and those it came from, itself first
     forked: Mark | None  # how much of it a branch has from the trunk
@@ -105,11 +100,6 @@ class Index:
     def whole(self) -> Index:
         """Return what also reads outside of scopes: itself."""
         return self
-
-    @property
-    def resting(self) -> Mapping[str, frozenset[str]]:
-        """The kinds of link by which one end rests on the other, each with the falls that shake it."""
-        raise NotImplementedError
 
     def setting_at(self, name: str, tx: Instant) -> Any:
         """Return the setting of a name as it was at `tx`, None when it was not set by then."""
@@ -173,17 +163,6 @@ class Index:
         """The links on one side of an entity: those of the kinds, and perhaps others; in order."""
         return side.get(ent, [])
 
-    def recorded_once(self, row: int) -> int | None:
-        """The operation that recorded the link of a row, None where several did."""
-        link = self.k_link[row]
-        once = len(self.rows_of_link[link]) == 1 and not self.undone_by and link not in self.link_ghosts
-        return self.c_op[self.k_claim[row]] if once else None
-
-    def confirms(self, link: int) -> bool:
-        """Whether a link comes from a confirmation: it is no foundation."""
-        source = self.l_src[link]
-        return bool(self.is_event[source]) and self.kind[source] == CONFIRMATION
-
     def rows_of_version(self, ent: int, number: int) -> list[int]:
         """The rows of a version of an entity, in the order they were written."""
         return [row for row in self.rows_of[ent] if self.v_num[self.r_ver[row]] == number]
@@ -242,16 +221,6 @@ class Index:
         if self.is_event[ent]:
             return "not_yet" if self.believed(ent, tx) else "retracted", cover
         return self._absence(ent, valid, tx, cover), cover
-
-    def stood(self, ent: int, valid: Instant, tx: Instant) -> str:
-        """How an entity stood at (valid, tx) before it was forgotten."""
-        cover = self.last_cover(ent, valid, tx)
-        if cover >= 0 and self.r_end[cover] > tx:
-            away = bool(self.is_event[ent]) and self.superseded(ent, valid, tx)
-            return "superseded" if away else "stands"
-        if self.is_event[ent]:
-            return "not_yet" if self.believed(ent, tx) else "retracted"
-        return self._absence(ent, valid, tx, cover)
 
     def confirmations(self, ent: int, tx: Instant) -> list[int]:
         """The operations that confirmed an entity, as known at `tx`."""
@@ -312,16 +281,6 @@ class Index:
             if self.is_retraction(last, ent):
                 return last
         return self.removal_at(ent, valid, tx)
-
-    def replaces(self, ent: int, other: int, tx: Instant) -> bool:
-        """Whether a thing supersedes or corrects another, over whatever time: then that other cannot fall under it."""
-        if other not in self.successors and other not in self.corrected:
-            return False
-        return any(
-            self.l_src[link] == ent and self.believed_link(link, tx)
-            for side in (self.successors, self.corrected)
-            for link in side.get(other, ())
-        )
 
     def is_retraction(self, op: int, ent: int) -> bool:
         """Whether an operation said that what it removed of an entity never was so."""
