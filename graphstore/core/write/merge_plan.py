@@ -337,10 +337,10 @@ class Planning:
         share, id, index = Share(), self._names(triple)[-1], self.theirs
         mixed = any(self._came_back(index.rows_of_link[link], index.k_tx, index.k_end) for link in theirs)
         mixed = mixed or any(map(self.since_here.is_link_changed, ours))
+        target = self.plan.things.get(index.ids[triple.target]) if triple.kind in _SUCCEEDING else None
+        mixed = mixed or (target is not None and not target.is_whole)
         self._divide(share, three, mixed, lambda cell: self._disputed(id, "link", cell, WorkingSight.link))
-        target = self.plan.things.get(self.theirs.ids[triple.target])
-        if triple.kind in _SUCCEEDING and target is not None:
-            share.leave(target.kept)
+        share.leave(target.kept if target else [])
         return share
 
     def _link_pieces(self, core: Core, links: list[int], tx: Instant) -> list[Piece]:
