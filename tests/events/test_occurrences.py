@@ -141,3 +141,13 @@ def test_they_are_there_when_the_store_is_opened_again_and_go_when_it_is_erased(
         assert [] == events.occurrences(store, id)
 
     assert not [each for each in path.rglob("*") if each.is_file() and b"987654321" in each.read_bytes()]
+
+
+def test_a_merge_keeps_every_occurrence_of_an_event_that_began_earlier_than_it_was_recorded(store):
+    branch = store.branch("plan")
+    days = ["2026-01-05", "2026-01-03", "2026-01-07"]
+    ids = {branch.record_event("error", "it failed", occurred_at=at).event.id for at in days}
+
+    store.merge("plan")
+
+    assert sorted(days) == [str(one["occurred_at"])[:10] for one in events.occurrences(store, *ids)]
