@@ -159,11 +159,12 @@ def check_copy(database: Database) -> bool:
 def write_rows(connection: sqlite3.Connection, words: WordRows | None) -> None:
     """Write all rows of the chain into tables that are empty."""
     standings = StandingWriter(connection)
-    at = 0
+    at, rows = 0, None
     while lines := connection.execute(_CHAIN, (at,)).fetchall():
         for number, first_body, raw in lines:
             at, head = number, orjson.loads(raw)
-            for note in RowWriter(connection, head, first_body, words).write():
+            rows = RowWriter(connection, head, first_body, words, before=rows)
+            for note in rows.write():
                 standings.note(*note)
             if not head.get("more"):
                 standings.write(instant(head["tx"]))

@@ -125,7 +125,7 @@ class Ledger:
         self._bytes: int | None = None  # of heads and bodies, once it was asked for
         self._words = WordRows()
         self._standings: tuple[str, StandingWriter] | None = None  # what wrote last, and the digest after it
-        self._numbers: tuple[str, dict[str, int] | None] = ("", None)  # of the next rows, after a digest
+        self._wrote: tuple[str, RowWriter | None] = ("", None)  # what wrote the last line, and its digest
         upgrade_schema(database, self._words)
         self._rewritten = self._property("rewritten")
         # no Event: an interrupt in the middle of its `set` would leave the lock of it taken
@@ -413,17 +413,11 @@ class Ledger:
             ],
         )
         self._next_body = first + len(bodies)
-        (before, numbers), self._numbers = self._numbers, ("", None)
-        rows = RowWriter(
-            writer,
-            head,
-            first,
-            self._words,
-            numbers=numbers if before == head["prev"] and "branch" not in head else None,
-        )
+        (known, before), self._wrote = self._wrote, ("", None)
+        rows = RowWriter(writer, head, first, self._words, before=before if known == head["prev"] else None)
         for note in rows.write():
             standings.note(*note)
-        self._numbers = digest, rows.numbers
+        self._wrote = digest, rows
         if _forgets(head):
             writer.execute(_HIDING, (number,))
         if not more:

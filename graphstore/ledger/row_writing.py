@@ -123,9 +123,9 @@ class RowWriter:
         first_body: int,
         words: WordRows | None,
         line: Line | None = None,
-        numbers: dict[str, int] | None = None,
+        before: RowWriter | None = None,
     ) -> None:
-        """Begin with the numbers that the next row of each table of the line of rows gets; they are read where they are not given."""
+        """Begin. `before`: the writer of the line of the chain before this one, if nothing was written since."""
         self._connection = connection
         self._words = words
         self._head = head
@@ -133,21 +133,28 @@ class RowWriter:
         self._tx: Instant = instant(head["tx"])
         self.line = line or line_named(connection, head.get("branch"))
         self._reader = self.line.reader(connection)
-        if numbers is None:
-            numbers = dict(zip(NUMBERED, self._reader.execute(_NEXT).fetchone(), strict=True))
-        self._next = numbers  # of each table
-        self.first_operation = numbers["operation"]
+        if before is not None and before.line is not self.line:
+            before = None
+        self._next: dict[str, int]  # of each table
+        if before is None:
+            self._next = dict(zip(NUMBERED, self._reader.execute(_NEXT).fetchone(), strict=True))
+        else:
+            self._next = before._next
+        self.first_operation = self._next["operation"]
         self._entities: dict[str, int] = {}
         self._links: dict[str, int] = {}
         self._versions: dict[tuple[int, int], int] = {}
         self._claims: dict[tuple[int, int], int] = {}
+        if before is not None and before.has_more:  # of the same transaction
+            self._entities, self._links = before._entities, before._links
+            self._versions, self._claims = before._versions, before._claims
         self._first_version: int | None = None  # of those that this line records
         self._first_claim: int | None = None
 
     @property
-    def numbers(self) -> dict[str, int] | None:
-        """Return the numbers that rows written next on the trunk get; None where this line is of a branch."""
-        return self._next if self.line is TRUNK else None
+    def has_more(self) -> bool:
+        """Return True if the next line of the chain goes on with the transaction of this one."""
+        return bool(self._head.get("more"))
 
     def write(self) -> list[Note]:
         """Write the rows. Return what `StandingWriter` has to note: the line itself, and on each branch what is forgotten there too."""

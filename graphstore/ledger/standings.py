@@ -37,6 +37,7 @@ class _Noted(NamedTuple):
     first: int
     touched: Touched
     heads: list[Head]
+    new: set[str]  # entities that the transaction has made, and of which no period was seen yet
 
 
 class StandingWriter:
@@ -59,16 +60,18 @@ class StandingWriter:
             first_operation: the number of its first operation; the others follow it.
             entities: the numbers of those that are known.
         """
-        noted = self._noted.setdefault(line.number, _Noted(line, first_operation, nothing_touched(), []))
+        noted = self._noted.setdefault(
+            line.number, _Noted(line, first_operation, nothing_touched(), [], set())
+        )
         named = _with_numbers(head, line)
-        noted.touched.add(_Noting(line.reader(self.connection), named, line, entities).touched())
+        noted.touched.add(_Noting(line.reader(self.connection), named, line, noted.new, entities).touched())
         noted.heads.append(named)
 
     def write(self, tx: Instant) -> None:
         """Write the standings that the transaction noted since the last time changed."""
         noted, self._noted = self._noted, {}
         self._is_again, self._written_at = tx == self._written_at, tx
-        for line, first, touched, heads in noted.values():
+        for line, first, touched, heads, _ in noted.values():
             if line is TRUNK and any(_takes_back(head) for head in heads):
                 self._facts = None
             if not (touched.fallen or touched.itself or touched.resting):
@@ -159,16 +162,17 @@ class _Noting:
         connection: sqlite3.Connection,
         head: Head,
         line: Line,
+        new: set[str],
         entities: Mapping[str, int] = _NO_NUMBERS,
     ) -> None:
         self._connection, self._head, self._line, self._entities = connection, head, line, entities
+        self._new = new  # entities of the transaction without a period; this line adds its own
         self._found = nothing_touched()
 
     def touched(self) -> Touched:
         """The entities that may stand otherwise by this line."""
         head, found = self._head, self._found
-        plain = self._plain_entities()
-        ids = {row[0] for row in head.get("rows", ())} - plain
+        ids = self._changed_by_periods()
         for name in ("told", "said", "turns", "gaps"):
             ids.update(row[0] for row in head.get(name, ()))
         for verb, subject, *_ in head.get("ops", ()):
@@ -192,18 +196,16 @@ class _Noting:
         self._note_kinds(head.get("kinds", ()))
         return found
 
-    def _plain_entities(self) -> set[str]:
-        """The new entities of one open-ended period: until something is linked to them, they stand from its beginning on."""
-        new = {thing[0] for thing in self._head.get("entities", ())}
-        rows = self._head.get("rows", ())
-        if not new:
-            return new
-        once: set[str] = set()
-        for id, _, _, stop, _ in rows:
-            if id in once or stop is not None:
-                new.discard(id)
-            once.add(id)
-        return new
+    def _changed_by_periods(self) -> set[str]:
+        """Return the entities of the line's periods, without new ones of one open-ended period: until something is linked to them, they stand from its
+        beginning on."""
+        new, found = self._new, set[str]()
+        new.update(thing[0] for thing in self._head.get("entities", ()))
+        for id, _, _, stop, _ in self._head.get("rows", ()):
+            if id not in new or stop is not None:
+                found.add(id)
+            new.discard(id)
+        return found
 
     def _numbers(self, ids: Iterable[str]) -> Iterator[int]:
         for id in ids:
@@ -251,7 +253,7 @@ class _Noting:
         """Note what the transaction changed that is taken back."""
         for (raw,) in self._connection.execute("SELECT head FROM chain WHERE tx = ?", (tx,)).fetchall():
             head = _with_numbers(orjson.loads(raw), self._line)
-            self._found.add(_Noting(self._connection, head, self._line).touched())
+            self._found.add(_Noting(self._connection, head, self._line, set()).touched())
             self._found.fallen.update(self._numbers(thing[0] for thing in head.get("entities", ())))
 
 

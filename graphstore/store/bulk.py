@@ -1,4 +1,4 @@
-"""Many rows at once: one line of the journal for a thousand rows, the same checks as the verbs, and the same result."""
+"""Writes many rows at once: the decisions of the verbs, row by row, on a working set that reads ahead what many rows name."""
 
 from __future__ import annotations
 
@@ -11,56 +11,37 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.index import libraries
-from graphstore.core.index.births import Birth, Run
 from graphstore.core.index.gc_pause import no_collecting
 from graphstore.core.index.working_set import WorkingSet, is_text
 from graphstore.core.write import verbs
 from graphstore.core.write.act import Act
 from graphstore.core.write.given_arguments import bounds, known_ids
-from graphstore.core.write.new_links import Attributes, NewLinks
-from graphstore.core.write.recording import Recording, Report, may_repeat
+from graphstore.core.write.recording import Recording, Report
 from graphstore.core.write.slots import Filling, Slot
 from graphstore.core.write.transaction import refuse_taken_slot
 from graphstore.core.write.trust import TRUST
 from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.store.load_columns import Row, Table, check_columns, linked, listed, object_of, table_of, told
-from graphstore.store.version_numbers import NEW, Tail, numbered
-from graphstore.values.content_diff import same
+from graphstore.store.load_columns import Row, Table, check_columns, listed, object_of, table_of
 from graphstore.values.event_fields import ENDED_AT, EVENT_TEXTS
 from graphstore.values.inputs import description, event_of, ids, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json
-from graphstore.values.period import (
-    BEGINNING,
-    OPEN,
-    Instant,
-    Period,
-    end_moment,
-    instant,
-    moment,
-    period,
-    without_all,
-)
-from graphstore.values.vocabulary import refuse_creator
+from graphstore.values.period import OPEN, Instant, Period, end_moment, instant, moment, period, without_all
+from graphstore.values.vocabulary import Sentence
 
 DEFAULT_KIND = "fact"
-_KEPT = 100_000  # so many contents are kept from one transaction for the next
-_BLOCK = 65_536  # so many rows are laid out at once, and read from their table
-_CHUNK = 4_096
-_FEW = 3  # versions that are sooner written one by one
-_MANY = 2_000  # versions in a load from which on their numbers are found by column, and so many rows that are sooner numbered so
-_WORTH = 1_024
-
+_BLOCK = 65_536  # rows for which is read ahead at once
+_NAMING = {
+    "events": ("id",),
+    "versions": ("node_id",),
+    "links": ("source", "target"),
+}  # columns with ids of things
 _LINK_FIELDS = ("id", "reason", "strength", "confidence", "created_by", "metadata")
 
 _Opened = dict[
     int, tuple[str, datetime]
 ]  # row number of a link that will be taken back -> its id, and when it begins
-_Tails = dict[int, Tail]
-"""What was said last of a node. The beginning is `_NEVER` where more was said than that row."""
-_NEVER = BEGINNING - 1
 Step = tuple[
     int, str, Sequence[int], list[Period]
 ]  # what it is, the table, the rows; of retractions the period of each
@@ -89,22 +70,18 @@ def load(
         at is not None for name in ("versions", "events", "links") for at in tables[name].column("tx_from")
     )
     total, count = sum(map(len, tables.values())), 0
-    memory = _Memory(tables, identities)
-    if len(tables["versions"]) >= _MANY:
-        libraries.load("numpy")
+    opened: _Opened = {}
     with no_collecting(), store._together():
         counted = _counted(store)
         for at, steps in _steps(tables) if dated else _one_step(tables):
             with store._transact(at, None, None) as work, store._core.on_working_set():
                 work.starts = {}
-                loader = _Loader(Act(store._core, work), memory)
+                loader = _Loader(Act(store._core, work), tables, identities, opened)
                 for step in steps if progress is None else _in_thousands(steps, count):
                     loader.do(step)
                     count += len(step[2])
                     if progress and count % 1000 == 0:
-                        loader.bear()
                         store._call_outside(progress, count, total)
-                loader.end()
         return _stored(store, counted)
 
 
@@ -171,39 +148,17 @@ def rows(table: Any) -> list[Row]:
     return list(table_of(table))
 
 
-class _Memory:
-    """What a load knows from one of its transactions to the next."""
-
-    def __init__(self, tables: dict[str, Table], identities: dict[str, Row]) -> None:
-        self.tables = tables
-        self.identities = identities  # what is known of a node before its first version
-        self.opened: _Opened = {}  # links that will be taken back
-        self.tails: _Tails = {}  # of nodes without a key
-        self.contents: dict[int, Json] = {}  # of versions
-        self.left = (0, 0)  # how many versions and rows there were after the last transaction
-        # name of a kind, confidence, maker of links -> see `_alike`
-        self.kinds: dict[Any, Attributes | None] = {}
-
-    def forget(self) -> None:
-        """Forget what is known by the numbers of rows and versions."""
-        self.tails.clear()
-        self.contents.clear()
-
-
 class _Loader:
-    """The rows of one transaction, each written as by its verb. Descriptions of new things, and those that go on from what was said of a thing, are
-    collected in a run, and added column by column before anything else."""
+    """The rows of one transaction, each written as by its verb. What they name is read ahead, many rows at once."""
 
-    def __init__(self, act: Act, memory: _Memory) -> None:
+    def __init__(
+        self, act: Act, tables: dict[str, Table], identities: dict[str, Row], opened: _Opened
+    ) -> None:
+        assert isinstance(act.index, WorkingSet)
         self.act, self.index, self.work = act, act.index, act.work
-        self.memory, self.tails = memory, memory.tails
-        if len(memory.contents) > _KEPT or memory.left != _lengths(self.index):
-            memory.forget()  # versions got other numbers
+        self.tables, self.identities, self.opened = tables, identities, opened
         self.recording = Recording(act)
-        self.run, self.fresh_links = Run(act.index), NewLinks(act.core, act.work)
-        self.ranked = act.index.setting(TRUST) is not None
-        self.tailed = not (self.ranked or act.index.undone_by)
-        self.sole: dict[int, int] = {}  # of nodes of which one row is all that was said
+        self.is_ranked = act.index.setting(TRUST) is not None
         self.number = 0  # of the row that is being written
 
     def do(self, step: Step) -> None:
@@ -213,30 +168,29 @@ class _Loader:
             if what == _RETRACT:
                 for self.number, during in zip(numbers, spans, strict=True):
                     self.unversion(during)
-            elif what in (_VERSIONS, _LINKS):
-                many = self.versions if what == _VERSIONS else self.links
-                for at in range(0, len(numbers), _BLOCK):
-                    many(numbers[at : at + _BLOCK])
-            else:
-                if what == _EVENTS:
-                    self._prepare("events", ("id",), numbers)
-                write = self.event if what == _EVENTS else self.unlink
-                for self.number in numbers:
+                return
+            write = {_VERSIONS: self.version, _EVENTS: self.event, _LINKS: self.link, _UNLINK: self.unlink}[
+                what
+            ]
+            for at in range(0, len(numbers), _BLOCK):
+                block = numbers[at : at + _BLOCK]
+                if what != _UNLINK:
+                    self._read_ahead(name, block)
+                for self.number in block:
                     write()
         except GraphStoreError as error:
             raise type(error)(f"{name} row {self.number}: {error}") from error
 
     def row(self, name: str) -> Row:
         """The row that is being written."""
-        return self.memory.tables[name].row(self.number)
+        return self.tables[name].row(self.number)
 
-    def _state(self, first: int, starts: Sequence[Instant], stops: Sequence[Instant | None]) -> None:
-        """Record the periods that rows of versions give, with their operations, from number `first` on."""
-        for op, start, stop in zip(range(first, first + len(starts)), starts, stops, strict=False):
-            if self.work.starts is not None:
-                self.work.starts[op] = start
-            if stop is not None:
-                self.work.record(op, {"valid_to": end_moment(stop)})
+    def _state(self, op: int, start: Instant, stop: Instant | None) -> None:
+        """Record the period that a row of a version gives, with its operation."""
+        if self.work.starts is not None:
+            self.work.starts[op] = start
+        if stop is not None:
+            self.work.record(op, {"valid_to": end_moment(stop)})
 
     def _record(self, first: int, entry: Json) -> None:
         """Record what a row gives with its operations, from number `first` on, where it has any."""
@@ -244,283 +198,43 @@ class _Loader:
             self.work.record(first, entry)
             self.work.record_call(first)
 
-    def body(self, ver: int) -> Json:
-        """What is known of the body of a version, its content at least."""
-        content = self.memory.contents.get(ver)
-        return self.act.body(ver) if content is None else {"content": content}
+    # ------------------------------------------------------------------ reading ahead
 
-    def bear(self) -> None:
-        """Add the run to the index."""
-        if self.run.said:
-            self.run.add(self.work.tx, self.work.author)
-
-    def end(self) -> None:
-        """Add the run to the index, and leave in the memory what holds after the transaction."""
-        self.bear()
-        self.memory.left = _lengths(self.index)
-        if isinstance(self.index, WorkingSet):
-            for ent in self.index.changed_things():
-                if ent in self.tails and not self.index.wrote_last(ent, self.tails[ent][0]):
-                    del self.tails[ent]
-
-    def _is_new(self, name: str) -> bool:
-        return name not in self.index.ids and name not in self.run.fresh
-
-    def _prepare(self, name: str, columns: Sequence[str], numbers: Sequence[int]) -> None:
-        """Read at once what rows name, where the transaction reads from the rows of a ledger."""
-        index, table = self.index, self.memory.tables[name]
-        if not isinstance(index, WorkingSet):
-            return
-        names = {id for column in columns for id in table.of(column, numbers) or () if id is not None}
+    def _read_ahead(self, name: str, numbers: Sequence[int]) -> None:
+        """Read at once what rows name."""
+        index, table = self.index, self.tables[name]
+        named = [table.of(column, numbers) for column in _NAMING[name]]
+        names = {id for column in named for id in column if id is not None}
         index.prepare_ids(names)
-        if name != "versions" or not self.tailed:
-            return
-        ents = [ent for id in names if (ent := index.ids.get(id, -1)) >= 0]
-        index.prepare_rows(self.tails[ent][0] for ent in ents if ent in self.tails)
-        self.sole.update(index.sole_rows(ent for ent in ents if ent not in self.tails))
+        if name == "versions":
+            index.prepare_things(ent for id in names if (ent := index.ids.get(id, -1)) >= 0)
+        elif name == "links":
+            ids = {id for id in table.of("id", numbers) if id is not None}
+            index.prepare_links(ids, self._ends(*named, table.of("kind", numbers)))
+
+    def _ends(
+        self, sources: Sequence[str], targets: Sequence[str], kinds: Sequence[str]
+    ) -> set[tuple[int, str, int]]:
+        """The ends and kinds of the links that may say what rows of links say, or the contrary."""
+        ids, said, found = self.index.ids, dict[Any, Sentence | None](), set[tuple[int, str, int]]()
+        for source, target, kind in zip(sources, targets, kinds, strict=True):
+            if kind not in said:
+                said[kind] = None
+                with suppress(GraphStoreError):  # the row by itself says what is wrong
+                    said[kind] = self.act.core.vocabulary.sentence("1", kind, "2", "explicit")
+            sentence, one, other = said[kind], ids.get(source, -1), ids.get(target, -1)
+            if sentence is None or min(one, other) < 0:
+                continue
+            first, second = (other, one) if sentence.source == "2" else (one, other)
+            found.add((first, sentence.kind.name, second))
+            if sentence.kind.symmetric or sentence.kind.causal:
+                found.add((second, sentence.kind.name, first))
+        return found
 
     # ------------------------------------------------------------------ versions
 
-    def versions(self, numbers: Sequence[int]) -> None:
-        """Write rows of versions, in order: by column as far as they only go on from what was said, and those that do more row by row."""
-        self._prepare("versions", ("node_id",), numbers)
-        at, end = 0, len(numbers)
-        by_column = self.tailed and len(self.memory.tables["versions"]) >= _MANY
-        window, singly = end, _WORTH
-        while at < end:
-            if by_column and end - at >= _WORTH:
-                part = numbers[at : at + window]
-                done = self._by_column(part)
-                at += done
-                if done == len(part):
-                    window *= 2
-                    continue
-                window, singly = max(2 * done, _WORTH), _WORTH if done > _WORTH else 2 * singly
-            upto = min(at + singly, end) if by_column else end
-            self._row_by_row(numbers[at:upto])
-            at = upto
-
-    def _row_by_row(self, numbers: Sequence[int]) -> None:
-        if len(numbers) < _FEW:
-            for self.number in numbers:
-                self.version()
-            return
-        table = self.memory.tables["versions"]
-        none = [None] * len(numbers)
-        names, starts, stops, reasons = (
-            table.of(name, numbers) or none for name in ("node_id", "valid_from", "valid_to", "reason")
-        )
-        said = told(table, numbers)
-        salts, bodies, contents = self.work.salts(len(numbers)), self.work.bodies, self.memory.contents
-        run, known, now, unsaid = self.run, self.index.ids, self.work.tx, self.work.why
-        for self.number, name, start, stop, reason, content, written, salt, rest, first, later in zip(
-            numbers, names, starts, stops, reasons, said.contents, said.written, salts, said.rests, said.first,
-            said.later, strict=True,
-        ):  # fmt: skip
-            start, end = now if start is None else start, OPEN if stop is None else stop
-            if not run.said:
-                run.begin()
-            ent = known.get(name, -1) if name not in run.fresh else run.fresh[name]
-            if content is None or start >= end:
-                self.version()
-                continue
-            if ent < 0:
-                ent, number, verb = self._new(name), 1, "add_node"
-            else:
-                number, verb = self._next(ent, start, end, content), "revise"
-            if ent < 0 or number == 0:
-                self.version()
-                continue
-            why, why_length = unsaid if reason is None else self.work.reason(reason)
-            bodies.append(
-                b'{"content":%b,"salt":"%b"%b%b}'
-                % (written, salt, rest, first if verb == "add_node" else later)
-            )
-            at = len(run.said)
-            self._state(len(self.index.o_tx) + at, (start,), (stop,))
-            run.said.append(
-                (verb, name, why, why_length, ent, number, start, end, -len(bodies), len(bodies[-1]))
-            )
-            contents[run.first_ver + at] = content
-            if self.tailed:
-                self.tails[ent] = run.first_row + at, start, end, number
-
-    def _by_column(self, numbers: Sequence[int]) -> int:
-        """Write the first of some rows of versions, as many as only go on from what was said of nodes without a key. Returns how many those are."""
-        self.bear()
-        table, index, work, run = self.memory.tables["versions"], self.index, self.work, self.run
-        run.begin()
-        none: list[Any] = [None] * len(numbers)
-        names, starts, stops, reasons = (
-            table.of(name, numbers) or none for name in ("node_id", "valid_from", "valid_to", "reason")
-        )
-        ents, born = self._entities(names)
-        if reasons is not none:
-            del ents[next((at for at, reason in enumerate(reasons) if not _is_plain(reason)), len(ents)) :]
-        contents, bodies = self._said(numbers[: len(ents)], {at for at, _ in born})
-        del ents[len(bodies) :]
-        if not ents:
-            return 0
-        given_stops = stops
-        starts = [work.tx if start is None else start for start in starts[: len(ents)]]
-        stops = [OPEN if stop is None else stop for stop in stops[: len(ents)]]
-        found = numbered(ents, starts, stops, self._tail, run.first_row, work.mark.rows)
-        if found is None:
-            return 0
-        count, first = len(found.numbers), run.first_row
-        self._state(len(index.o_tx), starts[:count], given_stops)
-        del bodies[count:]
-        verbs = ["revise"] * count
-        for at, birth in born:
-            if at < count:
-                run.bear(birth)
-                verbs[at] = "add_node"
-        for at, row in found.closed.items():
-            fresh = row >= first
-            before = contents[row - first] if fresh else self.body(index.r_ver[row]).get("content")
-            if not same(before, contents[at]):
-                run.turned.append(
-                    (ents[at], starts[at], stops[row - first] if fresh else index.r_to[row], at)
-                )
-        run.closed = found.closed
-        whys = [work.why if reason is None else work.reason(reason) for reason in reasons[:count]]
-        place = -len(work.bodies) - 1
-        work.bodies += bodies
-        self.memory.contents.update(zip(range(run.first_ver, run.first_ver + count), contents, strict=False))
-        self.tails.update(found.tails)
-        run.add_columns(
-            work.tx,
-            work.author,
-            verbs,
-            names[:count],
-            [why for why, _ in whys],
-            [length for _, length in whys],
-            found.ents,
-            found.numbers,
-            found.starts,
-            found.stops,
-            range(place, place - count, -1),
-            list(map(len, bodies)),
-        )
-        return count
-
-    def _said(self, numbers: Sequence[int], first: set[int]) -> tuple[list[Any], list[bytes]]:
-        """The contents and the bodies of rows of versions, up to the first of which something is wrong; `first`: the places of first versions."""
-        table = self.memory.tables["versions"]
-        contents: list[Any] = []
-        bodies: list[bytes] = []
-        for at in range(0, len(numbers), _CHUNK):
-            chunk = numbers[at : at + _CHUNK]
-            said = told(table, chunk)
-            ends = [
-                begun if place in first else later
-                for place, begun, later in zip(
-                    range(at, at + len(chunk)), said.first, said.later, strict=True
-                )
-            ]
-            salted = zip(said.written, self.work.salts(len(chunk)), said.rests, ends, strict=True)
-            contents += said.contents
-            bodies += [b'{"content":%b,"salt":"%b"%b%b}' % parts for parts in salted]
-            if None in said.contents:
-                stop = contents.index(None, at)
-                return contents[:stop], bodies[:stop]
-        return contents, bodies
-
-    def _entities(self, names: Sequence[str]) -> tuple[list[int], list[tuple[int, Birth]]]:
-        """The nodes that rows describe, up to the first that is to be made by itself, and each new one with its first row."""
-        known = self.index.ids
-        ents = [known.get(name, -1) for name in names]
-        born: list[tuple[int, Birth]] = []
-        fresh: dict[str, int] = {}
-        at = -1
-        with suppress(ValueError):
-            while True:
-                at = ents.index(-1, at + 1)
-                ent = fresh.get(names[at])
-                if ent is None:
-                    birth = self._birth(names[at])
-                    if birth is None:
-                        break
-                    ent = fresh[birth.name] = self.run.first_ent + len(born)
-                    born.append((at, birth))
-                ents[at] = ent
-        return (ents[:at] if -1 in ents else ents), born
-
-    def _birth(self, name: str) -> Birth | None:
-        """What a new node is; None where it has a key, or something is wrong with it."""
-        identity = self.memory.identities.get(name, {})
-        if identity.get("key") is not None:
-            return None
-        try:
-            kind = text_of("kind", identity.get("kind") or DEFAULT_KIND)
-            scope = text_of("scope", identity.get("scope") or "", empty=True)
-            return Birth(self.act.free_id(name), False, kind, scope)
-        except GraphStoreError:
-            return None
-
-    def _tail(self, ent: int) -> Tail | None:
-        """What a further version of a node goes on from; None where it does more."""
-        if ent >= self.run.first_ent:
-            return NEW
-        tail = self.tails.get(ent) or self._first_tail(ent)
-        return tail if tail and self._is_last(ent, tail[0]) else None
-
-    def _is_last(self, ent: int, row: int) -> bool:
-        """Whether a row that was said last of a node is still that, and believed last."""
-        if isinstance(self.index, WorkingSet):
-            return self.index.wrote_last(ent, row)
-        now = self.index.now_of[ent]
-        return bool(now) and now[-1] == row == self.index.rows_of[ent][-1]
-
-    def _new(self, name: str) -> int:
-        """The number of a new node; -1 when it has a key, or something is wrong with it."""
-        birth = self._birth(name)
-        return -1 if birth is None else self.run.bear(birth)
-
-    def _next(self, ent: int, start: Instant, end: Instant, content: Json) -> int:
-        """The number of a version that takes nothing of what was said of a node, or the place of its last row; 0 where it does more."""
-        index, run = self.index, self.run
-        tail = self.tails.get(ent) or self._first_tail(ent)
-        if tail is None:
-            return 0
-        row, begun, until, number = tail
-        if row < run.first_row and not self._is_last(ent, row):
-            return 0
-        if start >= until:
-            return number + 1
-        if start != begun or end < until:
-            return 0
-        run.closed[len(run.said)] = row
-        ver = index.r_ver[row] if row < run.first_row else run.first_ver + row - run.first_row
-        if not same(self.body(ver).get("content"), content):
-            run.turned.append((ent, begun, until, len(run.said)))
-        return number + (row < self.work.mark.rows)  # what is not stored leaves its number
-
-    def _first_tail(self, ent: int) -> tuple[int, Instant, Instant, int] | None:
-        """What `tails` has of a node without a key of which one version was said, and nothing else that a further one depends on."""
-        index = self.index
-        if isinstance(index, WorkingSet):
-            if not self.tailed or ent not in self.sole:
-                return None
-            row = self.sole[ent]
-            return row, index.r_from[row], index.r_to[row], index.v_num[index.r_ver[row]]
-        if (
-            not self.tailed
-            or ent >= self.run.first_ent
-            or len(index.rows_of[ent]) != 1
-            or len(index.versions_of[ent]) > 1
-            or not index.now_of[ent]
-            or index.key[ent] is not None
-            or index.is_event[ent]
-            or ent in index.ghosts
-            or ent in index.gone
-        ):
-            return None
-        row = index.now_of[ent][0]
-        return row, index.r_from[row], index.r_to[row], index.v_num[index.r_ver[row]]
-
     def version(self) -> None:
-        """Write a row of a version by itself."""
+        """Write a row of a version."""
         index, work, row = self.index, self.work, self.row("versions")
         name, given = row["node_id"], row.get
         trigger, tags = given("trigger"), given("tags")
@@ -530,7 +244,6 @@ class _Loader:
         body["content"] = object_of(given("content"))
         start, stop = given("valid_from"), given("valid_to")
         during = period(work.tx if start is None else start, OPEN if stop is None else stop)
-        self.bear()
         ent = index.ids.get(name, -1)
         if ent < 0:
             self._first(name, during, stop, body, given("reason"))
@@ -539,29 +252,18 @@ class _Loader:
             body["trigger"] = "user_feedback"
         if index.is_event[ent]:
             raise ConflictError(f"{name!r} is an event already. Choose another id for the node.")
-        if self.ranked:
-            self.act.trust(row.get("source")).guard(ent, [during])
+        if self.is_ranked:
+            self.act.trust(given("source")).guard(ent, [during])
         op = work.op("revise", name, given("reason"))
-        self._state(op, during[:1], (stop,))
-        self.act.turn(ent, [during], body["content"], op, self.body)
-        last = work.describe(ent, [during], body, op)
-        ver = index.r_ver[last]
-        self.memory.contents[ver] = body["content"]
-        if index.key[ent] is not None:
-            refuse_taken_slot(index, ent, op)
-        elif self.tailed and isinstance(index, WorkingSet):
-            if during[1] == OPEN:  # nothing was said of later times
-                self.tails[ent] = last, during[0], OPEN, index.v_num[ver]
-            else:
-                self.tails.pop(ent, None)
-        elif self.tailed:
-            until = index.said(ent)[-1][1]
-            self.tails[ent] = last, during[0] if until == during[1] else _NEVER, until, index.v_num[ver]
+        self._state(op, during[0], stop)
+        self.act.turn(ent, [during], body["content"], op)
+        work.describe(ent, [during], body, op)
+        refuse_taken_slot(index, ent, op)
 
     def _first(self, name: str, during: Period, stop: Instant | None, body: Row, reason: str | None) -> None:
         """The first version of a node; one with a key fills its slot."""
         index, work = self.index, self.work
-        identity = self.memory.identities.get(name, {})
+        identity = self.identities.get(name, {})
         key = identity.get("key")
         kind = text_of("kind", identity.get("kind") or DEFAULT_KIND)
         slot = None if key is None else slot_name(key)
@@ -572,7 +274,7 @@ class _Loader:
             filling.refuse_untrusted()
             during = filling.during
         op = work.op("add_node", self.act.free_id(name), reason)
-        self._state(op, during[:1], (stop,))
+        self._state(op, during[0], stop)
         ent = index.add_entity(name, False, kind, slot, scope, work.tx)
         work.describe(ent, [during], body, op)
         if filling is not None:
@@ -581,7 +283,6 @@ class _Loader:
 
     def unversion(self, during: Period) -> None:
         """Take back what a row of a version said, over a part of its period."""
-        self.bear()
         row = self.row("versions")
         reason = text_of("reason", row.get("reason") or "no longer in the source")
         start, stop = map(moment, during)
@@ -609,103 +310,13 @@ class _Loader:
         abouts = () if related is None else tuple(ids("related_to", related))
         id, at = row.get("id"), row.get("occurred_at")
         report = Report(kind, body, id, at, abouts)
-        if abouts or may_repeat(report) or (id is not None and not self._is_new(id)):
-            self.bear()
-            first = len(self.index.o_tx)
-            self.recording.write(report)
-            entry: Json = {} if id is None else {"id": True}
-            self._record(first, entry | known_ids(self.act, {"related_to": abouts}, "related_to"))
-            return
-        at = self.work.tx if at is None else at
-        run, work = self.run, self.work
-        if not run.said:
-            run.begin()
-        if id is not None:
-            name = self.act.free_id(id)
-            work.record(len(self.index.o_tx) + len(run.said), {"id": True})
-        else:
-            while (name := self.recording.new_id(at)) in run.fresh:
-                pass
-        during = period(at, OPEN)
-        ent = run.bear(Birth(name, True, kind, ""))
-        self.index.note_print(ent, body)
-        run.said.append(("record_event", name, *work.why, ent, 1, *during, *work.body(body)))
+        first = len(self.index.o_tx)
+        self.recording.write(report)
+        entry: Json = {} if id is None else {"id": True}
+        self._record(first, entry | known_ids(self.act, {"related_to": abouts}, "related_to"))
 
-    def links(self, numbers: Sequence[int]) -> None:
-        """Write rows of links, in order: those that are plainly new together."""
-        self.bear()
-        self._prepare("links", ("source", "target"), numbers)
-        table, known, fresh = self.memory.tables["links"], self.index.ids, self.fresh_links
-        none: list[Any] = [None] * len(numbers)
-        columns = (
-            table.of(name, numbers) or none
-            for name in ("source", "target", "valid_from", "valid_to", "tx_to")
-        )
-        alikes = list(self._alike(table, numbers))
-        strengths, bodies, names = linked(table, numbers, self.work.salts)
-        if isinstance(self.index, WorkingSet):
-            self._prepare_links(self.index, numbers, alikes, names)
-        for self.number, source, target, start, stop, ended, alike, strength, body, id in zip(
-            numbers, *columns, alikes, strengths, bodies, names, strict=True
-        ):
-            one, other = known.get(source, -1), known.get(target, -1)
-            new = None
-            if alike is not None and one >= 0 and other >= 0 and body is not None and strength >= 0:
-                new = fresh.say(one, alike, other, start, OPEN if stop is None else stop, strength, body, id)
-            if new is None:
-                fresh.bear()
-                new = self.link()
-            if ended is not None:
-                name, begun = new
-                self.memory.opened[self.number] = name, moment(begun if start is None else start)
-        fresh.bear()
-
-    def _prepare_links(
-        self,
-        index: WorkingSet,
-        numbers: Sequence[int],
-        alikes: list[Attributes | None],
-        names: Sequence[str | None],
-    ) -> None:
-        """Read at once which links say already what rows of links say."""
-        table, ids = self.memory.tables["links"], index.ids
-        pairs = zip(table.of("source", numbers) or (), table.of("target", numbers) or (), alikes, strict=True)
-        ends = set()
-        for one, other, alike in pairs:
-            source, target = ids.get(one, -1), ids.get(other, -1)
-            if alike is not None and source >= 0 and target >= 0:
-                ends.add((target, alike.name, source) if alike.turned else (source, alike.name, target))
-                if alike.both:
-                    ends.add((source, alike.name, target) if alike.turned else (target, alike.name, source))
-        index.prepare_links((name for name in names if name is not None), ends)
-
-    def _alike(self, table: Table, numbers: Sequence[int]) -> Iterator[Attributes | None]:
-        """Of each row what its kind, its confidence and its maker say; None where that is wrong, or the kind does something to its ends."""
-        none: list[Any] = [None] * len(numbers)
-        kinds, confidences, makers = (
-            table.of(name, numbers) or none for name in ("kind", "confidence", "created_by")
-        )
-        known = self.memory.kinds
-        for spoken in zip(kinds, confidences, makers, strict=True):
-            try:
-                if spoken not in known:
-                    known[spoken] = self._attributes(*spoken)
-                yield known[spoken]
-            except (GraphStoreError, TypeError):  # the row by itself says what is wrong
-                yield None
-
-    def _attributes(self, name: Any, confidence: Any, maker: Any) -> Attributes | None:
-        vocabulary, maker = self.act.core.vocabulary, "user" if maker is None else maker
-        said = vocabulary.sentence("1", name, "2", "explicit" if confidence is None else confidence)
-        kind = said.kind
-        refuse_creator(kind, text_of("created_by", maker))
-        if kind.name in ("supersedes", "corrects"):
-            return None
-        both = kind.symmetric or kind.causal
-        return Attributes(kind, kind.name, both, said.source == "2", said.confidence == "inferred", maker)
-
-    def link(self) -> tuple[str, Instant]:
-        """Write a row of a link by itself. Returns its id, and when it begins."""
+    def link(self) -> None:
+        """Write a row of a link."""
         index, row = self.index, self.row("links")
         fields = {name: value for name in _LINK_FIELDS if (value := row.get(name)) is not None}
         start, stop = row.get("valid_from"), row.get("valid_to")
@@ -715,24 +326,17 @@ class _Loader:
         first = len(index.o_tx)
         number = verbs.link_row(self.act, row["source"], row["kind"], row["target"], **fields)
         self._record(first, bounds(start, None if stop is None or stop >= OPEN else stop))
-        return index.l_name[index.k_link[number]], index.k_from[number]
+        if row.get("tx_to") is not None:
+            begun = index.k_from[number] if start is None else start
+            self.opened[self.number] = index.l_name[index.k_link[number]], moment(begun)
 
     def unlink(self) -> None:
         """Take back what a row of a link said."""
-        self.bear()
         stop = self.row("links").get("valid_to")
-        link, begun = self.memory.opened.pop(self.number)
+        link, begun = self.opened.pop(self.number)
         first = len(self.index.o_tx)
         verbs.unlink(self.act, link, begun, None if stop is None else moment(stop), None)
         self._record(first, bounds(instant(begun), stop))
-
-
-def _lengths(index: WorkingSet) -> tuple[int, int]:
-    return len(index.v_ent), len(index.r_ent)
-
-
-def _is_plain(reason: Any) -> bool:
-    return reason is None or (type(reason) is str and reason.isascii())
 
 
 def _steps(tables: dict[str, Table]) -> Iterator[tuple[Instant, list[Step]]]:

@@ -1,16 +1,15 @@
-"""The tables of a bulk load by column: read from whatever they are in, checked as a whole, and bodies of versions made for many rows at once."""
+"""Reads the tables of a bulk load from whatever they are in, and checks their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
-from graphstore.errors import GraphStoreError, InvalidError
-from graphstore.ledger.chain import dumps
+from graphstore.errors import InvalidError
 from graphstore.values.event_fields import EVENT_FIELDS
 from graphstore.values.inputs import (
     event_fields,
@@ -18,11 +17,7 @@ from graphstore.values.inputs import (
     json_read,
     may_hold_long_number,
     may_lack_a_name,
-    printable,
-    tags_of,
-    text_of,
 )
-from graphstore.values.models import Json
 from graphstore.values.period import instant
 
 _COLUMNS = {
@@ -72,14 +67,10 @@ class Table:
         """The values of a column."""
         return self.columns.get(name) or [None] * self._size
 
-    def of(self, name: str, numbers: Sequence[int]) -> list[Any] | None:
-        """The values of a column in these rows; None where it has none at all."""
+    def of(self, name: str, numbers: Sequence[int]) -> list[Any]:
+        """The values of a column in these rows."""
         column = self.columns.get(name)
-        if column is None:
-            return None
-        if isinstance(numbers, range) and numbers.step == 1:
-            return column[numbers.start : numbers.stop]
-        return [column[number] for number in numbers]
+        return [None] * len(numbers) if column is None else [column[number] for number in numbers]
 
 
 # ------------------------------------------------------------------ what a table is in
@@ -200,175 +191,7 @@ def _refuse_wrong(name: str, table: Table) -> None:
             )
 
 
-# ------------------------------------------------------------------ bodies of versions
-
-
-class Told(NamedTuple):
-    """What rows of versions say, checked and written as the journal has it, but for the salt: `{"content":` + written + `,"salt":"…"` + rest +
-    first or later + `}`, as it is the first version of its node or not. The content is None where a row is wrong, or has to be read by itself."""
-
-    contents: list[Json | None]
-    written: list[bytes]
-    rests: list[bytes]
-    first: Sequence[bytes]
-    later: Sequence[bytes]
-
-
-def told(table: Table, numbers: Sequence[int]) -> Told:
-    """What these rows of a table of versions say."""
-    contents, written = _written(table.of("content", numbers), len(numbers))
-    rests = [b"" for _ in numbers]
-    for name, check in (("source", _text), ("tags", _tags), ("text", _text)):
-        values = table.of(name, numbers)
-        if values is None:
-            continue
-        fields = _fields(name, values, check)
-        contents = [
-            None if field is None else content for content, field in zip(contents, fields, strict=True)
-        ]
-        rests = [rest + (field or b"") for rest, field in zip(rests, fields, strict=True)]
-    triggers = table.of("trigger", numbers)
-    later = [b',"trigger":"user_feedback"'] * len(numbers)
-    if triggers is None:
-        return Told(contents, written, rests, [b""] * len(numbers), later)
-    fields = _fields("trigger", triggers, _trigger)
-    contents = [None if field is None else content for content, field in zip(contents, fields, strict=True)]
-    first = [field or b"" for field in fields]
-    later = [
-        field if given is not None else feedback
-        for given, field, feedback in zip(triggers, first, later, strict=True)
-    ]
-    return Told(contents, written, rests, first, later)
-
-
-def linked(
-    table: Table, numbers: Sequence[int], salts: Callable[[int], list[bytes]]
-) -> tuple[list[int], list[bytes | None], list[str | None]]:
-    """What these rows of a table of links say beside their kind, ends and times: strengths, 0 for none; bodies as the journal has them, empty for nothing;
-    and ids. The strength is -1, or the body None, where a row is wrong."""
-    none: list[Any] = [None] * len(numbers)
-    strengths, metadata, reasons, names = (
-        table.of(name, numbers) or none for name in ("strength", "metadata", "reason", "id")
-    )
-    if strengths is not none:
-        strengths = [
-            0 if value is None else value if type(value) is int and 1 <= value <= 5 else -1
-            for value in strengths
-        ]
-    said = _fields("metadata", metadata, _metadata)
-    bodies = [
-        None if field is None or reason is None else field + reason
-        for field, reason in zip(said, _fields("reason", reasons, _text), strict=True)
-    ]
-    written = [
-        b'{%b,"salt":"%b"}' % (body[1:], salt) if body else body
-        for body, salt in zip(bodies, salts(len(bodies)), strict=True)
-    ]
-    if names is not none and not _are_plain(names):
-        wrong = {at for at, name in enumerate(names) if not (name is None or _checked(_name, name))}
-        written = [None if at in wrong else body for at, body in enumerate(written)] if wrong else written
-    return ([0] * len(numbers) if strengths is none else strengths), written, names
-
-
-def _are_plain(names: list[Any]) -> bool:
-    """Whether names are printable ASCII without spaces, each of them."""
-    if set(map(type, names)) != {str} or "" in names:
-        return False
-    every = "".join(names)
-    return every.isascii() and every.isprintable() and " " not in every
-
-
-def _written(given: list[Any] | None, count: int) -> tuple[list[Json | None], list[bytes]]:
-    """Contents, and each as the journal has it."""
-    if given is not None and (read := _canonical(given)) is not None:
-        return read
-    contents: list[Json | None] = [{} for _ in range(count)] if given is None else _contents(given)
-    try:
-        return contents, [orjson.dumps(content, None, orjson.OPT_SORT_KEYS) for content in contents]
-    except (TypeError, ValueError, RecursionError):
-        return [None] * count, [b""] * count
-
-
-def _canonical(values: list[Any]) -> tuple[list[Json | None], list[bytes]] | None:
-    """The contents that JSON texts are, and their bytes, where each is an object without another in it, written as the journal has it. None where one is
-    not. They are read together, in a third of the time.
-
-    What is written again as it was read lost nothing, a long number neither. There are as many braces as texts and one at the beginning of each, and as
-    many objects: so no text is a part of one, or more than one.
-    """
-    if set(map(type, values)) != {str} or {value[:1] for value in values} != {"{"}:
-        return None
-    every = ",".join(values)
-    if every.count("{") != len(values):
-        return None
-    try:
-        whole = b"[%b]" % every.encode()
-        found = orjson.loads(whole)
-        if (
-            len(found) != len(values)
-            or set(map(type, found)) != {dict}
-            or orjson.dumps(found, None, orjson.OPT_SORT_KEYS) != whole
-        ):
-            return None
-    except (ValueError, RecursionError):
-        return None
-    return found, list(map(str.encode, values))
-
-
-def _contents(values: list[Any]) -> list[Json | None]:
-    """The contents that dicts or JSON texts are; None for what is no JSON object."""
-    if set(map(type, values)) == {str}:
-        with suppress(ValueError, RecursionError):
-            found = list(map(orjson.loads, values))
-            raw = "".join(values).encode()
-            if set(map(type, found)) == {dict} and not (
-                may_hold_long_number(raw) or may_lack_a_name(raw, found)
-            ):
-                return found
-    return [_checked(object_of, value) for value in values]
-
-
-def _fields(name: str, values: list[Any], check: Any) -> list[bytes | None]:
-    """A field of bodies as the journal has it: empty where it is absent, None where it is wrong."""
-    if check is _text and set(map(type, values)) == {str} and "".join(values).isascii():
-        prefix = b',"%b":' % name.encode()
-        return [prefix + orjson.dumps(value) for value in values]
-    found = [_checked(check, value) for value in values]
-    return [
-        None if value is None else b"" if value is _ABSENT else b',"%b":%b' % (name.encode(), dumps(value))
-        for value in found
-    ]
-
-
-_ABSENT = object()
-
-
-def _checked(check: Any, value: Any) -> Any:
-    try:
-        return check(value)
-    except GraphStoreError:
-        return None
-
-
-def _text(value: Any) -> Any:
-    return _ABSENT if value is None else text_of("text", value, empty=True)
-
-
-def _metadata(value: Any) -> Any:
-    return (object_of(value) if value is not None else None) or _ABSENT
-
-
-def _name(value: Any) -> str:
-    return printable("link id", text_of("link id", value))
-
-
-def _tags(value: Any) -> Any:
-    given = None if value is None else listed(value)
-    return tags_of(given) if given else _ABSENT
-
-
-def _trigger(value: Any) -> Any:
-    return _ABSENT if (value or "initial") == "initial" else text_of("trigger", value)
+# ------------------------------------------------------------------ values
 
 
 def listed(tags: Any) -> Any:

@@ -97,6 +97,11 @@ class Lists(dict[Any, list[V]], Generic[V]):
         """Return the list of a key; the default where there is nothing."""
         return self[key] or default
 
+    def have_none(self, key: Any) -> None:
+        """Note that nothing is stored of a key."""
+        if not dict.__contains__(self, key):
+            self[key] = [*self.added.get(key, [])]
+
     def add(self, key: Any, value: V) -> None:
         """Add a value to the list of a key."""
         self.added.setdefault(key, []).append(value)

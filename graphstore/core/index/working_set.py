@@ -155,6 +155,7 @@ _OF_ORDINAL = (
 
 _OF_NUMBERS = "number IN (SELECT value FROM json_each(?))"
 _OF_IDS = "id IN (SELECT value FROM json_each(?))"
+_BELIEVED_OF = "entity IN (SELECT value FROM json_each(?)) AND closed_by IS NULL AND number < ? ORDER BY entity, valid_from"
 _LINKS_BY_SOURCE, _LINKS_BY_TARGET = (
     "number IN (SELECT l.number FROM json_each(?) s CROSS JOIN link l WHERE "
     f"{source}l.source = s.value ->> 0 AND l.kind = s.value ->> 1 AND {target}l.target = s.value ->> 2) ORDER BY number"
@@ -163,12 +164,11 @@ _LINKS_BY_SOURCE, _LINKS_BY_TARGET = (
 _STARTS = """
 SELECT s.value, (SELECT valid_from FROM period WHERE entity = s.value AND closed_by IS NULL ORDER BY valid_from LIMIT 1) FROM json_each(?) s
 """
-_SOLE = """
-SELECT s.value, CASE WHEN (SELECT count(*) FROM (SELECT 1 FROM period p WHERE p.entity = s.value LIMIT 2)) = 1
-  AND (SELECT count(*) FROM (SELECT 1 FROM version v WHERE v.entity = s.value LIMIT 2)) = 1
-  AND NOT EXISTS (SELECT 1 FROM told t WHERE t.entity = s.value) AND NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = s.value)
-  THEN (SELECT p.number FROM period p WHERE p.entity = s.value AND p.closed_by IS NULL) END
-FROM json_each(?) s
+_DESCRIBED = """
+SELECT s.value, (SELECT count(*) FROM (SELECT 1 FROM period p WHERE p.entity = s.value AND p.closed_by IS NULL AND p.number < ?2 LIMIT ?3)),
+  EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = s.value), EXISTS (SELECT 1 FROM told t WHERE t.entity = s.value),
+  (SELECT v.number FROM version v WHERE v.entity = s.value AND v.ordinal > 0 AND v.number < ?4 ORDER BY v.ordinal DESC LIMIT 1)
+FROM json_each(?1) s
 """
 
 
@@ -270,6 +270,8 @@ class WorkingSet(Index):
         self._starts: dict[int, Instant | None] = {}
         # rows opened or closed of things whose believed rows were not read
         self._unlisted: dict[int, list[int]] = {}
+        self._newest: dict[int, int] = {}  # of stored things: the stored version with the highest number
+        self._settings_read: dict[str, Any] = {}
         self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
         self._held: dict[tuple[str, str], BelievedRows] = {}  # what slots hold now, by valid_from
         self._said: dict[int, list[Said]] = {}  # what was said last of things, see `said`
@@ -383,17 +385,32 @@ class WorkingSet(Index):
         if missing := [row for row in rows if row < self._periods and row not in self.r_ent]:
             self._take("rows", _OF_NUMBERS, orjson.dumps(missing).decode())
 
-    def sole_rows(self, ents: Iterable[int]) -> dict[int, int]:
-        """Return the row of each of some nodes without a slot of which one is all that was ever said, if it is believed. The nodes' columns were read."""
-        asked = [
-            ent for ent in ents if ent < self._things and self.key[ent] is None and not self.is_event[ent]
+    def prepare_things(self, ents: Iterable[int]) -> None:
+        """Read what is believed of things, and what else a verb that describes them asks. Of many rows it reads those that it needs when it asks."""
+        new = [
+            ent
+            for ent in ents
+            if ent < self._things and ent not in self._newest and ent not in self._unlisted
         ]
-        found = self._rows(_SOLE, orjson.dumps(asked).decode()) if asked else []
-        rows = {ent: row for ent, row in found if row is not None and not self.rows_of.added.get(ent)}
-        self.prepare_rows(rows.values())
-        for ver in [self.r_ver[row] for row in rows.values()]:
-            self.v_num[ver]
-        return rows
+        if not new:
+            return
+        few: dict[int, list[int]] = {}
+        for ent, count, is_forgotten, is_told, newest in self._rows(
+            _DESCRIBED, orjson.dumps(new).decode(), self._periods, FEW_ROWS + 1, self._versions
+        ):
+            self._newest[ent] = -1 if newest is None else newest
+            if count <= FEW_ROWS and ent not in self.now_of:
+                few[ent] = []
+            if not is_forgotten:
+                self.gone.absent.add(ent)
+            if not is_told:
+                self.ghosts.have_none(ent)
+        for row in self._take("rows", _BELIEVED_OF, orjson.dumps([*few]).decode(), self._periods):
+            few[self.r_ent[row]].append(row)
+        begins = self.r_from.__getitem__
+        self.now_of.update((ent, BelievedRows(begins, rows)) for ent, rows in few.items())
+        versions = {self.r_ver[row] for rows in few.values() for row in rows}.union(self._newest.values())
+        self._take("versions", _OF_NUMBERS, orjson.dumps([ver for ver in versions if ver >= 0]).decode())
 
     def prepare_links(self, ids: Iterable[str], ends: Iterable[tuple[int, str, int]]) -> None:
         """Read which links have ids, which links say that one thing is linked to another, and what is believed of those."""
@@ -564,13 +581,11 @@ class WorkingSet(Index):
         """Return the version with the highest number that an entity had before the transaction; -1: none."""
         if ent >= self._things:
             return -1
-        found = self._take(
-            "versions",
-            "entity = ? AND ordinal > 0 AND number < ? ORDER BY ordinal DESC LIMIT 1",
-            ent,
-            self._versions,
-        )
-        return found[0] if found else -1
+        if ent not in self._newest:
+            condition = "entity = ? AND ordinal > 0 AND number < ? ORDER BY ordinal DESC LIMIT 1"
+            found = self._take("versions", condition, ent, self._versions)
+            self._newest[ent] = found[0] if found else -1
+        return self._newest[ent]
 
     def fresh_version(self, ent: int) -> int:
         """Return the version of an entity that the transaction has added last; -1: none."""
@@ -677,8 +692,10 @@ class WorkingSet(Index):
         for setting in reversed(self.settings):
             if name in setting:
                 return setting[name]
-        rows = self._rows(_SETTING, name)
-        return orjson.loads(rows[0][0]) if rows else None
+        if name not in self._settings_read:
+            rows = self._rows(_SETTING, name)
+            self._settings_read[name] = orjson.loads(rows[0][0]) if rows else None
+        return self._settings_read[name]
 
     def ids_beside(self, id: str) -> list[str]:
         """Return the ids that a misspelt one may mean: of many those beside it in order, so that this costs the same in any store."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cached_property, partial
 
 from graphstore.core.index.working_set import WorkingSet
 from graphstore.core.read.sight import Core
 from graphstore.core.read.working_sight import WorkingSight
 from graphstore.core.write.drawn_ids import drawn
+from graphstore.core.write.linking import Linking
 from graphstore.core.write.transaction import Transaction
 from graphstore.core.write.trust import Trust
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
@@ -31,10 +32,13 @@ def new_id(index: WorkingSet) -> str:
 class Act:
     """The context of one verb: the store's core and the transaction."""
 
-    __slots__ = ("core", "work")
-
     def __init__(self, core: Core, work: Transaction) -> None:
         self.core, self.work = core, work
+
+    @cached_property
+    def linking(self) -> Linking:
+        """The links of the transaction."""
+        return Linking(self.core, self.work)
 
     @property
     def index(self) -> WorkingSet:

@@ -119,8 +119,8 @@ class Recording:
 
     def _to_the_letter(self, report: Report) -> Report:
         """The report, with a fingerprint of its very text where its own was told apart."""
-        body, apart = report.body, self.index.setting(TOLD_APART)
-        if not apart or not may_repeat(report) or body["fingerprint"] not in apart:
+        body = report.body
+        if not may_repeat(report) or body["fingerprint"] not in (self.index.setting(TOLD_APART) or ()):
             return report
         own = digest(report.type, body["description"], body.get("source"))
         return report._replace(body={**body, "fingerprint": own})

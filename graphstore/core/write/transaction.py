@@ -110,7 +110,6 @@ class Transaction:
         )
         self.is_deciding = False  # whether a verb is under way that changes more than other verbs it calls
         self._answers: list[ref[Value]] = []
-        self._newest: dict[int, int] = {}  # of things: the version with the highest number that is stored
         self.bodies = pending
         self.bodies.clear()
         self.mark = index.lengths()
@@ -339,9 +338,7 @@ class Transaction:
             alive = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
             if alive >= self.mark.versions:
                 return alive
-        if ent not in self._newest:
-            self._newest[ent] = index.newest_version(ent)
-        return self._newest[ent]
+        return index.newest_version(ent)
 
     def next_number(self, ent: int) -> int:
         """One more than the highest number."""

@@ -264,4 +264,4 @@ def link_row(
         until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
     else:
         since, until = exactly_over
-    return Linking(act.core, act.work).say(ends, since, until, claim)
+    return act.linking.say(ends, since, until, claim)
