@@ -94,15 +94,3 @@ class BranchRecords(list[BranchRecord]):
                 record.pulled = tx
             else:
                 record.deleted = tx
-
-    def add_line(self, name: str, tx: Instant, at: tuple[int, int], *, whole: bool) -> None:
-        """Record that a line, or several adjacent ones, were written on a branch."""
-        record = self.find(name)
-        assert record is not None
-        pos, length = at
-        if record.pieces and sum(record.pieces[-1]) == pos:
-            record.pieces[-1] = (record.pieces[-1][0], record.pieces[-1][1] + length)
-        else:
-            record.pieces.append((pos, length))
-        record.transactions += whole
-        record.last = tx

@@ -203,14 +203,14 @@ class _Loader:
     def _read_ahead(self, name: str, numbers: Sequence[int]) -> None:
         """Read at once what rows name."""
         index, table = self.index, self.tables[name]
-        named = [table.of(column, numbers) for column in _NAMING[name]]
-        names = {id for column in named for id in column if id is not None}
+        names = {id for column in _NAMING[name] for id in table.of(column, numbers) if id is not None}
         index.prepare_ids(names)
         if name == "versions":
             index.prepare_things(ent for id in names if (ent := index.ids.get(id, -1)) >= 0)
         elif name == "links":
             ids = {id for id in table.of("id", numbers) if id is not None}
-            index.prepare_links(ids, self._ends(*named, table.of("kind", numbers)))
+            sources, targets, kinds = (table.of(each, numbers) for each in ("source", "target", "kind"))
+            index.prepare_links(ids, self._ends(sources, targets, kinds))
 
     def _ends(
         self, sources: Sequence[str], targets: Sequence[str], kinds: Sequence[str]

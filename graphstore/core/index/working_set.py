@@ -1084,63 +1084,6 @@ class WorkingSet(Index):
             self.gone[ent] = op
             self._undo.append(partial(dict.pop, self.gone, ent))
 
-    def note_added(
-        self,
-        tx: Instant,
-        added: list[tuple[int, Instant, Instant, int, int]],
-        first: int,
-        closed: Mapping[int, int],
-    ) -> None:
-        """Lead from entities to new rows whose columns were added, and close those whose place these take.
-
-        Args:
-            added: the entity, the period, the version and the operation of each row; the versions are new too.
-            first: the first of the rows.
-            closed: places in `added` -> the row that it takes the place of.
-        """
-        steps = len(self._undo)
-        for at, (ent, start, stop, ver, op) in enumerate(added):
-            if at in closed:
-                self._close_unlisted(closed[at], tx, op)
-            self.changed[ent] = tx
-            self.push(self.versions_of, ent, ver)
-            self._note_row(ent, first + at)
-            self._believe_in(ent, first + at, BelievedRows.insert)
-            self.say(ent, ver, (start, stop))
-            del self._undo[steps:]  # a load is taken back as a whole
-
-    def note_links(self, links: Iterable[int]) -> None:
-        """Lead to new links whose columns were added."""
-        steps = len(self._undo)
-        for link in links:
-            self._lead_to(link, self.l_src[link], self.l_kind[link], self.l_tgt[link])
-            self.rest(link)
-            del self._undo[steps:]  # a load is taken back as a whole
-
-    def _close_unlisted(self, row: int, tx: Instant, op: int) -> None:
-        """Close a row of a thing without a slot, and do not read what else is believed of it."""
-        ent = self.r_ent[row]
-        self._touch(ent)
-        self._close(row, tx, op)
-        self._believe_in(ent, row, BelievedRows.remove)
-
-    def _believe_in(self, ent: int, row: int, change: Change) -> None:
-        """Change the rows believed of a thing, or note what changed until they are read."""
-        if ent in self.now_of:
-            change(self.now_of[ent], row)
-        else:
-            self._unlisted.setdefault(ent, []).append(row)
-
-    def changed_things(self) -> set[int]:
-        """Return the things of which the transaction opened or closed rows."""
-        return {*self.rows_of.added, *map(self.r_ent.__getitem__, self.closings)}
-
-    def wrote_last(self, ent: int, row: int) -> bool:
-        """Return True if a row that was the last one written of a thing before the transaction, or in it, is still that, and believed."""
-        fresh = self.rows_of.added.get(ent)
-        closed: Any = self.r_close
-        return (not fresh or fresh[-1] == row) and bool(closed.get(row, -1) < 0)
-
     def _note_row(self, ent: int, row: int) -> None:
         if ent < self._things:
             self._touch(ent)
