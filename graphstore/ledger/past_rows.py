@@ -13,6 +13,10 @@ from graphstore.values.period import OPEN, Instant
 _KNOWN = "EXISTS (SELECT 1 FROM operation o WHERE o.number = a.operation AND o.tx <= {tx})"
 _CLOSED = f"CASE WHEN tx_to <= {{tx}} THEN tx_to ELSE {OPEN} END AS tx_to, opened_by, CASE WHEN tx_to <= {{tx}} THEN closed_by END AS closed_by"
 _FORGETTING = ", ".join(f"'{verb}'" for verb in FORGETTING)
+_EARLIER = (
+    "FROM period p CROSS JOIN operation o "
+    f"WHERE p.entity = a.entity AND p.tx_to <= {{tx}} AND o.number = p.closed_by AND o.verb IN ({_FORGETTING})"
+)
 _VIEWS = {
     "operation": "SELECT * FROM operation WHERE tx <= {tx}",
     "period": f"SELECT number, entity, version, valid_from, valid_to, tx_from, {_CLOSED} FROM period WHERE tx_from <= {{tx}}",
@@ -22,8 +26,8 @@ _VIEWS = {
     "changed": f"SELECT * FROM changed a WHERE {_KNOWN}",
     "undone": f"SELECT * FROM undone a WHERE {_KNOWN}",
     # of each thing the rows have the operation that forgot it last; earlier ones have closed periods of it
-    "forgotten": f"SELECT entity, operation, word FROM forgotten a WHERE {_KNOWN} OR EXISTS (SELECT 1 FROM period p CROSS JOIN operation o "
-    f"WHERE p.entity = a.entity AND p.tx_to <= {{tx}} AND o.number = p.closed_by AND o.verb IN ({_FORGETTING}))",
+    "forgotten": f"SELECT entity, CASE WHEN {_KNOWN} THEN operation ELSE (SELECT max(o.number) {_EARLIER}) END AS operation, word FROM forgotten a "
+    f"WHERE {_KNOWN} OR EXISTS (SELECT 1 {_EARLIER})",
 }
 _NAMED = re.compile(r"\b(FROM|JOIN)(\s+)(\w+)")
 
