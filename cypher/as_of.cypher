@@ -1,5 +1,5 @@
 // The temporal filter, written once. Other texts, and those that callers write, use these as if they were functions; they are
-// written out when a text is loaded or asked (`graphstore queries --text` and graphstore.core.tables.queries.text show the result), because the engine's own macros
+// written out when a text is loaded or asked (`graphstore queries --text` and graphstore.graph.texts.text show the result), because the engine's own macros
 // cannot hold parameters. $valid and $tx are the coordinate.
 
 // macro: BELIEVED(x)

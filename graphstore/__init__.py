@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from graphstore.context import feeders as indexers  # noqa: F401
     from graphstore.context import observer as observer
     from graphstore.context import working as working
-    from graphstore.core.read.view import View
-    from graphstore.core.tables.engine import Result
     from graphstore.errors import (
         ConflictError,
         DamageError,
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
         WriteConflictError,
     )
     from graphstore.events import timeline as timeline
+    from graphstore.graph.engine import Result
     from graphstore.memory import embedders as embedders
     from graphstore.memory import lifecycle as lifecycle
     from graphstore.memory import recall as recall
@@ -75,13 +74,14 @@ if TYPE_CHECKING:
         ViewDiff,
     )
     from graphstore.values.open_end import OPEN
+    from graphstore.view.view import View
 
 __version__ = "0.1.0"
 
 _HOME = {
     "graphstore.opening": ("compact", "copy", "open", "restore", "verify"),
     "graphstore.topics.consolidation": ("consolidate",),
-    "graphstore.core.tables.engine": ("Result",),
+    "graphstore.graph.engine": ("Result",),
     "graphstore.errors": (
         "ConflictError", "DamageError", "EngineError", "GraphStoreError", "InvalidError", "LockedError", "NotFoundError", "QueryError",
         "WriteConflictError",
@@ -93,7 +93,7 @@ _HOME = {
     ),
     "graphstore.store.store": ("Branch", "GraphStore"),
     "graphstore.values.open_end": ("OPEN",),
-    "graphstore.core.read.view": ("View",),
+    "graphstore.view.view": ("View",),
 }  # fmt: skip
 _ROOMS = {
     "analysing": "graphstore.sessions.segments.analysing",

@@ -21,7 +21,7 @@ from graphstore.values.inputs import text_of, whole_number
 from graphstore.values.period import TimeLike
 
 if TYPE_CHECKING:
-    from graphstore.core.read.vector_search import Embedder
+    from graphstore.view.vector_search import Embedder
 
 __all__ = ["compact", "copy", "open", "restore", "verify"]
 

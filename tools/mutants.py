@@ -43,8 +43,27 @@ from hypothesis.internal.conjecture.engine import ConjectureRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = Path(os.environ.get("MUTANTS", ROOT / ".mutants"))
-MEASURED = ["graphstore/core/*", "graphstore/values/period.py"]
-TESTS = [f"tests/{name}" for name in ("core", "values", "store", "stories", "change", "topics", "memory")]
+MEASURED = [
+    *(f"graphstore/{part}/*" for part in ("ledger", "read", "graph", "search", "view", "write")),
+    "graphstore/values/period.py",
+]
+TESTS = [
+    f"tests/{name}"
+    for name in (
+        "ledger",
+        "read",
+        "graph",
+        "search",
+        "view",
+        "write",
+        "values",
+        "store",
+        "stories",
+        "change",
+        "topics",
+        "memory",
+    )
+]
 AT_RANDOM = ("test_model.py", "test_branch_model.py", "test_properties.py")
 """Of the tests left out of `make test`, those that run in this process: random histories. What lives meets them last."""
 PLAIN = ["-p", "no:cacheprovider", "-p", "no:xdist"]

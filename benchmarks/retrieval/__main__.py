@@ -15,10 +15,10 @@ import Stemmer
 
 import graphstore
 from benchmarks.retrieval.memories import Asked, Memory, memory
-from graphstore.core.read import ranking
 from graphstore.events import timeline
 from graphstore.memory import embedders
 from graphstore.memory.recall import recall
+from graphstore.view import ranking
 
 STRONG, LEAST = 0.5, 0.25
 """A hit that says less of a question than the first is weak, less than the second is none."""

@@ -11,11 +11,11 @@ from typing import Any
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from graphstore.adapters import places
-from graphstore.core.read.view import Reader
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.store.store import Store
 from graphstore.values.models import Node
 from graphstore.values.period import TimeLike
+from graphstore.view.view import Reader
 
 __all__ = ["AsyncMemoryTool", "MemoryTool"]
 

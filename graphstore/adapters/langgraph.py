@@ -25,12 +25,12 @@ from langgraph.store.base import (
 
 from graphstore.adapters import places
 from graphstore.adapters.langgraph_vectors import ItemVectors
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.memory.recall import recall
 from graphstore.store.store import Store
 from graphstore.values.models import Node
 from graphstore.values.period import TimeLike
+from graphstore.view.view import Reader
 
 __all__ = ["LangGraphStore"]
 

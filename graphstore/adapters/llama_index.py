@@ -16,11 +16,11 @@ from llama_index.core.graph_stores.types import (
 )
 
 from graphstore.adapters import places
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.store.store import Store
 from graphstore.values.models import Link, Node
 from graphstore.values.period import TimeLike
+from graphstore.view.view import Reader
 
 __all__ = ["LlamaGraphStore"]
 

@@ -9,11 +9,11 @@ from typing import Any
 from agents.memory import SessionABC, SessionSettings
 
 from graphstore.adapters import places
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.store.store import Store
 from graphstore.values.models import Node
 from graphstore.values.period import TimeLike
+from graphstore.view.view import Reader
 
 __all__ = ["AgentSession"]
 

@@ -18,7 +18,7 @@ from graphstore.cli.made import Asked, Command
 from graphstore.cli.shown import echo
 
 if TYPE_CHECKING:
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
 
 Values = Mapping[str, Any]
 READ, WRITE, TIME, SESSIONS, MEMORY, FILES, SERVE = GROUPS = (
@@ -119,7 +119,7 @@ def _query(asked: Asked) -> Any:
         "text", "recipe", "tables", "param", "format", "output"
     )
     text, given = sys.stdin.read() if cypher == "-" else cypher, common.parameters(params or ())
-    from graphstore.core.tables.guard import refuse_limits
+    from graphstore.graph.guard import refuse_limits
 
     refuse_limits(given)
     if recipe is not None:
@@ -139,7 +139,7 @@ def _rows(asked: Asked, found: "Result", format: str | None, output: str | None)
     for warning in found.warnings:
         common.say(f"warning: {warning}", err=True)
     if output is not None:
-        from graphstore.core.tables.result_files import save
+        from graphstore.graph.result_files import save
 
         save(found, Path(output))
         asked.words = f"{len(found):,} rows in {output}"
@@ -174,8 +174,8 @@ def _check_query(values: Values) -> None:
 
 def _coordinate_of(asked: Asked, text: str) -> dict[str, Any]:
     """What --valid and --tx say of $valid and $tx in a text over the whole history."""
-    from graphstore.core.tables.guard import parse
-    from graphstore.core.tables.macros import reads
+    from graphstore.graph.guard import parse
+    from graphstore.graph.macros import reads
 
     said = {axis for axis in ("valid", "tx") if getattr(asked, axis) is not None}
     if unread := said - reads(text) - parse(text).params:

@@ -20,8 +20,8 @@ import typer
 from graphstore.cli.shown import PAGED, echo
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import View
     from graphstore.store.store import Branch, GraphStore
+    from graphstore.view.view import View
 
 
 class DumpFormat(StrEnum):

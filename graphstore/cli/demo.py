@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import graphstore
 from graphstore.cli.printing import console, label, steps, table, walked
-from graphstore.core.tables.texts import text
 from graphstore.errors import GraphStoreError, NotFoundError
+from graphstore.graph.texts import text
 from graphstore.values.models import Chain, Event, Node, Supersession
 from graphstore.values.period import when
 

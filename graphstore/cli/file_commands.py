@@ -167,7 +167,7 @@ def sql(
 ) -> None:
     """Ask the whole history in the SQL of DuckDB."""
     from graphstore.cli import printing
-    from graphstore.core.tables.result_files import save
+    from graphstore.graph.result_files import save
     from graphstore.interchange.sql import ask
 
     given = common.parameters(param or ())

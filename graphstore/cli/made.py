@@ -22,8 +22,8 @@ from graphstore.cli.command_words import WORDS, Word
 from graphstore.cli.signatures import SIGNATURES
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import View
     from graphstore.store.store import Branch, GraphStore
+    from graphstore.view.view import View
 
 NO_WORDS = Word("")
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.values.models import Value
+from graphstore.view.view import Reader
 
 __all__ = ["TITLES", "Counting", "Name", "Part", "Share", "fitting", "set_share", "shares"]
 

@@ -21,8 +21,6 @@ import orjson
 
 from graphstore.context import failures
 from graphstore.context.smalltalk import LEAST, why_skipped
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.events.correlation import microseconds
 from graphstore.memory.memory import Memory
@@ -33,6 +31,8 @@ from graphstore.values.inputs import at_least_one, json_object, json_read, optio
 from graphstore.values.layers import CHUNK
 from graphstore.values.models import Json, Node, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
 
 __all__ = ["FILES", "AutoIndexer", "Indexed", "SoulFileIndexer", "SoulIndexed", "Sync", "SyncSource", "Synced", "sections", "why_skipped"]  # fmt: skip
 

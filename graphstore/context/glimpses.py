@@ -12,8 +12,6 @@ from itertools import pairwise
 from math import inf
 from typing import Any, Literal
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader, View
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.read import link_story
 from graphstore.read.walks import Direction
@@ -37,6 +35,8 @@ from graphstore.values.models import (
 )
 from graphstore.values.period import Instant, TimeLike, instant, moment
 from graphstore.values.text import line
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader, View
 
 __all__ = [
     "Causes",

@@ -11,7 +11,6 @@ from graphstore.context import failures, scheduler
 from graphstore.context.observer import BATCH, Message, threshold_of
 from graphstore.context.observer import queue as waiting_in
 from graphstore.context.scheduler import TickState
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.memory import embedders, lifecycle
 from graphstore.memory.embedders import Embedding
@@ -23,6 +22,7 @@ from graphstore.values.inputs import at_least_one
 from graphstore.values.layers import CHUNK
 from graphstore.values.models import Node, Value
 from graphstore.values.period import moment
+from graphstore.view.view import Reader
 
 __all__ = ["Chunks", "MemoryStatus", "QueueStatus", "SyncStatus", "chunks", "do_now", "status"]
 

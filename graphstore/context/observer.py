@@ -20,9 +20,6 @@ from weakref import WeakKeyDictionary
 
 from graphstore.context import failures
 from graphstore.context.observations import PRIORITIES, Observation, parse
-from graphstore.core.read.rows import Rows
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.events import timeline
 from graphstore.events.correlation import microseconds
@@ -34,6 +31,9 @@ from graphstore.values.inputs import at_least_one, ids, optional_text, text_of
 from graphstore.values.layers import BUILT_IN, CHUNK
 from graphstore.values.models import Event, Node, Recorded, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment, when
+from graphstore.view.rows import Rows
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
 
 __all__ = [
     "Compress", "Message", "Observed", "Observer", "Reflect", "members", "messages", "observations", "queue", "set_members",

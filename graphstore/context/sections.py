@@ -17,7 +17,6 @@ from graphstore.context import budget, feeders, observer, working
 from graphstore.context.budget import FADED, LASTING, PLAIN, STABLE, Name, Part, Share
 from graphstore.context.observations import PRIORITIES
 from graphstore.context.observer import Message
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.memory.memory import Memory, MemoryHit, recollect
 from graphstore.store import registry
@@ -26,6 +25,7 @@ from graphstore.values.inputs import at_least_one, optional_text, text_of
 from graphstore.values.models import Event, Node, Value
 from graphstore.values.period import during, moment, when
 from graphstore.values.text import described
+from graphstore.view.view import Reader
 
 __all__ = ["Context", "LeftOut", "Section", "context", "estimate"]
 

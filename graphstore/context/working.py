@@ -8,8 +8,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.events.correlation import microseconds
 from graphstore.store import registry, upsert
@@ -17,6 +15,8 @@ from graphstore.store.upsert import Place, entity, keep, kept_in
 from graphstore.values.inputs import optional_text, text_of
 from graphstore.values.models import Event, Node, Recorded, Value
 from graphstore.values.period import TimeLike
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
-from graphstore.core.write.recording import TOLD_APART
 from graphstore.errors import InvalidError
 from graphstore.store import registry
 from graphstore.store.store import Store
@@ -17,6 +14,9 @@ from graphstore.values.fingerprints import digest
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Event, Json, Link
 from graphstore.values.period import iso
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
+from graphstore.write.recording import TOLD_APART
 
 
 class _Apart(NamedTuple):

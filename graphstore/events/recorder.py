@@ -13,8 +13,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.write.recording import occur
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.events.correlation import (
     CORRELATION,
@@ -58,6 +56,8 @@ from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, json_object, text_of
 from graphstore.values.models import Event, Json, Recorded
 from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
+from graphstore.view.sight import Sight
+from graphstore.write.recording import occur
 
 SETTING = "recorder"
 """What the settings begin with in which a store keeps what its recorders know."""

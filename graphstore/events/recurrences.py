@@ -10,17 +10,17 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
-from graphstore.core.index.occurrences import Episode, Seen
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader, View
 from graphstore.errors import InvalidError
 from graphstore.events.correlation import CORRELATION, microseconds
 from graphstore.events.regressions import number_of
+from graphstore.read.occurrences import Episode, Seen
 from graphstore.store import registry
 from graphstore.values.inputs import at_least_one, optional_text
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, moment
 from graphstore.values.time_range import Window, plural, window, window_text
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader, View
 
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
 CHANGE = 2 * HOUR  # of clocks in spring: a day may be that much shorter

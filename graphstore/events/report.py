@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader, View
 from graphstore.errors import InvalidError
 from graphstore.events.correlation import Activity, Happening, Proposal, correlate
 from graphstore.events.grouped import occurrences, tell_apart
@@ -24,6 +22,8 @@ from graphstore.values.inputs import ORIGINS, optional_text, text_of, whole_numb
 from graphstore.values.models import Json
 from graphstore.values.period import Instant, iso
 from graphstore.values.time_range import Window, plural, window, window_sentence, window_text
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader, View
 
 __all__ = [
     "TYPES", "Activity", "Happening", "Proposal", "Recorder", "correlate", "fingerprint", "history_report", "occurrences", "patterns", "tell_apart", "window",

@@ -20,13 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from graphstore.core.read.filters import Filters
-from graphstore.core.read.rows import Rows
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
-from graphstore.core.search.search import words
-from graphstore.core.write.writer import Writer
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.search.search import words
 from graphstore.show.scenes import Bar, Scene
 from graphstore.store import registry
 from graphstore.values import file_access, spans
@@ -37,6 +32,11 @@ from graphstore.values.period import OPEN, Instant, TimeLike, exactly, instant, 
 from graphstore.values.spans import SpanEvent, Twig
 from graphstore.values.text import line
 from graphstore.values.words import asked_fields
+from graphstore.view.filters import Filters
+from graphstore.view.rows import Rows
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
+from graphstore.write.writer import Writer
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

@@ -15,11 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from graphstore.core.read.rows import Rows
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
-from graphstore.core.write.recording import occur
-from graphstore.core.write.writer import Writer
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.imports.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
 from graphstore.imports.import_report import Damage, ImportReport
@@ -32,6 +27,11 @@ from graphstore.values.fingerprints import MENDING, NEVER_OPEN, fingerprint
 from graphstore.values.models import Event, Json, Link
 from graphstore.values.period import OPEN, Instant, instant, iso, moment
 from graphstore.values.vocabulary import Kind
+from graphstore.view.rows import Rows
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
+from graphstore.write.recording import occur
+from graphstore.write.writer import Writer
 
 if TYPE_CHECKING:
     from graphstore.store.store import GraphStore

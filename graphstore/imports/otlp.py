@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
-from graphstore.core.write.writer import Writer
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.events import timeline
 from graphstore.events.timeline import SPAN
@@ -27,6 +24,9 @@ from graphstore.store import registry
 from graphstore.values.event_fields import ENDED_AT, MESSAGE_TEXTS
 from graphstore.values.models import Event, Json
 from graphstore.values.period import instant, iso, moment
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
+from graphstore.write.writer import Writer
 
 try:
     from google.protobuf.message import DecodeError

@@ -17,9 +17,6 @@ from urllib.parse import quote
 
 import orjson
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
-from graphstore.core.write.writer import Writer
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
 from graphstore.imports.import_report import Damage, ImportReport
 from graphstore.imports.records import Progress
@@ -30,6 +27,9 @@ from graphstore.values.models import Json, Link, Value, Version
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, iso, moment, without_all
 from graphstore.values.text import given_text
 from graphstore.values.time_range import plural
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
+from graphstore.write.writer import Writer
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

@@ -22,8 +22,8 @@ import orjson
 import pyarrow as pa
 
 from graphstore.context.glimpses import next_change
-from graphstore.core.tables.texts import expand, macros, text
 from graphstore.errors import ConflictError, EngineError, InvalidError
+from graphstore.graph.texts import expand, macros, text
 from graphstore.interchange.flat_graph import LABELS, FlatGraph, flat_graph
 from graphstore.interchange.retries import Retries
 from graphstore.store.change_feed import NAMES, ChangeFeed, Position

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import orjson
 
-from graphstore.core.read.view import Reader
-from graphstore.core.tables.properties import chosen, field_kind, property_name
-from graphstore.core.write.writer import Writer
+from graphstore.graph.properties import chosen, field_kind, property_name
 from graphstore.values.models import UPRIGHT, Coordinate, Json, Node
 from graphstore.values.period import instant, iso
+from graphstore.view.view import Reader
+from graphstore.write.writer import Writer
 
 Label = Literal["Node", "Event", "Absent"]
 PropertyKind = Literal["text", "texts", "truth", "whole", "number", "time"]

@@ -14,10 +14,10 @@ import os
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.interchange.xml_text import unescaped
 from graphstore.values.period import TimeLike
+from graphstore.view.view import Reader
 
 __all__ = ["FORMATS", "export", "unescaped"]
 

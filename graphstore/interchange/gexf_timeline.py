@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from graphstore.core.read.view import Reader
 from graphstore.interchange.flat_graph import written
 from graphstore.interchange.history_tables import History
 from graphstore.interchange.networkx_files import LABEL, period_of, spells, write_gexf
@@ -17,6 +16,7 @@ from graphstore.interchange.xml_text import escaped
 from graphstore.ledger.files import new_file
 from graphstore.values.period import OPEN, TimeLike, coalesce, instant, iso
 from graphstore.values.text import described, line
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     import networkx

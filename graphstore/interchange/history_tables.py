@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphstore.core.read.view import Reader
-from graphstore.core.tables.texts import sections
 from graphstore.errors import InvalidError
+from graphstore.graph.texts import sections
 from graphstore.values.event_fields import BODY
 from graphstore.values.period import TimeLike
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

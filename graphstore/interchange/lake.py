@@ -18,14 +18,14 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphstore.core.read.view import Reader
-from graphstore.core.tables.result import Result
 from graphstore.errors import ConflictError, EngineError, InvalidError, NotFoundError
+from graphstore.graph.result import Result
 from graphstore.interchange.history_tables import History
 from graphstore.interchange.retries import Retries
 from graphstore.interchange.sql import answered, duckdb_here, statements
 from graphstore.store.change_feed import NAMES, PART, ChangeFeed, Position
 from graphstore.values.period import TimeLike, instant, moment
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     import deltalake

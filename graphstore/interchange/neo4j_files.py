@@ -9,9 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from graphstore.core.read.view import Reader
-from graphstore.core.tables.texts import text
 from graphstore.errors import InvalidError
+from graphstore.graph.texts import text
 from graphstore.interchange.flat_graph import (
     LABELS,
     LINK_KINDS,
@@ -24,6 +23,7 @@ from graphstore.interchange.flat_graph import (
     written,
 )
 from graphstore.ledger.files import new_file, new_folder
+from graphstore.view.view import Reader
 
 __all__ = ["export_neo4j_csv", "export_neo4j_cypher"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
-from graphstore.core.read.view import Reader
 from graphstore.interchange.flat_graph import FlatGraph, Thing, flat_graph, pinned, written
 from graphstore.interchange.xml_text import escaped
 from graphstore.ledger.files import new_file
 from graphstore.values.period import OPEN, Period, coalesce, instant, iso
 from graphstore.values.text import described, line
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     import networkx

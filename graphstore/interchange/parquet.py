@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from graphstore.core.read.view import Reader
 from graphstore.interchange.history_tables import NAMES, History
 from graphstore.ledger.files import new_file, new_folder
 from graphstore.values.period import TimeLike, instant, iso
+from graphstore.view.view import Reader
 
 __all__ = ["export_parquet"]
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.interchange.history_tables import History
 from graphstore.interchange.xml_text import escaped, name_of
 from graphstore.ledger.files import new_file
 from graphstore.values.period import TimeLike
 from graphstore.values.text import described, line
+from graphstore.view.view import Reader
 
 try:
     from prov.model import ProvDocument

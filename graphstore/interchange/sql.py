@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphstore.core.read.view import Reader
-from graphstore.core.tables.result import Result
 from graphstore.errors import QueryError
+from graphstore.graph.result import Result
 from graphstore.interchange.history_tables import NAMES, History
 from graphstore.ledger.sql_files import read
 from graphstore.values.period import TimeLike
+from graphstore.view.view import Reader
 
 __all__ = ["answered", "ask", "duckdb_here", "statements"]
 

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
-from graphstore.core.read.view import View
 from graphstore.mcp.shapes import RARE
 from graphstore.values.models import (
     UPRIGHT,
@@ -32,6 +31,7 @@ from graphstore.values.models import (
 )
 from graphstore.values.period import during, exactly, when
 from graphstore.values.text import because, line
+from graphstore.view.view import View
 
 STATEMENT = 400
 """Columns of a statement in a list; `get` returns all of it."""

@@ -26,9 +26,8 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from graphstore.context.sections import estimate
-from graphstore.core.read.view import View
-from graphstore.core.tables.engine import stopped_by
 from graphstore.errors import EngineError, InvalidError, NotFoundError
+from graphstore.graph.engine import stopped_by
 from graphstore.mcp.answers import Answer, At, at
 from graphstore.mcp.shapes import RARE
 from graphstore.store.store import Store
@@ -36,6 +35,7 @@ from graphstore.values import generated_ids
 from graphstore.values.doors import through
 from graphstore.values.period import Instant, instant, moment, when
 from graphstore.values.text import clean, line
+from graphstore.view.view import View
 
 A = TypeVar("A", bound=Answer)
 F = TypeVar("F", bound=Callable[..., Any])

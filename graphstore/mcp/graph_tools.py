@@ -11,15 +11,14 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import Field
 
-from graphstore.core.read.view import View
-from graphstore.core.tables.engine import time_limit
-from graphstore.core.tables.guard import refuse_limits
-from graphstore.core.tables.macros import reads
-from graphstore.core.tables.result import Result, legible
-from graphstore.core.tables.texts import text as query_text
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.events import report as log
 from graphstore.events import timeline as messages
+from graphstore.graph.engine import time_limit
+from graphstore.graph.guard import refuse_limits
+from graphstore.graph.macros import reads
+from graphstore.graph.result import Result, legible
+from graphstore.graph.texts import text as query_text
 from graphstore.mcp.answers import (
     Difference,
     Entry,
@@ -64,6 +63,7 @@ from graphstore.values import content_diff as differences
 from graphstore.values.models import UPRIGHT, Event, Json, Node, Standing, Version, words
 from graphstore.values.period import instant, iso
 from graphstore.values.text import line
+from graphstore.view.view import View
 
 _CELL = 2_000  # characters of a text in a row
 _SAMPLE = 50

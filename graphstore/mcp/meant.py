@@ -7,15 +7,15 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from graphstore.core.read.view import View
-from graphstore.core.search.search import words as search_words
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import Done, Reached, StepLine, Thing, fields
 from graphstore.memory import recall
+from graphstore.search.search import words as search_words
 from graphstore.values import sameness
 from graphstore.values.models import OUTSIDE, UPRIGHT, Event, Link, Node, Step, Supersession, words
 from graphstore.values.period import during, instant, moment, when
 from graphstore.values.text import given_text, line
+from graphstore.view.view import View
 
 _FITTING = 5
 _RELEVANT = 0.5  # of the best score; a worse match is no candidate

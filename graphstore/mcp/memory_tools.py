@@ -16,11 +16,11 @@ import orjson
 from mcp.server.mcpserver import Context
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphstore.core.read.view import View
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.mcp.desk import Desk, digest, who
 from graphstore.values.models import UPRIGHT, Link, Node
 from graphstore.values.text import clean_json
+from graphstore.view.view import View
 
 _DELETED = "deleted by an agent"
 _OBSERVATIONS = "observations"

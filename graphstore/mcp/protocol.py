@@ -42,8 +42,8 @@ from mcp_types import (
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import Field, ValidationError
 
-from graphstore.core.tables.texts import text as query_text
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.graph.texts import text as query_text
 from graphstore.mcp import refusals
 from graphstore.mcp.desk import PROGRESS, QUERY_SECONDS, Desk, Slow, tool
 from graphstore.mcp.graph_tools import Graph

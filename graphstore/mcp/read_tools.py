@@ -9,9 +9,6 @@ import orjson
 from pydantic import Field
 
 from graphstore.context.sections import estimate
-from graphstore.core.read.filters import Filters
-from graphstore.core.read.view import View
-from graphstore.core.search.search import words
 from graphstore.errors import InvalidError
 from graphstore.events import report as log
 from graphstore.mcp.answers import (
@@ -46,11 +43,14 @@ from graphstore.mcp.meant import (
 )
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
+from graphstore.search.search import words
 from graphstore.values.decay import Decay
 from graphstore.values.models import Chain, Event, Json, Link, Node
 from graphstore.values.models import words as words_of
 from graphstore.values.text import because, given_text, line
 from graphstore.values.words import asked_fields, remaining
+from graphstore.view.filters import Filters
+from graphstore.view.view import View
 
 RESTS = ("caused_by", "derived_from", "supported_by")
 """Read from a thing, these kinds of link lead to what it rests on."""

@@ -13,8 +13,6 @@ from pydantic import Field
 
 from graphstore.context import observer, sections, working
 from graphstore.context.observer import Observer
-from graphstore.core.read.view import View
-from graphstore.core.search.search import words
 from graphstore.errors import InvalidError
 from graphstore.mcp.answers import (
     Answer,
@@ -29,10 +27,12 @@ from graphstore.mcp.answers import (
 )
 from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Rare, Tx, Valid, parts, who
 from graphstore.memory import memory
+from graphstore.search.search import words
 from graphstore.sessions import lineages, questions, worked
 from graphstore.sessions.segments_read import Piece, pieces
 from graphstore.values.models import Value
 from graphstore.values.period import instant, moment
+from graphstore.view.view import View
 
 T = TypeVar("T")
 _Answered = tuple[list[Any], str | None]

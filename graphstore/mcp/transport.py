@@ -19,8 +19,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from graphstore.core.tables.workers import Allowance
 from graphstore.errors import EngineError, InvalidError
+from graphstore.graph.workers import Allowance
 from graphstore.mcp.desk import QUERY_SECONDS
 from graphstore.mcp.protocol import message_of, server
 from graphstore.store.store import Store

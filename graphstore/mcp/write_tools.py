@@ -10,7 +10,6 @@ from typing import Annotated, Any, NamedTuple
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from graphstore.core.read.view import View
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.mcp.answers import (
     Decided,
@@ -39,6 +38,7 @@ from graphstore.values import sameness
 from graphstore.values.models import UPRIGHT, Change, Event, Inspection, Link, Node
 from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
+from graphstore.view.view import View
 
 _ALIKE = 10  # of what a search finds, so many are looked at for the same and for the opposite
 _SHOWN = 20

@@ -14,14 +14,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from graphstore.core.read import vector_search
-from graphstore.core.read.vector_search import Embedder, Meanings, Question
-from graphstore.core.read.view import Reader
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.store import registry
 from graphstore.store.store import Store
 from graphstore.values.inputs import at_least_one, text_of
 from graphstore.values.models import Value
+from graphstore.view import vector_search
+from graphstore.view.vector_search import Embedder, Meanings, Question
+from graphstore.view.view import Reader
 
 __all__ = [
     "NAMES",

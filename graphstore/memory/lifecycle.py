@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from graphstore.core.write import retention
 from graphstore.memory.memory import LAYERS, Memory, MemoryStats
 from graphstore.store import registry
 from graphstore.store.store import GraphStore, Store
@@ -19,6 +18,7 @@ from graphstore.values.layers import CHUNK, Layer
 from graphstore.values.models import Value
 from graphstore.values.period import BEGINNING, Instant, TimeLike, moment
 from graphstore.values.time_range import plural
+from graphstore.write import retention
 
 __all__ = ["Due", "Pruned", "due", "run"]
 

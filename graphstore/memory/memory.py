@@ -13,10 +13,6 @@ from hashlib import blake2b
 from itertools import count
 from typing import Any
 
-from graphstore.core.read.rows import Row
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.vector_search import Embedder, Meanings, Question, brief
-from graphstore.core.read.view import Reader
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
 from graphstore.memory import embedders
 from graphstore.memory.embedders import lend
@@ -32,6 +28,10 @@ from graphstore.values.layers import CHUNK, Layer
 from graphstore.values.models import Json, Node, Standing, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment
 from graphstore.values.text import given_text
+from graphstore.view.rows import Row
+from graphstore.view.sight import Sight
+from graphstore.view.vector_search import Embedder, Meanings, Question, brief
+from graphstore.view.view import Reader
 
 __all__ = [
     "CHUNK",

@@ -12,16 +12,9 @@ from itertools import islice
 from math import inf, sqrt
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from graphstore.core.read import ranking
-from graphstore.core.read.coverage import COVERS, FLOOR, Said, Strength, coverage_of_text, said
-from graphstore.core.read.filters import ANY, Filters
-from graphstore.core.read.nearby import Near
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
-from graphstore.core.read.weighing import Weights
-from graphstore.core.search.search import Found, words
 from graphstore.errors import InvalidError
 from graphstore.memory import embedders
+from graphstore.search.search import Found, words
 from graphstore.store import registry
 from graphstore.values.decay import Decay
 from graphstore.values.inputs import ids, text_of
@@ -30,6 +23,13 @@ from graphstore.values.period import TimeLike
 from graphstore.values.searched_text import text_of_node
 from graphstore.values.text import given_text
 from graphstore.values.words import asked_fields, remaining
+from graphstore.view import ranking
+from graphstore.view.coverage import COVERS, FLOOR, Said, Strength, coverage_of_text, said
+from graphstore.view.filters import ANY, Filters
+from graphstore.view.nearby import Near
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
+from graphstore.view.weighing import Weights
 
 __all__ = ["Hit", "Lens", "Reached", "Recalled", "fuse", "mentions", "recall", "spread"]
 

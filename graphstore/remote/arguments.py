@@ -16,8 +16,8 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.tables.guard import LIMITS
 from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.graph.guard import LIMITS
 from graphstore.remote import codec
 from graphstore.remote.calls import NOT_SENT, Call
 from graphstore.store import registry

@@ -22,10 +22,9 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from graphstore import errors
-from graphstore.core.read.view import Reader, View
-from graphstore.core.tables.guard import refuse_limits
-from graphstore.core.tables.result import Result
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
+from graphstore.graph.guard import refuse_limits
+from graphstore.graph.result import Result
 from graphstore.read.walks import By, Direction
 from graphstore.remote import codec, parameter_types
 from graphstore.remote.answer_types import Components
@@ -35,6 +34,7 @@ from graphstore.values.inputs import brief, json_or_text
 from graphstore.values.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.values.period import TimeLike
 from graphstore.values.vocabulary import Vocabulary
+from graphstore.view.view import Reader, View
 
 Scope = Literal["read", "write"]
 On = Literal["view", "store", "branch"]

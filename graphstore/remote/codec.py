@@ -24,7 +24,7 @@ from uuid import UUID
 
 import orjson
 
-from graphstore.core.tables.result import Entity, Result
+from graphstore.graph.result import Entity, Result
 from graphstore.values.models import Value
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.values.ways import Way

@@ -20,11 +20,11 @@ import orjson
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, TracerProvider
 
-from graphstore.core.read.view import Reader, View
 from graphstore.store import registry
 from graphstore.store.registry import Elsewhere
 from graphstore.values.models import Value
 from graphstore.values.period import instant, iso
+from graphstore.view.view import Reader, View
 
 __all__ = ["OPERATIONS", "instrument", "to_file", "uninstrument"]
 

@@ -21,9 +21,8 @@ from urllib.parse import urlencode
 
 import orjson
 
-from graphstore.core.read.view import Reader, View
-from graphstore.core.tables.engine import seconds_limit
 from graphstore.errors import EngineError, GraphStoreError, InvalidError, NotFoundError
+from graphstore.graph.engine import seconds_limit
 from graphstore.ledger import backup as dumps
 from graphstore.ledger.files import new_file, new_folder
 from graphstore.remote import arguments, codec
@@ -35,6 +34,7 @@ from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.inputs import text_of
 from graphstore.values.models import BranchInfo, Coordinate, Merge, MergeConflict, Snapshot, ViewDiff
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
+from graphstore.view.view import Reader, View
 
 F = TypeVar("F", bound=Callable[..., Any])
 READ_ONLY = "the store is open read only. Open it with read_only=False to write."

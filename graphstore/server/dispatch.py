@@ -14,10 +14,9 @@ from functools import lru_cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from graphstore.core.read.view import View
-from graphstore.core.tables import engine
-from graphstore.core.tables.workers import Allowance, resident
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
+from graphstore.graph import engine
+from graphstore.graph.workers import Allowance, resident
 from graphstore.ledger.ledger import DoneElsewhere
 from graphstore.remote import calls as contract
 from graphstore.remote.calls import Call
@@ -41,10 +40,11 @@ from graphstore.values import file_access
 from graphstore.values.doors import DOOR, through
 from graphstore.values.models import Recorded
 from graphstore.values.period import BEGINNING, instant, iso
+from graphstore.view.view import View
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import Reader
     from graphstore.store.store import GraphStore, Store
+    from graphstore.view.view import Reader
 
 EXACT = b"application/vnd.graphstore.exact+json"
 ARROW = b"application/vnd.apache.arrow.stream"

@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.server.requests import Headers, Refused, Response
+from graphstore.view.view import Reader
 
 PATH = "/media/"
 _RANGE = re.compile(rb"bytes=(\d{0,18})-(\d{0,18})")

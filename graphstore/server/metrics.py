@@ -12,7 +12,7 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from graphstore.core.tables.workers import resident
+from graphstore.graph.workers import resident
 from graphstore.ledger.database import WAIT_BOUNDS, Writing
 from graphstore.server.group_commit import Groups
 

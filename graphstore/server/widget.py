@@ -13,7 +13,6 @@ import anywidget
 import orjson
 import traitlets
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.remote import calls as contract
 from graphstore.server.requests import JSON, apart
@@ -21,6 +20,7 @@ from graphstore.server.shortening import shortened
 from graphstore.show import frame, page_modules
 from graphstore.store.store import Store
 from graphstore.values.period import TimeLike, instant, iso
+from graphstore.view.view import Reader
 
 __all__ = ["Page"]
 

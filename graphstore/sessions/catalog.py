@@ -9,8 +9,6 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
 from graphstore.sessions.joints import names, segment_node, session_node
 from graphstore.sessions.segments.nodes import SESSION
 from graphstore.sessions.segments_read import pieces, whole_projects
@@ -20,6 +18,8 @@ from graphstore.store import registry
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Node, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, moment
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

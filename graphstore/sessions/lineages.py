@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION
 from graphstore.store import registry
 from graphstore.values.models import Json, Link, Node, Value
 from graphstore.values.period import when
+from graphstore.view.view import Reader
 
 
 class Relative(Value):

@@ -7,12 +7,12 @@ from fnmatch import fnmatchcase
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.sessions.segments_read import Piece, number
 from graphstore.store import registry
 from graphstore.values.inputs import json_object
 from graphstore.values.models import Json, Value
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

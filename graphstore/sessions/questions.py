@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.sessions.pricing import Prices, prices
 from graphstore.sessions.segments.likeness import plain
@@ -22,6 +21,7 @@ from graphstore.values.models import Json, Value
 from graphstore.values.period import TimeLike, instant, moment, when
 from graphstore.values.text import line
 from graphstore.values.time_range import plural
+from graphstore.view.view import Reader
 
 BY = ("project", "model", "session", "day")
 CONFIDENCES = ("high", "medium", "low")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from graphstore.core.read.sight import Sight
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.sessions.segments.likeness import (
     Connection,
@@ -33,6 +32,7 @@ from graphstore.values.models import Value
 from graphstore.values.period import Instant, TimeLike, moment
 from graphstore.values.time_range import plural
 from graphstore.values.vocabulary import KINDS
+from graphstore.view.sight import Sight
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

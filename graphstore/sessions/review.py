@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.store import registry
 from graphstore.values.inputs import json_object, whole_number
 from graphstore.values.models import Json, Node, Value
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

@@ -11,13 +11,13 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.sessions.segments.nodes import LEVELS, SEGMENT, UNPRICED
 from graphstore.values.fingerprints import fingerprint
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Node
 from graphstore.values.period import Instant, instant
+from graphstore.view.view import Reader
 
 _NAMED = 5  # projects that an error names
 

@@ -11,7 +11,6 @@ from datetime import datetime
 from math import fsum
 from pathlib import Path, PurePosixPath
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.sessions.joints import has_entry, segment_node, session_node
 from graphstore.sessions.pricing import Prices, prices
@@ -28,6 +27,7 @@ from graphstore.values.period import OPEN, TimeLike, end_moment, moment, when
 from graphstore.values.sameness import words
 from graphstore.values.text import line
 from graphstore.values.time_range import plural
+from graphstore.view.view import Reader
 
 _LINE, _SNIPPET = 100, 160
 _TITLE, _ASKED = 200, 140

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.show.drawing import WIDTH, drawing, drawing_height, stairs
 from graphstore.show.frame import FRAME, MOST, frame
 from graphstore.show.scenes import Arrow, Bar, Scene, Sheet, glance, graph_scene, scene
 from graphstore.values.text import line
+from graphstore.view.view import Reader
 
 STILL = 50_000
 """Bytes of UTF-8 that one answer takes at most, but for its frame."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import Reader
 from graphstore.values.models import (
     Chain,
     Event,
@@ -25,6 +23,8 @@ from graphstore.values.models import (
 from graphstore.values.period import during, moment, when
 from graphstore.values.text import line, said
 from graphstore.values.vocabulary import KINDS
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
 
 Manner = Literal["cause", "succession", "other"]
 Thing = Node | Event | Version

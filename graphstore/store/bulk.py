@@ -11,24 +11,24 @@ from typing import Any
 
 import orjson
 
-from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.index.working_set import WorkingSet, is_text
-from graphstore.core.write import verbs
-from graphstore.core.write.act import Act
-from graphstore.core.write.given_arguments import bounds, known_ids
-from graphstore.core.write.recording import Recording, Report
-from graphstore.core.write.slots import Filling, Slot
-from graphstore.core.write.transaction import refuse_taken_slot
-from graphstore.core.write.trust import TRUST
-from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
+from graphstore.read.working_set import WorkingSet, is_text
 from graphstore.store.load_columns import Row, Table, check_columns, listed, object_of, table_of
 from graphstore.values.event_fields import ENDED_AT, EVENT_TEXTS
+from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import description, event_of, ids, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, Period, end_moment, instant, moment, period, without_all
 from graphstore.values.vocabulary import Sentence
+from graphstore.write import verbs
+from graphstore.write.act import Act
+from graphstore.write.given_arguments import bounds, known_ids
+from graphstore.write.recording import Recording, Report
+from graphstore.write.slots import Filling, Slot
+from graphstore.write.transaction import refuse_taken_slot
+from graphstore.write.trust import TRUST
+from graphstore.write.writer import Progress, Writer
 
 DEFAULT_KIND = "fact"
 _BLOCK = 65_536  # rows for which is read ahead at once

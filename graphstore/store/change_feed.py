@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.tables.arrow_tables import instants, names_of, numbers
-from graphstore.core.tables.result import arrow_out
 from graphstore.errors import ConflictError, InvalidError
+from graphstore.graph.arrow_tables import instants, names_of, numbers
+from graphstore.graph.result import arrow_out
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
 from graphstore.store.feed_from_rows import RowFeed
 from graphstore.store.feed_source import End
+from graphstore.values.gc_pause import no_collecting
 from graphstore.values.period import Instant
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import NamedTuple
 import orjson
 import pyarrow as pa
 
-from graphstore.core.index.columns import Mark
-from graphstore.core.index.index_of_rows import LINKS_BESIDE, Number
-from graphstore.core.tables.history_arrow import tombstone
-from graphstore.core.tables.history_from_rows import RowHistory
+from graphstore.graph.history_arrow import tombstone
+from graphstore.graph.history_from_rows import RowHistory
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN, Line
 from graphstore.ledger.database import Readable
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.statements import Statement
+from graphstore.read.columns import Mark
 from graphstore.read.ids import Id
+from graphstore.read.index_of_rows import LINKS_BESIDE, Number
 from graphstore.read.points import Point, as_json
 from graphstore.store.feed_source import EVENT, NODE, Closed, End, EventPeriod, event_periods_as_table
 from graphstore.values.period import OPEN, Instant

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from graphstore.core.tables.arrow_tables import event_columns, instants, names_of, numbers, texts
+from graphstore.graph.arrow_tables import event_columns, instants, names_of, numbers, texts
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from graphstore.core.index.gc_pause import no_collecting
-from graphstore.core.read.sight import sight_of
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError
 from graphstore.read.points import Point
 from graphstore.store import registry
+from graphstore.values.gc_pause import no_collecting
 from graphstore.values.period import OPEN, Instant, TimeLike, iso
+from graphstore.view.sight import sight_of
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
-    from graphstore.core.read.history_rows import Asked, RowSpans
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
+    from graphstore.view.history_rows import Asked, RowSpans
 
 T = TypeVar("T")
 Span = tuple[TimeLike | None, TimeLike | None]
@@ -44,8 +44,8 @@ def history(
     coalesce_on: list[str] | None = None,
 ) -> Result:
     """`history_table`, its spans by their ends: `tx_from` and `tx_to`, or the one `tx`."""
-    from graphstore.core.read import history_rows
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
+    from graphstore.view import history_rows
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
     table = _read(store, lambda source: history_rows.nodes(source, asked, kind, fields))
@@ -66,8 +66,8 @@ def links(
     clip: bool = False,
 ) -> Result:
     """`links_table`, its spans by their ends: `tx_from` and `tx_to`, or the one `tx`."""
-    from graphstore.core.read import history_rows
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
+    from graphstore.view import history_rows
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
     name = None if kind is None else store.vocabulary.canonical(kind)
@@ -77,8 +77,8 @@ def links(
 @registry.read("tables")
 def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None = None) -> Result:
     """`changes_table`."""
-    from graphstore.core.read import history_rows
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
+    from graphstore.view import history_rows
 
     first, last = store._bounds(since, until, "tx")
     return Result.of_arrow(
@@ -88,7 +88,7 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
 
 def _read(store: Reader, read: Callable[[RowSpans], T]) -> T:
     """Read the periods of the rows of a ledger at the coordinate of a store or a view."""
-    from graphstore.core.read.history_rows import RowSpans
+    from graphstore.view.history_rows import RowSpans
 
     core = store._core
     ledger = core.answering
@@ -99,7 +99,7 @@ def _read(store: Reader, read: Callable[[RowSpans], T]) -> T:
 
 
 def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:
-    from graphstore.core.read.history_rows import Asked
+    from graphstore.view.history_rows import Asked
 
     if at is not None and tx != (None, None):
         raise InvalidError("tx and tx_from, tx_to are two ways to say it. Give one.")

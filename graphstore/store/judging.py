@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from graphstore.core.read import conflicts
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.view import View
 from graphstore.errors import InvalidError
 from graphstore.values import sameness
 from graphstore.values.models import Node
+from graphstore.view import conflicts
+from graphstore.view.sight import Sight
+from graphstore.view.view import View
 
 NEAREST = 10
 """About so many pairs, at most, a judge is asked for one new thing."""

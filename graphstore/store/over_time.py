@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from graphstore.core.tables.guard import pieces
 from graphstore.errors import InvalidError, QueryError
+from graphstore.graph.guard import pieces
 from graphstore.values.inputs import names
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import View
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
+    from graphstore.view.view import View
 
 TimeAxis = Literal["valid", "tx"]
 What = Literal["count", "sum", "avg", "min", "max", "first", "last", "changes"]
@@ -87,7 +87,7 @@ class Over:
         """The rows of a text at each instant, those of one after those of the other. Raises QueryError as `View.query` does."""
         import pyarrow as pa
 
-        from graphstore.core.tables.result import Result, distinct
+        from graphstore.graph.result import Result, distinct
 
         warnings: dict[str, None] = {}
         tables, without = [], []
@@ -137,7 +137,7 @@ class Over:
         """The nodes (of a kind) that stand at each instant, with their fields as `history_table` has them. Raises InvalidError for a field that no content has ever had."""
         import pyarrow as pa
 
-        from graphstore.core.tables.result import Result
+        from graphstore.graph.result import Result
 
         table, begin, end = self._rows(kind, fields)
         parts = []
@@ -155,7 +155,7 @@ class Over:
         but a count is 0. Raises InvalidError for an aggregate or a column that is not known."""
         import pyarrow as pa
 
-        from graphstore.core.tables.result import Result
+        from graphstore.graph.result import Result
 
         table, _, _ = self._rows(kind, None)
         columns = names("by", by)
@@ -181,7 +181,7 @@ class Over:
         """What is otherwise at each instant than at the one before, as `View.changes_to` tells it."""
         import pyarrow as pa
 
-        from graphstore.core.tables.result import Result
+        from graphstore.graph.result import Result
 
         views = list(self.views())
         tables = []
@@ -196,7 +196,7 @@ class Over:
 
     def _rows(self, kind: str | None, fields: Sequence[str] | None) -> tuple[Any, Any, Any]:
         """The rows of nodes that stand at some instant, and the ends of their periods of the axis."""
-        from graphstore.core.tables.step_functions import whole
+        from graphstore.graph.step_functions import whole
 
         span = moment(self._instants[0]), moment(self._instants[-1] + 1)
         fixed = moment(self._fixed)
@@ -262,7 +262,7 @@ def answered(
 
 def _outermost(table: Result, field: str | None, axis: TimeAxis, last: bool) -> Result:
     """The first or the last row of each node."""
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
 
     found: dict[str, dict[str, Any]] = {}
     for row in sorted(table.rows(), key=itemgetter(f"{axis}_from")):
@@ -276,7 +276,7 @@ def _outermost(table: Result, field: str | None, axis: TimeAxis, last: bool) -> 
 
 def _changes_of(changes: Result, kind: str | None, field: str | None) -> Result:
     """Those of a kind and a field."""
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
 
     kept = [
         row

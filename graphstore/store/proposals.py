@@ -10,12 +10,12 @@ from typing import Any, Literal, Protocol
 
 from pydantic import SkipValidation
 
-from graphstore.core.read.view import View
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.store import registry
 from graphstore.values.inputs import brief
 from graphstore.values.models import Inspection, Link
 from graphstore.values.vocabulary import Vocabulary
+from graphstore.view.view import View
 
 UNSAID_STRENGTH = 3
 """A link without a strength counts as this strong."""

@@ -9,14 +9,14 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graphstore.core.tables import texts
 from graphstore.errors import InvalidError
+from graphstore.graph import texts
 from graphstore.values.models import Value
 from graphstore.values.period import BEGINNING, TimeLike, moment
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import View
-    from graphstore.core.tables.result import Result
+    from graphstore.graph.result import Result
+    from graphstore.view.view import View
 
 _OVER_TABLES = "cookbook.cypher"
 _FILES = (_OVER_TABLES, "sessions.cypher", "agents.cypher")

@@ -11,8 +11,8 @@ from functools import partial, wraps
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
 
-from graphstore.core.write.deciding import again
 from graphstore.errors import InvalidError
+from graphstore.write.deciding import again
 
 P = ParamSpec("P")
 R = TypeVar("R")

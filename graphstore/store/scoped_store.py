@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any, NoReturn
 from zlib import crc32
 
-from graphstore.core.index.working_set import KnownKinds, WorkingSet
-from graphstore.core.read.sight import Core
-from graphstore.core.search.model_vectors import Vectors
-from graphstore.core.tables.graphs import Graphs
-from graphstore.core.write import evictable_rows, retention
-from graphstore.core.write.durability import Waiting
-from graphstore.core.write.writer import _Handed
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.graph.graphs import Graphs
 from graphstore.ledger import scoped_dump
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.scoped_ledger import ScopedDatabase, ScopedLedger
+from graphstore.read.working_set import KnownKinds, WorkingSet
+from graphstore.search.model_vectors import Vectors
 from graphstore.store.store import GraphStore
 from graphstore.values.models import BranchInfo, Problem, Verification
 from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
+from graphstore.view.sight import Core
+from graphstore.write import evictable_rows, retention
+from graphstore.write.durability import Waiting
+from graphstore.write.writer import _Handed
 
 _CONTENTS = """
 SELECT v.number, b.data, b.checksum FROM version v LEFT JOIN body b ON b.number = v.body

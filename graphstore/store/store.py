@@ -12,30 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, overload
 
-from graphstore.core.index.occurrences import POINTS
-from graphstore.core.read.sight import Core
-from graphstore.core.read.view import Reader, View
-from graphstore.core.read.working_sight import WorkingSight
-from graphstore.core.tables.graphs import Graphs
-from graphstore.core.tables.result import Result
-from graphstore.core.write import describing, evictable_rows, retention, verbs
-from graphstore.core.write.act import Act, new_id
-from graphstore.core.write.carrying import Carrying
-from graphstore.core.write.changes_since import line_of
-from graphstore.core.write.deciding import decides
-from graphstore.core.write.merge_plan import Decide, Planning
-from graphstore.core.write.recording import Recording, Report
-from graphstore.core.write.resolving import resolve
-from graphstore.core.write.retention import Content
-from graphstore.core.write.slots import confirm
-from graphstore.core.write.trust import TRUST
-from graphstore.core.write.undoing import Undoing, undo_since
-from graphstore.core.write.writer import Clock, Progress
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.graph.graphs import Graphs
+from graphstore.graph.result import Result
 from graphstore.ledger.branch_ledger import OVER, BranchLedger, branch_made
 from graphstore.ledger.branch_records import BranchRecord, BranchRecords
 from graphstore.ledger.branches import branch_records
 from graphstore.ledger.word_rows import LANGUAGES as SPOKEN
+from graphstore.read.occurrences import POINTS
 from graphstore.store import bulk, sweeping
 from graphstore.store.judging import Judge
 from graphstore.store.proposals import Extractor
@@ -59,6 +43,22 @@ from graphstore.values.models import (
 from graphstore.values.period import BEGINNING, Instant, TimeLike, exactly, moment
 from graphstore.values.vocabulary import Vocabulary, new_kind
 from graphstore.values.words import ENGLISH, LANGUAGES, Analyzer
+from graphstore.view.sight import Core
+from graphstore.view.view import Reader, View
+from graphstore.view.working_sight import WorkingSight
+from graphstore.write import describing, evictable_rows, retention, verbs
+from graphstore.write.act import Act, new_id
+from graphstore.write.carrying import Carrying
+from graphstore.write.changes_since import line_of
+from graphstore.write.deciding import decides
+from graphstore.write.merge_plan import Decide, Planning
+from graphstore.write.recording import Recording, Report
+from graphstore.write.resolving import resolve
+from graphstore.write.retention import Content
+from graphstore.write.slots import confirm
+from graphstore.write.trust import TRUST
+from graphstore.write.undoing import Undoing, undo_since
+from graphstore.write.writer import Clock, Progress
 
 __all__ = ["Branch", "Clock", "GraphStore", "Progress", "Store"]
 

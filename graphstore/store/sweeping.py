@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from graphstore.core.read.conflicts import are_linked
-from graphstore.core.read.view import View
-from graphstore.core.write.act import Act
-from graphstore.core.write.verbs import link_row
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.store.judging import JUDGE, Judge, Pair, Verdict, pairs_of, verdicts
 from graphstore.store.proposals import Extractor, Proposal, Proposed, Refusal, decided, propose
 from graphstore.store.whole_store import WholeStore
 from graphstore.values.models import UPRIGHT, Link, Node
 from graphstore.values.period import TimeLike, instant, moment
+from graphstore.view.conflicts import are_linked
+from graphstore.view.view import View
+from graphstore.write.act import Act
+from graphstore.write.verbs import link_row
 
 SWEPT = "swept"  # the settings: up to which tx an extractor was asked,
 JUDGED = "judged"  # and a judge

@@ -10,16 +10,16 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from graphstore.core.index.index import Index
-from graphstore.core.read.rows import Rows
-from graphstore.core.read.working_sight import WorkingSight
+from graphstore.read.index import Index
 from graphstore.values.inputs import version_body
 from graphstore.values.models import Json, Node
 from graphstore.values.period import OPEN, Instant, moment
+from graphstore.view.rows import Rows
+from graphstore.view.working_sight import WorkingSight
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import Reader
     from graphstore.store.store import Store
+    from graphstore.view.view import Reader
 
 How = Literal["new", "revised", "unchanged"]
 _FIELDS = ("content", "text", "tags", "source")

@@ -8,13 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from graphstore.core.read import snapshots
-from graphstore.core.tables.guard import LIMITS, Limits
-from graphstore.core.write import evictable_rows
-from graphstore.core.write.deciding import decides
-from graphstore.core.write.retention import Content
-from graphstore.core.write.writer import Progress, Writer
 from graphstore.errors import DamageError, InvalidError
+from graphstore.graph.guard import LIMITS, Limits
 from graphstore.ledger import backup as dumps
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
@@ -25,10 +20,15 @@ from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
 from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, moment
 from graphstore.values.snapshot_settings import KEPT, as_kept
+from graphstore.view import snapshots
+from graphstore.write import evictable_rows
+from graphstore.write.deciding import decides
+from graphstore.write.retention import Content
+from graphstore.write.writer import Progress, Writer
 
 if TYPE_CHECKING:
-    from graphstore.core.tables.engine import Result
-    from graphstore.core.tables.workers import Allowance, Workers
+    from graphstore.graph.engine import Result
+    from graphstore.graph.workers import Allowance, Workers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class WholeStore(Writer):
         `limits=None`: for a text or an answer of any size; so no parameter of a text can be named $limits. Raises QueryError for a text that
         writes, misses a parameter, is larger or nested deeper than is allowed, or does not run.
         """
-        from graphstore.core.tables import macros
+        from graphstore.graph import macros
 
         core = self._core
         given = macros.with_coordinate(cypher, params, self._axis)
@@ -140,7 +140,7 @@ class WholeStore(Writer):
     def _queries_apart(self, allowance: Allowance | None = None) -> Iterator[Workers | None]:
         """A block in which Cypher runs in processes of its own, for those who serve others. Inside another one, and where the platform has not what it
         needs, it gives None and changes nothing."""
-        from graphstore.core.tables.workers import AVAILABLE, Workers
+        from graphstore.graph.workers import AVAILABLE, Workers
 
         if not AVAILABLE or self._core.graphs.workers is not None:
             yield None

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from graphstore.core.read import conflicts
-from graphstore.core.read.sight import Sight
 from graphstore.errors import InvalidError
 from graphstore.store import registry
 from graphstore.values import sameness, similar_pairs
@@ -24,10 +22,12 @@ from graphstore.values.models import UPRIGHT, Event, Json, Node, Value, words
 from graphstore.values.period import OPEN, Instant, TimeLike, during, when
 from graphstore.values.text import line
 from graphstore.values.time_range import plural
+from graphstore.view import conflicts
+from graphstore.view.sight import Sight
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import Reader
     from graphstore.store.store import Store
+    from graphstore.view.view import Reader
 
 __all__ = ["Consolidation", "Group", "Summarise", "brief", "consolidate", "consolidations", "fold"]
 

@@ -14,9 +14,6 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphstore.core.read.sight import Sight
-from graphstore.core.read.topic_rows import FoundBy, TopicRow, TopicRows
-from graphstore.core.read.view import Reader
 from graphstore.errors import InvalidError, NotFoundError, closest
 from graphstore.store import registry
 from graphstore.topics.conventions import EVIDENCE, Note, note_of
@@ -35,6 +32,9 @@ from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT, Json, Link, Node, Standing, Value
 from graphstore.values.period import BEGINNING, OPEN, end_moment, moment, when
 from graphstore.values.text import described, line
+from graphstore.view.sight import Sight
+from graphstore.view.topic_rows import FoundBy, TopicRow, TopicRows
+from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store

@@ -14,7 +14,7 @@ import pytest
 
 import graphstore
 from graphstore import Branch, EngineError, GraphStoreError, InvalidError
-from graphstore.core.index import working_set
+from graphstore.read import working_set
 from graphstore.topics import topics
 from graphstore.values import random_bits
 from graphstore.values.period import instant

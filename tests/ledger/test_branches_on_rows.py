@@ -14,10 +14,10 @@ import pytest
 
 import graphstore
 from graphstore import Branch, GraphStoreError, MergeConflict
-from graphstore.core.write import changes_since
 from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, all_branches
 from graphstore.ledger.sql_files import schema_statements
 from graphstore.values import random_bits
+from graphstore.write import changes_since
 from tests.conftest import START
 from tests.ledger.test_verbs_on_rows import Player, drawn, forgetting, plain, question, step
 from tests.support.ledger_rows import connected

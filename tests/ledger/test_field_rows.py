@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore.core.write import transaction
 from graphstore.events.timeline import (
     annotate,
     messages,
     record_message,
 )
 from graphstore.ledger.field_rows import FIELD_TABLES
+from graphstore.write import transaction
 from tests.ledger.test_questions import ALONE, BRANCHES, DAYS, EVENTS, NODES, VERBS, BranchingHistory
 from tests.support.ledger_rows import change, rows
 from tests.support.seeds import seeds

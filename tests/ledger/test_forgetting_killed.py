@@ -23,7 +23,7 @@ from tests.support.disk import no_room
 
 pytestmark = pytest.mark.rest
 
-WORKER = Path(__file__).parents[2] / "support/forgetting_worker.py"
+WORKER = Path(__file__).parents[1] / "support/forgetting_worker.py"
 COUNT = 60
 
 

@@ -14,12 +14,8 @@ from typing import Any
 import pytest
 
 import graphstore
-from graphstore.core.index import index_of_rows
-from graphstore.core.read import history_rows, shaken, sight
-from graphstore.core.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
-from graphstore.core.tables import graph_from_rows, history_from_rows
-from graphstore.core.write import evictable_rows
 from graphstore.errors import DamageError, GraphStoreError, NotFoundError
+from graphstore.graph import graph_from_rows, history_from_rows
 from graphstore.ledger import closings, forgotten_bodies
 from graphstore.ledger.database import Database
 from graphstore.ledger.sql_files import schema_statements
@@ -32,6 +28,7 @@ from graphstore.read import (
     event_list,
     happened,
     ids,
+    index_of_rows,
     inspected,
     link_story,
     linked,
@@ -42,8 +39,11 @@ from graphstore.read import (
     walks,
     whole_view,
 )
+from graphstore.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
 from graphstore.store import feed_from_rows
 from graphstore.values.period import instant
+from graphstore.view import history_rows, shaken, sight
+from graphstore.write import evictable_rows
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 

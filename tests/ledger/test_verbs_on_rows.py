@@ -16,9 +16,9 @@ import graphstore
 from graphstore import GraphStore, GraphStoreError, NotFoundError
 from graphstore.context import working
 from graphstore.context.observer import Observer
-from graphstore.core.index import working_set
 from graphstore.events import grouped, timeline
 from graphstore.memory.memory import Memory
+from graphstore.read import working_set
 from graphstore.topics import topics
 from graphstore.values import random_bits
 from tests.conftest import START, Clock

@@ -11,10 +11,10 @@ from graphstore.timeline import record_message
 
 import graphstore
 from graphstore import InvalidError, embedders
-from graphstore.core.read import vector_search
-from graphstore.core.search.model_vectors import hash_of
 from graphstore.memory import Memory
 from graphstore.memory.recall import Recalled, recall
+from graphstore.search.model_vectors import hash_of
+from graphstore.view import vector_search
 from tests.conftest import Clock
 from tests.support.disk import hex_in_files
 from tests.support.embedding import AXES, Broken, Concepts

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import graphstore
 from graphstore import GraphStoreError, InvalidError
-from graphstore.core.read import ranking
-from graphstore.core.search.row_search import RowSearch
 from graphstore.memory.recall import Recalled, fuse, mentions, recall, spread
+from graphstore.search.row_search import RowSearch
+from graphstore.view import ranking
 from tests.conftest import Clock
 from tests.support.seeds import examples
 

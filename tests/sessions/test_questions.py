@@ -11,8 +11,8 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore, sessions
-from graphstore.core.tables import texts
 from graphstore.errors import InvalidError, NotFoundError
+from graphstore.graph import texts
 from graphstore.sessions.segments.nodes import UNPRICED
 from tests.conftest import Clock, day, shared_data
 from tests.sessions.test_related import work

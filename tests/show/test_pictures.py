@@ -14,7 +14,7 @@ import pytest
 
 import graphstore
 from graphstore import GraphStore
-from graphstore.core.tables.result import Result
+from graphstore.graph.result import Result
 from graphstore.show.drawing import EDGE, LEFT, NAMES, RIGHT, ROW, TOP, Axis
 from graphstore.show.pictures import LIMIT, ROWS
 from graphstore.values.period import when

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphstore.core.tables.history_from_rows import RowHistory
+from graphstore.graph.history_from_rows import RowHistory
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.ledger import Ledger
 from graphstore.store.change_feed import ChangeFeed, Position

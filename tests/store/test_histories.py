@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 
 from graphstore import GraphStore, InvalidError
-from graphstore.core.tables.result import Result
+from graphstore.graph.result import Result
 from tests.conftest import Clock, day
 
 pytestmark = pytest.mark.served

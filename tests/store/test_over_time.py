@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graphstore import GraphStore, GraphStoreError, InvalidError, QueryError
-from graphstore.core.tables import loading
+from graphstore.graph import loading
 from graphstore.store.over_time import instants_of
 from graphstore.values.period import instant, moment
 from tests.conftest import Clock, day

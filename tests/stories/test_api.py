@@ -1417,7 +1417,7 @@ def test_a_large_transaction_is_many_lines_that_count_as_one(tmp_path):
 
 
 def test_a_verb_interrupted_inside_a_block_spoils_the_block(store, monkeypatch):
-    from graphstore.core.write.transaction import Transaction
+    from graphstore.write.transaction import Transaction
 
     def interrupted(*_args, **_kwargs):
         raise KeyboardInterrupt

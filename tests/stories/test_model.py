@@ -457,7 +457,7 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.block is None)
     @rule(back=st.sampled_from([0, 0, 0, 1, 2, 5]))
     def undo(self, back: int) -> None:
-        """The last transaction. Of older ones with occurrences of events the oracle and the store do not always say the same: `tests/core/write` has those."""
+        """The last transaction. Of older ones with occurrences of events the oracle and the store do not always say the same: `tests/write` has those."""
         _, txs = self.oracle.instants()
         mine = [tx for tx in txs if tx > self.since]
         if back == 0 and mine:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from graphstore.core.search.search import words
+from graphstore.search.search import words
 
 MEANS = {
     "car": "vehicle", "automobile": "vehicle", "truck": "vehicle", "cat": "animal", "dog": "animal", "puppy": "animal",

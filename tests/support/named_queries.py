@@ -9,9 +9,9 @@ from typing import Annotated, Any, Generic, TypeVar
 import orjson
 from pydantic import BaseModel, BeforeValidator
 
-from graphstore.core.tables.engine import Engine
-from graphstore.core.tables.result import Result
-from graphstore.core.tables.texts import sections, text
+from graphstore.graph.engine import Engine
+from graphstore.graph.result import Result
+from graphstore.graph.texts import sections, text
 from graphstore.values.models import Change, Confidence, How, Json, Value, Version
 
 M = TypeVar("M", bound=BaseModel)

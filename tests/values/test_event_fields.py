@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 
 from graphstore import GraphStore
-from graphstore.core.tables.texts import text
 from graphstore.events.timeline import record_message
+from graphstore.graph.texts import text
 from graphstore.values.event_fields import BODY, EVENT_FIELDS, EVENT_TEXTS, MESSAGE_TEXTS, SPAN_IDS
 from graphstore.values.models import Event
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from graphstore.cli.shell.parser import COMMAND, FUNCTIONS, KEYWORDS, cut
 from graphstore.cli.shell.schema import Vocabulary
-from graphstore.core.tables.guard import pieces
+from graphstore.graph.guard import pieces
 
 Token = tuple[str, str]
 Commands = Mapping[str, tuple[str, tuple[str, ...]]]

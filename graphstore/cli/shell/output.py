@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 from graphstore.cli import common, pager, printing
 from graphstore.cli.shown import SHOWN, echo
-from graphstore.core.tables.result import Result
 from graphstore.errors import ConflictError, InvalidError
+from graphstore.graph.result import Result
 from graphstore.memory.recall import Recalled
 from graphstore.values.models import Chain, Inspection, Node, Supersession, ViewDiff
 from graphstore.values.text import clean, line

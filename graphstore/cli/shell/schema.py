@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphstore.cli.shell.output import ShellAnswer
-from graphstore.core.tables.result import Result
-from graphstore.core.tables.texts import text
+from graphstore.graph.result import Result
+from graphstore.graph.texts import text
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import View
     from graphstore.store.store import Store
+    from graphstore.view.view import View
 
 LABELS = ("Node", "Event", "Absent")
 SOME_LINK = "SUPERSEDES"

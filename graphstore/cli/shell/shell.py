@@ -30,14 +30,14 @@ from graphstore.cli.shell.output import (
     of_value,
     write,
 )
-from graphstore.core.tables.guard import WRITES, parse, pieces
-from graphstore.core.tables.result import Result
 from graphstore.errors import GraphStoreError, InvalidError, QueryError
+from graphstore.graph.guard import WRITES, parse, pieces
+from graphstore.graph.result import Result
 from graphstore.values.models import BranchInfo
 
 if TYPE_CHECKING:
-    from graphstore.core.read.view import View
     from graphstore.store.store import Branch, GraphStore
+    from graphstore.view.view import View
 
 # the engine lists every word of its grammar
 _EVERY_WORD = re.compile(r" expecting \{[^}]{60,}\}")

@@ -17,8 +17,8 @@ from graphstore.cli.shell.completion import Names, suggestions
 from graphstore.cli.shell.output import Mode
 from graphstore.cli.shell.schema import Vocabulary
 from graphstore.cli.shell.shell import COMMANDS, TRUNK, UNLISTED, Leave, Shell
-from graphstore.core.tables.guard import pieces
 from graphstore.errors import EngineError, GraphStoreError
+from graphstore.graph.guard import pieces
 from graphstore.values.period import when
 from graphstore.values.text import clean, line
 

@@ -1,0 +1,374 @@
+"""The graphs for Cypher: the tables of the whole history, and the graph of one view; each is updated or built on demand."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from graphstore.errors import EngineError, QueryError
+from graphstore.graph.freed_memory import give_back_memory
+from graphstore.read.points import NotInRows, Point
+from graphstore.values import libraries
+from graphstore.values.gc_pause import no_collecting
+from graphstore.values.period import OPEN, Instant, moment
+from graphstore.values.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from graphstore.graph.graph_from_rows import Forgetting
+    from graphstore.graph.graph_source import Span
+    from graphstore.graph.guard import Limits
+    from graphstore.graph.projection import Projection
+    from graphstore.graph.result import Result
+    from graphstore.graph.view_graph import ViewGraph
+    from graphstore.graph.workers import AnyEngine, Worker, Workers
+    from graphstore.ledger.branch_ledger import BranchLedger
+    from graphstore.ledger.ledger import Ledger
+    from graphstore.ledger.scoped_ledger import ScopedLedger
+    from graphstore.values.coordinates import Axis
+    from graphstore.values.models import Problem
+
+KEPT_VIEWS = 4
+_COPY_AFTER = 0.25  # seconds that a graph is busy, after which a second process gets a copy of it
+_TURN = 2.0  # seconds that closing waits for a query over the tables
+
+Coordinate = tuple[Instant, Instant]
+"""Valid and tx."""
+
+
+class _Key(NamedTuple):
+    """What a graph is of: a stretch of valid time and the last transaction, or a span. Several may be the same, in processes. `forgetting`: what
+    the ledger had forgotten when it was built."""
+
+    since: Instant
+    until: Instant
+    last: Instant
+    span: Span | None
+    forgetting: Forgetting
+    number: int
+
+
+class _Asked(NamedTuple):
+    """Whose graph is asked, where, and by the rows of which ledger."""
+
+    core: Any
+    where: Callable[[], Coordinate]
+    span: Span | None
+    ledger: Ledger | BranchLedger | ScopedLedger
+
+
+class Graphs:
+    """Opens the engine on first use: a store without Cypher queries never loads it."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        journal: Ledger,
+        vocabulary: Vocabulary,
+        *,
+        driver: str,
+        notify: Callable[[str], None],
+        ledger: Ledger | BranchLedger | None = None,
+    ) -> None:
+        self._ledger = ledger  # whose rows are the whole history; None: within scopes
+        self._folder = folder
+        self._journal, self._vocabulary = journal, vocabulary
+        self.driver, self._notify = driver, notify
+        self._projection: Projection | None = None
+        self._views: OrderedDict[_Key, ViewGraph] = OrderedDict()
+        self._turn = threading.RLock()
+        self._building = threading.RLock()  # one graph is looked for, or built, at a time
+        self._workers: Workers | None = None
+
+    def follow(self) -> None:
+        """Drop everything that was built on rows which were replaced, or holds contents that were evicted or erased."""
+        with self._building:
+            self._views.clear()  # not closed: another thread may be reading one; it goes with its last reader
+        if self._projection is not None:
+            self._projection.abandon()
+            self._projection = None
+
+    @property
+    def projection(self) -> Projection:
+        """The tables of the whole history."""
+        from graphstore.graph.history_from_rows import RowHistory
+        from graphstore.graph.projection import Projection
+
+        if self._projection is None:
+            assert self._ledger is not None
+            self._projection = Projection(
+                self._folder,
+                RowHistory(self._ledger),
+                self._journal,
+                driver=self.driver,
+                notify=self._notify,
+                workers=self._workers,
+            )
+        return self._projection
+
+    def serve(self, workers: Workers | None) -> None:
+        """From now on queries run in these processes, or with None in this one."""
+        if self._workers is not workers:
+            self.close()
+            self._workers = workers
+
+    @property
+    def workers(self) -> Workers | None:
+        """The processes queries run in; None for this one."""
+        return self._workers
+
+    @contextmanager
+    def turn(self, lock: Any) -> Iterator[None]:
+        """A block that has the tables for itself, while `lock` is free for others. Within a block that holds it already: nothing."""
+        if lock._is_owned():
+            yield
+            return
+        with self._turn:
+            yield
+
+    def query_tables(
+        self,
+        lock: Any,
+        ready: Callable[[], None],
+        cypher: str,
+        params: Mapping[str, Any],
+        limits: Limits | None,
+    ) -> Result:
+        """The answer of a text over the tables. `lock`, that of the index, is free while it runs; `ready` looks whether the store is open."""
+        from graphstore.graph import macros, unknown_names
+        from graphstore.graph.workers import ProcessEngine
+
+        if self._workers is not None:
+            _refuse(cypher, params, limits)
+        with self.turn(lock):
+            while True:
+                with lock:
+                    ready()
+                    engine = self.tables()
+                try:
+                    with engine.worker.claimed if isinstance(engine, ProcessEngine) else nullcontext():
+                        written = macros.written_out(cypher, partial(self._field, engine), of_view=False)
+                        try:
+                            return engine.query(written, params, limits=limits)
+                        except QueryError as error:
+                            raise unknown_names.in_the_tables(error, engine) from None
+                except EngineError:
+                    if not engine.gone:  # else it was closed meanwhile: something was erased
+                        raise
+
+    def _field(self, engine: AnyEngine, variable: str, name: str) -> str:
+        """The field of the content of a version in the tables."""
+        from graphstore.graph import macros
+
+        return macros.in_content(variable, name, macros.kinds_of(engine, "Version", name))
+
+    def query(
+        self,
+        core: Any,
+        where: Callable[[], Coordinate],
+        cypher: str,
+        params: Mapping[str, Any],
+        limits: Limits | None,
+        span: Span | None = None,
+    ) -> Result:
+        """The answer of a text over the graph of a view, or of a `span` as known at its tx. The lock of the `core` is free while it runs, and while the
+        graph is built."""
+        while True:
+            with suppress(NotInRows):  # something was forgotten meanwhile
+                asked = _Asked(core, where, span, core.answering or core.rows)
+                return self._query(asked, cypher, params, limits)
+
+    def _query(self, asked: _Asked, cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Result:
+        workers = self._workers
+        if workers is None:
+            graph = self._view(asked, cypher, limits)
+            return graph.query(cypher, params, limits=limits)
+        from graphstore.graph.workers import Gone
+
+        _refuse(cypher, params, limits)
+        until = monotonic() + workers.patience()
+        while True:
+            graph, worker = self._claimed(workers, asked, until)
+            try:
+                return graph.query(cypher, params, limits=limits)
+            except Gone:
+                if monotonic() > until:
+                    raise
+            finally:
+                workers.give_back(worker)
+
+    def _claimed(self, workers: Workers, asked: _Asked, until: float) -> tuple[ViewGraph, Worker]:
+        """The graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
+        began = monotonic()
+        while True:
+            with self._reading(asked) as point:
+                kept = self._kept(asked.span, point)
+                for graph in kept:
+                    claim = workers.claim(graph.engine)
+                    if claim is not None:
+                        return graph, claim
+            now = monotonic()
+            if kept and now - began < _COPY_AFTER:
+                workers.wait(_COPY_AFTER)
+                continue
+            worker = workers.take()
+            if worker is None:
+                workers.wait(_COPY_AFTER)
+                workers.refuse_late(until)
+                continue
+            try:
+                worker.await_start()
+                return self._built(asked, worker), worker
+            except BaseException:
+                workers.give_back(worker)
+                raise
+
+    @contextmanager
+    def _reading(self, asked: _Asked) -> Iterator[Point]:
+        """Return a block in which one graph at a time is looked for, or built, by one state of the ledger, at the point that it gives."""
+        valid, tx = asked.where()  # before the snapshot: this follows other writers
+        with self._building, asked.ledger.snapshot() as database:
+            yield Point(database, valid, tx, asked.core.vocabulary)
+
+    def at_each(
+        self, core: Any, at: Sequence[Coordinate], axis: Axis, cypher: str, params: Mapping[str, Any]
+    ) -> list[Result] | None:
+        """The answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
+        from graphstore.graph import period_graph
+        from graphstore.graph.graph_source import Span
+        from graphstore.graph.guard import LIMITS
+
+        found = period_graph.at_each(cypher, params)
+        if found is None:
+            return None
+        if core.is_worker:  # what its transaction shows may change
+            return None
+        spans = [(times[0], times[-1] + 1) for times in zip(*at, strict=True)]
+        instants = tuple(each[axis == "tx"] for each in at)
+        span = Span(spans[0], spans[1], axis, instants, found.properties)
+        try:
+            return [
+                self.query(
+                    core,
+                    lambda: at[-1],
+                    found.text,
+                    {**params, "valid": moment(valid), "tx": moment(tx)},
+                    LIMITS,
+                    span,
+                )
+                for valid, tx in at
+            ]
+        except QueryError:
+            return None  # where it is no answer anywhere, the first graph says why
+
+    def tables(self) -> AnyEngine:
+        """The tables, caught up."""
+        return self.projection.engine()
+
+    def rebuild(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Rebuild the tables."""
+        self.projection.rebuild(progress)
+
+    @property
+    def thrown_away(self) -> int:
+        """How often the tables in use held something else than was written, and were made anew."""
+        return 0 if self._projection is None else self._projection.thrown_away
+
+    def verify(self) -> list[Problem]:
+        """What of the tables differs from the history."""
+        return self.projection.verify()
+
+    def _view(self, asked: _Asked, cypher: str, limits: Limits | None) -> ViewGraph:
+        """The graph that is asked, in the memory of this process, ready for a text. Kept for every coordinate at which nothing differs from this one."""
+        libraries.load(*libraries.ARROW, self.driver)
+        with self._reading(asked) as point:
+            kept = self._kept(asked.span, point)
+            graph = kept[0] if kept else self._build(asked, point, None)
+            return graph.make_ready(cypher, limits)
+
+    def _kept(self, span: Span | None, point: Point) -> list[ViewGraph]:
+        """The graphs of a coordinate, or of a span, that are there."""
+        last, forgetting = _state(point)
+        found = []
+        for key, graph in list(self._views.items()):
+            if graph.engine.gone or graph.broken or key.forgetting != forgetting:
+                del self._views[key]
+            elif key.last == last and key.span == span and key.since <= point.valid < key.until:
+                self._views.move_to_end(key)
+                found.append(graph)
+        return found
+
+    def _built(self, asked: _Asked, worker: Worker) -> ViewGraph:
+        with self._reading(asked) as point:
+            return self._build(asked, point, worker).make_ready(None)
+
+    def _build(self, asked: _Asked, point: Point, worker: Worker | None) -> ViewGraph:
+        from graphstore.graph import loading
+        from graphstore.graph.engine import NODE_GROUP, Engine
+        from graphstore.graph.graph_from_rows import RowSource, stretch_of
+        from graphstore.graph.graph_source import Span
+        from graphstore.graph.workers import ProcessEngine
+
+        def engine(memory: int, things: int) -> AnyEngine:
+            threads = 1 if things <= NODE_GROUP else 0
+            if worker is None or self._workers is None:
+                return Engine(None, driver=self.driver, buffer_pool=memory, threads=threads)
+            return ProcessEngine(None, worker, self._workers.allowance, buffer_pool=memory, threads=threads)
+
+        span, (last, forgetting) = asked.span, _state(point)
+        with no_collecting():
+            source = RowSource(point, Span.of(point.valid, point.tx) if span is None else span)
+            graph = loading.build(source, span, self._vocabulary, engine=engine)
+        if not asked.core.is_worker:  # a transaction still open may change its own view
+            stretch = stretch_of(point) if span is None else (-OPEN, OPEN + 1)
+            self._views[_Key(*stretch, last, span, forgetting, id(graph))] = graph
+        dropped = len(self._views) > KEPT_VIEWS
+        while len(self._views) > KEPT_VIEWS:
+            self._views.popitem(
+                last=False
+            )  # not closed: another thread may be reading it; it goes with its last reader
+        if dropped:
+            give_back_memory()
+        return graph
+
+    def close(self) -> None:
+        """Let go of every engine; the tables are closed cleanly."""
+        while self._views:
+            graph = self._views.popitem()[1]
+            if self._workers is None:
+                graph.close()
+        if self._projection is None:
+            return
+        free = self._turn.acquire(timeout=_TURN)  # a query that hangs does not keep the store from closing
+        try:
+            if free:
+                self._projection.close()
+            else:
+                self._projection.abandon()
+        finally:
+            self._projection = None
+            if free:
+                self._turn.release()
+
+
+def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> None:
+    """Refuse what can be refused without a process to run it in. Raises QueryError."""
+    from graphstore.graph.guard import check_stoppable, guard, parse
+
+    statement = parse(cypher, limits)
+    guard(statement)
+    if limits is not None:
+        check_stoppable(statement, params)
+
+
+def _state(point: Point) -> tuple[Instant, Forgetting]:
+    """Return the last transaction by the tx of a point, and what its ledger has forgotten."""
+    from graphstore.graph.graph_from_rows import state_of
+
+    state = state_of(point)
+    return -OPEN if state.last is None else state.last, state.forgetting

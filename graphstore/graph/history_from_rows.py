@@ -1,0 +1,209 @@
+"""Read the whole history from the rows of the ledger: each table of it by one statement, for the places of its rows."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
+
+from graphstore.graph.texts import LINK
+from graphstore.ledger.branch_ledger import BranchLedger
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.chain import GENESIS
+from graphstore.ledger.closings import closings
+from graphstore.ledger.database import Readable
+from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.statements import Statement
+from graphstore.read.columns import Mark
+from graphstore.read.points import as_json
+from graphstore.values.period import Instant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Reached(NamedTuple):
+    """States how far a history goes, or how far tables have followed it.
+
+    `end` and `digest`: of the last line of the journal. `forgetting`: a text that changes as soon as something is evicted or erased.
+    """
+
+    mark: Mark
+    end: Sequence[int]
+    digest: str
+    last_tx: Instant
+    forgetting: str = ""
+
+
+class State(NamedTuple):
+    """How far a ledger goes."""
+
+    entities: int
+    periods: int
+    link_periods: int
+    operations: int
+    occurrences: int
+    line: int | None
+    digest: str | None
+    last: Instant | None
+    forgetting: str
+
+
+class Promoted(NamedTuple):
+    """A kind of link that has a table of its own."""
+
+    promoted: str
+
+
+class Thing(NamedTuple):
+    """Names a node or event by its number."""
+
+    number: int
+    id: str
+    is_event: int
+
+
+class Changed(NamedTuple):
+    """Names an event by its number."""
+
+    number: int
+
+
+_NODE = namedtuple("_NODE", "id kind key scope tx_from")
+_EVENT = namedtuple(
+    "_EVENT",
+    "id type occurred_at tx_from tx_to opened_by closed_by word data place body checksum place_body place_checksum",
+)
+_VERSION = namedtuple(
+    "_VERSION",
+    "row node_id ref number author told told_by valid_from valid_to tx_from tx_to opened_by closed_by word data body checksum",
+)
+_OCCURRENCE = namedtuple("_OCCURRENCE", "row event_id occurred_at tx_from opened_by")
+_OPERATION = namedtuple("_OPERATION", "id tx verb subject author data body checksum")
+_LINK = namedtuple(
+    "_LINK",
+    "source_label target_label source target row id kind strength confidence created_by author told told_by "
+    "valid_from valid_to tx_from tx_to opened_by closed_by data body checksum",
+)
+
+STATE = Statement("table_state", State)
+PROMOTED = Statement("table_promoted", Promoted)
+THINGS = Statement("table_things", Thing)
+CHANGED_EVENTS = Statement("table_changed_events", Changed)
+NODES = Statement("table_nodes", _NODE)
+EVENTS = Statement("table_events", _EVENT)
+VERSIONS = Statement("table_versions", _VERSION)
+OCCURRENCES = Statement("table_occurrences", _OCCURRENCE)
+OPERATIONS = Statement("table_operations", _OPERATION)
+LINKS = Statement("table_links", _LINK)
+
+
+class Table(NamedTuple):
+    """A table of the history, or all those of links: which of the counts of a mark counts its rows, in which table of the ledger these are, and what reads them."""
+
+    counted: str
+    of: str
+    statement: Statement[Any]
+    key: str = "row"
+    owner: str = ""
+    """The label of what has the rows, and the column that names it, such as `Node.node_id`."""
+
+
+TABLES = {
+    "Node": Table("entities", "entity", NODES, "id"),
+    "Event": Table("entities", "entity", EVENTS, "id"),
+    "Occurrence": Table("seen", "occurrence", OCCURRENCES, owner="Event.event_id"),
+    LINK: Table("link_rows", "link_period", LINKS),
+    "Version": Table("rows", "period", VERSIONS, owner="Node.node_id"),
+    "Op": Table("ops", "operation", OPERATIONS, "id"),
+}
+"""By their labels, in the order in which they are written: links, which take long to write, while the columns of versions are made."""
+
+
+class RowHistory:
+    """What a ledger has committed on one line. All numbers are the places of rows in the order of the line."""
+
+    def __init__(self, rows: Ledger | BranchLedger) -> None:
+        self._of_line = rows
+        self._ledger = rows.ledger if isinstance(rows, BranchLedger) else rows
+
+    def reading(self) -> AbstractContextManager[object]:
+        """Return a block that reads one state of the ledger."""
+        return self._of_line.snapshot()
+
+    def reached(self) -> Reached:
+        """Return how far the ledger goes."""
+        [state] = STATE.rows(self._database, {})
+        mark = Mark(
+            entities=state.entities,
+            rows=state.periods,
+            closings=state.line or 0,  # closings are found by the lines that made them
+            link_rows=state.link_periods,
+            link_closings=state.line or 0,
+            ops=state.operations,
+            seen=state.occurrences,
+        )
+        return Reached(mark, [0, mark.closings], state.digest or GENESIS, state.last or 0, state.forgetting)
+
+    def goes_on(self, done: Reached, now: Reached) -> bool:
+        """Return True if the ledger only grew between the two."""
+        return done.forgetting == now.forgetting and self._ledger.ends_at(list(done.end), done.digest)
+
+    def promoted(self) -> list[str]:
+        """Return the kinds of link that were given tables of their own."""
+        return [row.promoted for row in PROMOTED.rows(self._database, {})]
+
+    def last_tx(self, operations: int) -> Instant:
+        """Return the instant of the last of so many operations; 0 of none."""
+        return self._rows(TABLES["Op"], [operations - 1])[0].tx if operations else 0
+
+    def things(self, first: int, stop: int) -> list[Thing]:
+        """Return nodes and events."""
+        row = self._database.line.row
+        bounds = {"first": row("entity", first), "stop": row("entity", stop)}
+        return [thing._replace(number=thing.number % SPAN) for thing in THINGS.rows(self._database, bounds)]
+
+    def table(self, label: str, places: Iterable[int]) -> pa.Table:
+        """Return the rows of a table at these places. Raises DamageError for a body that is not what was written."""
+        # they load Arrow, which a query over tables that are there does not need
+        from graphstore.graph.arrow_tables import columns_of
+        from graphstore.graph.history_arrow import as_table
+
+        table = TABLES[label]
+        columns = columns_of(self._rows(table, places), table.statement.model)
+        for data, body, checksum in (
+            ("data", "body", "checksum"),
+            ("place", "place_body", "place_checksum"),
+        ):
+            if data in columns:
+                columns[data] = list(map(self._whole, columns[body], columns[data], columns[checksum]))
+        return as_table(label, columns)
+
+    def changed(self, since: Mark, upto: Mark) -> dict[str, list[int]]:
+        """Return the places of the rows of which the ends may be others than at an earlier mark, by their label, in their order."""
+        closed = closings(self._database, since.closings, upto.closings)
+        first = self._database.line.row("period", since.rows)
+        events = CHANGED_EVENTS.rows(self._database, {"first": first, "numbers": as_json(closed.periods)})
+        found = {
+            "Version": closed.periods,
+            "Event": [event.number for event in events],
+            LINK: closed.link_periods,
+        }
+        return {label: sorted({number % SPAN for number in numbers}) for label, numbers in found.items()}
+
+    @property
+    def _database(self) -> Readable:
+        return self._of_line.database
+
+    def _rows(self, table: Table, places: Iterable[int]) -> list[Any]:
+        row = self._database.line.row
+        numbers = as_json([row(table.of, place) for place in places])
+        return table.statement.rows(self._database, {"numbers": numbers})
+
+    def _whole(self, body: int | None, data: bytes | None, checksum: int) -> bytes | None:
+        """Return the data of a body; what is not what was written is asked of the ledger again, which refuses it by the name of its line."""
+        if body is None or (checksum >= 0 if data is None else crc32(data) == checksum):
+            return data
+        return self._ledger.raw(body, 1)

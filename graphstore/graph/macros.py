@@ -1,0 +1,253 @@
+"""The words about time that a text in Cypher may use: AS_OF, BELIEVED, HAPPENED, HOLDS, OVERLAPS, MEET, FIELD, TEXT_OF, OPEN.
+
+The engine's own macros cannot hold parameters, so they are written out before it gets the text. `x.valid_to IS NULL` is written out too: an open end is
+an instant in the tables, and NULL in an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from graphstore.errors import QueryError
+from graphstore.graph import texts
+from graphstore.graph.guard import pieces
+from graphstore.values.coordinates import Axis
+from graphstore.values.period import moment
+
+if TYPE_CHECKING:
+    from graphstore.graph.workers import AnyEngine
+
+WORDS = ("AS_OF", "BELIEVED", "HAPPENED", "HOLDS", "OVERLAPS", "MEET", "TEXT_OF")
+OPEN_END = "timestamp('9999-12-31 23:59:59.999999')"
+AXES: Mapping[str, tuple[Axis, ...]] = {"AS_OF": ("valid", "tx"), "BELIEVED": ("tx",), "HAPPENED": ("valid",)}
+"""The parameters that a word reads beside its arguments."""
+_USED = re.compile(rf"\b((?i:{'|'.join(WORDS)}|FIELD)|OPEN)\b|\b(?i:IS\s+(NOT\s+)?NULL)\b")
+_OF_ENDS = re.compile(r"\b(?:coalesce|ifnull|count)\s*\(", re.IGNORECASE)
+"""The functions whose answer depends on which of their arguments are NULL."""
+_LABEL = re.compile(r"\blabels?\s*\(", re.IGNORECASE)
+"""What the engine would name by all labels there are, so that the name changed with them."""
+_TRAVERSED = re.compile(r"\]\s*-|-\s*\[|--")
+_ENDS = frozenset({"ORDER", "SKIP", "LIMIT", "UNION"})
+_CASTS = {"whole": "INT64", "number": "DOUBLE", "truth": "BOOL"}
+_KINDS = {"s": "text", "e": "text", "b": "truth", "i": "whole", "d": "number", "j": "json"}
+
+FieldOf = Callable[[str, str], str]
+"""The expression for a field, by its variable and its name."""
+
+
+def reads(cypher: str) -> set[Axis]:
+    """Which of `valid` and `tx` the words of a text need."""
+    if not isinstance(cypher, str) or not _USED.search(cypher):
+        return set()
+    return {axis for kind, piece in pieces(cypher) if kind == "word" for axis in AXES.get(piece.upper(), ())}
+
+
+def with_coordinate(
+    cypher: str, params: Mapping[str, Any], at: Callable[[Axis, Any], int]
+) -> Mapping[str, Any]:
+    """The parameters with `valid` and `tx` as far as words of the text need them. `at` reads a time of an axis; None is the default there."""
+    needed = reads(cypher)
+    return {**params, **{axis: moment(at(axis, params.get(axis))) for axis in needed}} if needed else params
+
+
+def written_out(cypher: str, field: FieldOf, *, of_view: bool) -> str:
+    """The text as the engine takes it. Raises QueryError for a word with the wrong arguments."""
+    ends = ("valid_to",) if of_view else ("valid_to", "tx_to")
+    if not isinstance(cypher, str):
+        return cypher
+    by_end = _OF_ENDS.search(cypher) and any(end in cypher for end in ends)
+    if not _USED.search(cypher) and not _LABEL.search(cypher) and not by_end:
+        return cypher
+    known = _written(of_view, _TRAVERSED.search(cypher) is not None)
+    return _ends_as_shown(_words(_named(cypher, ends), known, field), ends)
+
+
+@cache
+def _written(of_view: bool, hops: bool) -> texts.Macros:
+    """The words, in brackets. In a traversal in one CASE: the planner cannot guess then how few rows each comparison keeps, and would scan every link."""
+    known = texts.macros()
+    found = {}
+    for word in WORDS:
+        parameters, body = known[f"VIEW_{word}" if of_view and f"VIEW_{word}" in known else word]
+        body = texts.expand(body, known)
+        wrap = hops and word in AXES
+        found[word] = (parameters, f"(CASE WHEN {body} THEN true ELSE false END)" if wrap else f"({body})")
+    return found
+
+
+def _named(cypher: str, ends: Sequence[str]) -> str:
+    """The text with a name for each column that has none and uses a word or a label: what was written."""
+    found: list[str] = []
+    _, _, words = _said(cypher)
+    of_end = re.compile(
+        rf"{_OF_ENDS.pattern}.*?\b({'|'.join(map(re.escape, (*ends, *_names_of_ends(words, ends))))})\b",
+        re.IGNORECASE | re.DOTALL,
+    )
+    item: list[str] | None = None
+    depth, before, named = 0, "", False
+    for kind, piece in [*pieces(cypher), ("end", "")]:
+        word = piece.upper() if kind == "word" and before != "." and depth == 0 else ""
+        if item is not None and (kind == "end" or word in _ENDS or (depth == 0 and piece == ",")):
+            text = "".join(item)
+            used = _USED.search(text) or _LABEL.search(text) or of_end.search(text)
+            if used and not named and "`" not in text:
+                behind = text[len(text.rstrip()) :]
+                text = f"{text.rstrip()} AS `{text.strip().removeprefix('DISTINCT ')}`{behind}"
+            found.append(text)
+            item, named = [] if piece == "," else None, False
+            found.append(piece)
+        elif item is not None:
+            item.append(piece)
+            named = named or word == "AS"
+        else:
+            found.append(piece)
+            item = [] if word == "RETURN" else None
+        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
+        before = before if kind == "space" else piece
+    return "".join(found)
+
+
+def _words(cypher: str, known: texts.Macros, field: FieldOf) -> str:
+    tokens = list(pieces(cypher))
+    said = [at for at, (kind, _) in enumerate(tokens) if kind not in ("space", "comment")]
+    following = dict(zip(said, [*said[1:], -1], strict=False))
+    before, found, at = "", [], 0
+    while at < len(tokens):
+        kind, piece = tokens[at]
+        word = piece.upper() if kind == "word" and before not in (".", ":", "|") else ""
+        behind = following.get(at, -1)
+        called = behind >= 0 and tokens[behind][1] == "("
+        if called and (word in known or word == "FIELD"):
+            given, at = texts.call_at(tokens, behind + 1)
+            given = [_words(each, known, field) for each in given]
+            found.append(_field(given, field) if word == "FIELD" else _called(word, given, known))
+            before = ")"
+            continue
+        is_open = piece == "OPEN" and word and not called and before.upper() != "AS"
+        found.append(OPEN_END if is_open and (behind < 0 or tokens[behind][1] != ":") else piece)
+        if kind not in ("space", "comment"):
+            before = piece
+        at += 1
+    return "".join(found)
+
+
+def _called(word: str, given: Sequence[str], known: texts.Macros) -> str:
+    parameters, body = known[word]
+    if len(given) != len(parameters) or not all(given):
+        raise QueryError(f"{word} takes ({', '.join(parameters)}), not ({', '.join(given)}).")
+    times = [
+        f"timestamp({each})" if name in ("a", "b") and each[0] in "'\"" else each
+        for name, each in zip(parameters, given, strict=True)
+    ]
+    return texts.filled(body, dict(zip(parameters, times, strict=True)))
+
+
+def _field(given: list[str], field: FieldOf) -> str:
+    if len(given) != 2 or not given[0].strip("`").isidentifier() or given[1][:1] not in ("'", '"'):
+        raise QueryError(
+            f"FIELD takes a variable and the name of a field in quotes, as in FIELD(n, 'total'), not ({', '.join(given)})."
+        )
+    return field(given[0], given[1][1:-1])
+
+
+def kinds_of(engine: AnyEngine, label: str, name: str) -> list[str]:
+    """Of which kinds the values of a field of all contents of a label are, as letters."""
+    return [row[0] for row in engine.run(texts.text("kinds_of_field", LABEL=label), name=name)]
+
+
+def in_content(variable: str, name: str, kinds: Collection[str]) -> str:
+    """The field of a content that is JSON text, of the one type that its values have, else as JSON text. `kinds`: letters as `kinds_of` finds them."""
+    if "\\" in name or "'" in name:
+        raise QueryError(f"FIELD cannot ask for {name!r}: a name has no quotes and no backslash.")
+    if "." in name:
+        raise QueryError(
+            f"FIELD cannot ask for {name!r} here: the engine takes the dot for a way into a map. For that write 'a/b'; a field of this very name "
+            f"is a property in a view (n.`{name}`), and a column of history_table(fields=[{name!r}])."
+        )
+    found = {_KINDS[each] for each in kinds if each in _KINDS}
+    value = f"json_extract({variable}.content, '{name}')"
+    kind = found.pop() if len(found) == 1 else "number" if found == {"whole", "number"} else "json"
+    said = value
+    if kind == "text":
+        known = texts.macros()
+        said = (
+            texts.expand(f"TEXT_OF({value})", known)
+            if "e" in kinds
+            else f"substring({value}, 2, size({value}) - 2)"
+        )
+    given = f"CASE WHEN {value} = '' OR {value} = 'null' THEN NULL ELSE {said} END"
+    return f"CAST({given} AS {_CASTS[kind]})" if kind in _CASTS else f"({given})"
+
+
+def _said(cypher: str) -> tuple[list[tuple[str, str]], list[int], list[str]]:
+    """The pieces of a text without its comments, where those are that are no space, and these."""
+    tokens = [(kind, piece) for kind, piece in pieces(cypher) if kind != "comment"]
+    said = [at for at, (kind, _) in enumerate(tokens) if kind != "space"]
+    return tokens, said, [tokens[at][1] for at in said]
+
+
+def _names_of_ends(words: Sequence[str], ends: Sequence[str]) -> set[str]:
+    """The names given to an end of a period, or to the first or last of them."""
+    found: set[str] = set()
+    for at, word in enumerate(words):
+        if word not in ends or words[at - 1 : at] != ["."]:
+            continue
+        last = words[at + 1 : at + 2] == [")"] and [each.upper() for each in words[at - 4 : at - 3]] in (
+            ["MIN"],
+            ["MAX"],
+        )
+        if [each.upper() for each in words[at + 1 + last : at + 2 + last]] == ["AS"]:
+            found.update(words[at + 2 + last : at + 3 + last])
+    return found
+
+
+def _ends_as_shown(cypher: str, ends: Sequence[str]) -> str:
+    """The text with an end of a period, or a name given to one, NULL where the end is open: in IS NULL, and where `coalesce` and `count` are of it."""
+    tokens, said, words = _said(cypher)
+    upper = [word.upper() for word in words]
+    names = _names_of_ends(words, ends)
+    changed = {at: piece for at, (_, piece) in enumerate(tokens)}
+    opened: list[str] = []
+    for at, word in enumerate(upper):
+        if word in ("(", "[", "{"):
+            opened.append(upper[at - 1] if word == "(" and at else word)
+        elif word in (")", "]", "}"):
+            opened = opened[:-1]
+        if words[at] in ends and words[at - 1 : at] == ["."] and at >= 2:
+            first = at - 2
+        elif words[at] in names and words[at - 1 : at] != ["."]:
+            first = at
+        else:
+            first = -1
+        argument = upper[first - 1 : first] in (["("], [","], ["DISTINCT"]) and words[at + 1 : at + 2] in (
+            [")"],
+            [","],
+        )
+        if first > 0 and argument and opened[-1:] in (["COALESCE"], ["IFNULL"], ["COUNT"]):
+            value = "".join(words[first : at + 1])
+            for place in range(said[first], said[at] + 1):
+                changed[place] = ""
+            changed[said[first]] = f"CASE WHEN {value} = {OPEN_END} THEN NULL ELSE {value} END"
+            continue
+        negated = upper[at + 1 : at + 2] == ["NOT"]
+        if word != "IS" or upper[at + 1 + negated : at + 2 + negated] != ["NULL"]:
+            continue
+        if words[at - 1] in ends and words[at - 2 : at - 1] == ["."]:
+            first = at - 3
+        elif words[at - 1] in names and words[at - 2 : at - 1] != ["."]:
+            first = at - 1
+        else:
+            continue
+        value = "".join(words[first:at])
+        test = (
+            f"({value} IS NOT NULL AND {value} <> {OPEN_END})"
+            if negated
+            else f"({value} IS NULL OR {value} = {OPEN_END})"
+        )
+        for place in range(said[first], said[at + 1 + negated] + 1):
+            changed[place] = ""
+        changed[said[first]] = test
+    return "".join(changed.values())

@@ -1,0 +1,255 @@
+"""No relationship twice in one MATCH: openCypher's rule, which the engine does not keep.
+
+Where two relationships of a pattern may be the same one, the text gets the condition that they are not; a pattern of variable length becomes a TRAIL. Where
+neither can be said to the engine, the text is refused. In a graph of periods one link joins several rows of its ends: there links are distinguished by their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
+from typing import NamedTuple
+
+from graphstore.errors import QueryError
+from graphstore.graph.guard import Statement, pieces
+
+_ENDS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "UNION", "ORDER"})
+"""Words that begin what follows a condition."""
+_MODES = frozenset({"TRAIL", "ACYCLIC", "SHORTEST", "ALL", "WSHORTEST", "WALK"})
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+class Token(NamedTuple):
+    """A piece of a text that is no white space and no comment, and where it starts."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def word(self) -> str:
+        """In capitals, where it is a word."""
+        return self.text.upper() if self.kind == "word" else ""
+
+
+@dataclass(slots=True)
+class _Relationship:
+    """One of a pattern. `at`: where a name for it goes, with what has to stand around that; `star`: behind its star, -1 without one."""
+
+    name: str | None
+    at: int
+    around: tuple[str, str]
+    labels: frozenset[str]
+    star: int
+    is_plain: bool
+    source: str
+    target: str
+    is_directed: bool
+
+    def may_be(self, other: _Relationship) -> bool:
+        """Whether one relationship may be both. None leads from a thing to itself."""
+        if self.labels and other.labels and not self.labels & other.labels:
+            return False
+        if self.star >= 0 or other.star >= 0 or not (self.is_directed and other.is_directed):
+            return True
+        return self.target != other.source and self.source != other.target
+
+
+PLACE, LINK_ID = "id({})", "{}.id"
+"""What a relationship is known by: its place in the engine, or the id of the link that it is a row of."""
+
+
+def once_each(statement: Statement, identity: str = PLACE) -> Statement:
+    """The statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
+    tokens = tokens_of(statement.text)
+    added: list[tuple[int, str]] = []
+    taken = {token.text for token in tokens}
+    for at, token in enumerate(tokens):
+        if token.word == "MATCH" and not (at and tokens[at - 1].text in ".:|"):
+            pattern = Pattern(tokens, at + 1)
+            if pattern.read() and pattern.relationships:
+                added += _additions(tokens, pattern, taken, identity)
+    return replace(statement, text=with_added(statement.text, added)) if added else statement
+
+
+def with_added(text: str, added: list[tuple[int, str]]) -> str:
+    """The text with more at some places of it."""
+    found, last = [], 0
+    for place, more in sorted(added, key=lambda one: one[0]):
+        found += [text[last:place], more]
+        last = place
+    return "".join([*found, text[last:]])
+
+
+def _additions(
+    tokens: list[Token], pattern: Pattern, taken: set[str], identity: str
+) -> Iterator[tuple[int, str]]:
+    pairs = [(one, other) for one, other in combinations(pattern.relationships, 2) if one.may_be(other)]
+    if any(one.star >= 0 or other.star >= 0 for one, other in pairs):
+        raise QueryError(
+            "in one MATCH no relationship is used twice, and this engine cannot see to it where one of variable length (*) may pass another of the pattern. "
+            "Name kinds that differ, or put one of them into a MATCH of its own."
+        )
+    for each in pattern.relationships:
+        if each.star >= 0 and each.is_plain:
+            yield each.star, " TRAIL "
+    several = [each for each in pattern.relationships if each.star >= 0 and identity == LINK_ID]
+    fresh = [each for each in (*chain.from_iterable(pairs), *several) if each.name is None]
+    if fresh and returns_all(tokens):
+        raise QueryError(
+            "two relationships of a MATCH may be the same one here, and they have no names to keep them apart by. "
+            "Name them, as in -[r:CAUSED_BY]->, or say what to RETURN instead of *."
+        )
+    for each in fresh:
+        if each.name is None:
+            each.name = next(name for n in range(1_000) if (name := f"_rel{n}") not in taken)
+            taken.add(each.name)
+            yield each.at, f"{each.around[0]}{each.name}{each.around[1]}"
+    said = [f"{identity.format(one.name)} <> {identity.format(other.name)}" for one, other in pairs]
+    said += [
+        f"size(list_distinct(properties(rels({each.name}), 'id'))) = length({each.name})" for each in several
+    ]
+    if said:
+        yield from condition(tokens, pattern.end, " AND ".join(said))
+
+
+def condition(tokens: list[Token], end: int, said: str) -> Iterator[tuple[int, str]]:
+    """A condition of the MATCH whose pattern ends there."""
+    if end < len(tokens) and tokens[end].word == "WHERE":
+        stop, depth = end + 1, 0
+        while stop < len(tokens):
+            token = tokens[stop]
+            joined = token.word == "WITH" and tokens[stop - 1].word in ("STARTS", "ENDS")
+            if depth == 0 and token.word in _ENDS and tokens[stop - 1].text != "." and not joined:
+                break
+            depth += (token.text in _CLOSING) - (token.text in _CLOSING.values())
+            if depth < 0:
+                break
+            stop += 1
+        begin = tokens[end].start + len(tokens[end].text)
+        yield begin, f" {said} AND ("
+        last = tokens[stop - 1]
+        yield last.start + len(last.text), ")"
+    else:
+        last = tokens[end - 1]
+        yield last.start + len(last.text), f" WHERE {said}"
+
+
+def returns_all(tokens: list[Token]) -> bool:
+    """Whether some RETURN or WITH gives every name there is."""
+    for one, then, after in zip(tokens, tokens[1:], [*tokens[2:], Token("", "", 0)], strict=False):
+        if one.word in ("RETURN", "WITH") and (
+            then.text == "*" or (then.word == "DISTINCT" and after.text == "*")
+        ):
+            return True
+    return False
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a text."""
+    found, at = [], 0
+    for kind, piece in pieces(text):
+        if kind not in ("space", "comment"):
+            found.append(Token(kind, piece, at))
+        at += len(piece)
+    return found
+
+
+class Pattern:
+    """The pattern of a MATCH whose tokens begin there."""
+
+    def __init__(self, tokens: list[Token], start: int) -> None:
+        self._tokens, self.end = tokens, start
+        self.relationships: list[_Relationship] = []
+        self._unnamed = 0
+
+    def read(self) -> bool:
+        """Read it. Whether it is one: of what is none the engine says so."""
+        while True:
+            if self._text(1) == "=":
+                self.end += 2
+            left = self._node()
+            while left and self._text() in ("-", "<"):
+                right = self._hop(left)
+                if right is None:
+                    return False
+                left = right
+            if not left:
+                return False
+            if self._text() != ",":
+                return True
+            self.end += 1
+
+    def _text(self, ahead: int = 0) -> str:
+        at = self.end + ahead
+        return self._tokens[at].text if at < len(self._tokens) else ""
+
+    def _skip(self) -> list[Token]:
+        """What is within the bracket that begins here; it is left behind."""
+        begin, depth = self.end, 0
+        while self.end < len(self._tokens):
+            token = self._tokens[self.end]
+            depth += (token.text in _CLOSING) - (token.text in _CLOSING.values())
+            self.end += 1
+            if depth == 0:
+                break
+        return self._tokens[begin + 1 : self.end - 1]
+
+    def _node(self) -> str:
+        """What a node is known by; empty where there is none."""
+        if self._text() != "(":
+            return ""
+        within = self._skip()
+        if within and within[0].kind in ("word", "quoted"):
+            return within[0].text.strip("`")
+        self._unnamed += 1
+        return f"({self._unnamed})"
+
+    def _hop(self, left: str) -> str | None:
+        """Read a relationship and the node behind it. Gives what the node is known by; None where it is no hop."""
+        back = self._text() == "<"
+        self.end += back
+        if self._text() != "-":
+            return None
+        at = self._tokens[self.end].start + 1
+        self.end += 1
+        within: list[Token] | None = None
+        if self._text() == "[":
+            at = self._tokens[self.end].start + 1
+            within = self._skip()
+        if self._text() != "-":
+            return None
+        self.end += 1
+        ahead = self._text() == ">"
+        self.end += ahead
+        right = self._node()
+        if not right:
+            return None
+        made = _described(within or [], at, ("", "") if within is not None else ("[", "]"))
+        made.source, made.target = (right, left) if back else (left, right)
+        made.is_directed = back != ahead
+        self.relationships.append(made)
+        return right
+
+
+def _described(within: list[Token], at: int, around: tuple[str, str]) -> _Relationship:
+    """A relationship by what is within its brackets."""
+    named = bool(within) and within[0].kind in ("word", "quoted")
+    rest = within[1:] if named else within
+    labels: set[str] = set()
+    number = 0
+    while number < len(rest) and rest[number].text in (":", "|"):
+        number += 1
+        if number < len(rest) and rest[number].text == ":":
+            number += 1
+        if number < len(rest):
+            labels.add(rest[number].text.strip("`").upper())
+            number += 1
+    star, plain = -1, True
+    if number < len(rest) and rest[number].text == "*":
+        star = rest[number].start + 1
+        plain = not (number + 1 < len(rest) and rest[number + 1].word in _MODES)
+    return _Relationship(
+        within[0].text if named else None, at, around, frozenset(labels), star, plain, "", "", False
+    )

@@ -1,0 +1,202 @@
+"""Texts over the graph of many coordinates: those that begin with FOR VALID_TIME, and those that are asked at many instants.
+
+Each pattern of the latter gets the condition that what it matches holds at the instant. A text of which that would not be sure to give what the graph of each
+coordinate gives is asked there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from graphstore.errors import QueryError
+from graphstore.graph import macros
+from graphstore.graph.graph_source import (
+    Span,
+)
+from graphstore.graph.guard import Limits, Statement, parse, pieces
+from graphstore.graph.once_each import Pattern, Token, condition, returns_all, tokens_of, with_added
+from graphstore.graph.view_graph import (
+    named_labels,
+    named_tables,
+)
+from graphstore.values.period import BEGINNING, OPEN, Instant
+
+_OWN = ("row", "tx_to", "standing")
+"""What only one of the two graphs has."""
+_ALL_INSTANTS = frozenset({"FIELD", "MEET", "EXPLAIN", "PROFILE", "LOGICAL", "UNION", *macros.AXES})
+_IN_ORDER = frozenset({"SUM", "AVG", "COLLECT", "LIMIT", "SKIP"})
+"""What may depend on the order of the rows of a pattern of several things."""
+_BEHIND = frozenset({"MATCH", "OPTIONAL", "WHERE", "UNWIND", "RETURN", "WITH", "ORDER"})
+
+
+class AtEach(NamedTuple):
+    """A text with the condition that what it matches holds at $valid and is believed at $tx, and the properties that it may read."""
+
+    text: str
+    properties: frozenset[str]
+
+
+def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
+    """The text for a graph of periods; None where that might give something else than the graph of a coordinate."""
+    statement = parse(cypher)
+    tokens = tokens_of(statement.text)
+    if not _is_plain(cypher, params, statement, tokens):
+        return None
+    added: list[tuple[int, str]] = []
+    names: set[str] = set()
+    within: set[int] = set()  # where names stand in patterns
+    properties = {after.text.strip("`") for one, after in pairwise(tokens) if one.text == "."}
+    things = 0
+    for at, token in enumerate(tokens):
+        if token.word != "MATCH" or tokens[at - 1].text in (".", ":", "|"):
+            continue
+        pattern = Pattern(tokens, at + 1)
+        if not pattern.read() or any(each.star >= 0 for each in pattern.relationships):
+            return None
+        if any(tokens[place].text == "=" for place in range(at + 1, pattern.end)):
+            return None
+        here: list[str] = []
+        for place, name in _opened(tokens, at + 1, pattern.end):
+            things += 1
+            if name:
+                within.add(place + 1)
+            else:
+                name = f"_thing{things}"
+                added.append((tokens[place].start + 1, name))
+            here.append(name)
+        properties |= {
+            one.text.strip("`")
+            for one, after in zip(tokens[at + 1 : pattern.end], tokens[at + 2 : pattern.end + 1], strict=True)
+            if after.text == ":"
+        }
+        names |= set(here)
+        added += condition(
+            tokens, pattern.end, " AND ".join(f"AS_OF({name})" for name in dict.fromkeys(here))
+        )
+    if any(token.text.startswith("_thing") for token in tokens) or not things:
+        return None
+    if things > 1 and any(token.word in _IN_ORDER for token in tokens):
+        return None
+    if not _are_read_by_property(tokens, names, within):
+        return None
+    return AtEach(with_added(statement.text, added), frozenset(properties))
+
+
+def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, tokens: list[Token]) -> bool:
+    """Whether a text names the label Node of each node, the kinds of each link, and nothing that differs in a graph of periods."""
+    if named_labels(cypher) != frozenset({"NODE"}) or named_tables(cypher) is None:
+        return False
+    if {"valid", "tx"} & (statement.params | params.keys()) or returns_all(tokens):
+        return False
+    if any(token.word in _ALL_INSTANTS or token.text.strip("`").lower() in _OWN for token in tokens):
+        return False
+    pairs = pairwise(tokens)
+    return not any(
+        then.text == "{" and one.kind == "word" and one.word in ("EXISTS", "COUNT", "COLLECT")
+        for one, then in pairs
+    )
+
+
+def _opened(tokens: list[Token], begin: int, end: int) -> Iterator[tuple[int, str]]:
+    """Where the nodes and links of a pattern open, and what they are named."""
+    depth = 0
+    for place in range(begin, end):
+        token = tokens[place]
+        if depth == 0 and token.text in ("(", "["):
+            then = tokens[place + 1]
+            yield place, then.text if then.kind in ("word", "quoted") else ""
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+
+
+def _are_read_by_property(tokens: list[Token], names: set[str], within: set[int]) -> bool:
+    """Whether nothing of a node or a link is read but its properties, and how many there are."""
+    clause = ""
+    padded = [*tokens, *[Token("", "", 0)] * 2]
+    matching = False
+    for at, token in enumerate(tokens):
+        before, then = padded[at - 1] if at else padded[-1], padded[at + 1]
+        if token.word in _BEHIND and before.text != ".":
+            clause = "" if before.word in ("STARTS", "ENDS") else token.word
+        matching = clause in ("MATCH", "OPTIONAL")
+        if token.text == "(" and not matching and (then.text == ":" or padded[at + 2].text == ":"):
+            return False  # a pattern as a condition
+        if token.text not in names or token.kind not in ("word", "quoted") or at in within:
+            continue
+        first = at - 2 if before.word == "DISTINCT" else at - 1
+        counted = then.text == ")" and padded[first].text == "(" and padded[first - 1].word == "COUNT"
+        passed = (
+            clause == "WITH"
+            and (before.text == "," or before.word in ("WITH", "DISTINCT"))
+            and (then.text == "," or then.word in _BEHIND)
+        )
+        if before.text != "." and then.text != "." and not counted and not passed:
+            return False
+    return True
+
+
+# ------------------------------------------------------------------------------------------ FOR VALID_TIME
+
+
+def begins_with_periods(cypher: Any) -> bool:
+    """Whether a text begins with FOR VALID_TIME."""
+    words = (
+        (piece.upper() for kind, piece in pieces(cypher) if kind not in ("space", "comment"))
+        if isinstance(cypher, str)
+        else iter(())
+    )
+    return next(words, "") == "FOR" and next(words, "") == "VALID_TIME"
+
+
+class Clause(NamedTuple):
+    """What stands behind FOR VALID_TIME: two times, or one twice; None for no bound. And the text behind that."""
+
+    since: Any
+    until: Any
+    text: str
+    params: Mapping[str, Any]
+    is_instant: bool = False
+
+
+def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Clause:
+    """What FOR VALID_TIME says. Raises QueryError where that is not ALL, AS OF a time, or FROM a time TO a time."""
+    cypher = parse(cypher, limits).text
+    tokens = tokens_of(cypher)
+    rest = tokens[2:]
+    words = [token.word for token in rest]
+    if words[:1] == ["ALL"]:
+        size, times = 1, []
+    elif words[:2] == ["AS", "OF"]:
+        size, times = 3, rest[2:3]
+    elif words[:1] == ["FROM"] and words[2:3] == ["TO"]:
+        size, times = 4, [*rest[1:2], *rest[3:4]]
+    else:
+        size, times = 0, []
+    if size == 0 or len(rest) <= size or any(each.kind not in ("string", "param") for each in times):
+        raise QueryError(
+            "FOR VALID_TIME is followed by ALL, AS OF '2026-01-01', or FROM '2026-01-01' TO '2026-02-01', each time in quotes or a parameter, and then by the query."
+        )
+    text = cypher[rest[size].start :]
+    used, given = {name for kind, name in pieces(text) if kind == "param"}, dict(params)
+    found = []
+    for each in times:
+        name = each.text[1:]
+        if each.kind == "param" and name not in params:
+            raise QueryError(f"the query has no value for ${name}. Give it: {name}='2026-01-01'.")
+        found.append(params[name] if each.kind == "param" else each.text[1:-1])
+        if each.kind == "param" and each.text not in used:
+            given.pop(name, None)
+    if not found:
+        return Clause(None, None, text, given)
+    return Clause(found[0], found[-1], text, given, is_instant=len(found) == 1)
+
+
+def of_clause(since: Instant | None, until: Instant | None, tx: Instant) -> Span:
+    """The span of a clause at a tx. Raises QueryError for one that is empty."""
+    begin, end = BEGINNING if since is None else since, OPEN if until is None else until
+    if begin >= end:
+        raise QueryError(
+            "FOR VALID_TIME FROM … TO … is empty. Give the earlier time first; the later one is not included."
+        )
+    return Span((begin, end), (tx, tx + 1))

@@ -1,0 +1,544 @@
+"""The graph tables follow the journal: the whole history of a store, laid out for Cypher in `graph.kuzu`.
+
+They are a copy and never more than that. A small file beside them, `graph.json`, records how far they have come and
+what the file looked like when it was closed well; whenever the two do not agree (deleted, left dirty by a crash,
+damaged, of another engine or another journal) the tables are made anew. Nothing is deleted or rolled
+back in them, and what is written is written one statement at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from graphstore.errors import DamageError, EngineError, LockedError, QueryError
+from graphstore.graph.engine import Engine
+from graphstore.graph.table_file import NOTE, GraphFile, Unusable
+from graphstore.graph.texts import LINK, schema, text
+from graphstore.graph.workers import AnyEngine, ProcessEngine, Workers
+from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.slow_log import SLOW, warn
+from graphstore.read.columns import Mark
+from graphstore.values import libraries
+from graphstore.values.gc_pause import no_collecting
+from graphstore.values.models import Json, Problem
+from graphstore.values.vocabulary import KINDS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from graphstore.graph.history_from_rows import Reached, RowHistory
+    from graphstore.graph.readback import Readback
+
+SCHEMA = 7
+CHUNK = 2 * 131_072
+"""Rows written at once: whole groups of the engine, which makes a COPY twice as fast."""
+CLOSINGS = 16_384
+"""Closings in one statement."""
+VECTOR = 2_048
+CHECKPOINT_AFTER = 2_000
+"""Vectors that closings may hold in memory until a checkpoint, some 64 KB each."""
+POOL = 256 << 20
+"""The engine's memory for tables on disk."""
+READ_BACK_SHARE = 0.1
+"""Of the time that writing takes, what reading it back may take."""
+READ_BACK_EVERY = 60.0
+"""Seconds of use after which everything written is read back, and some rows of any age."""
+_SCANNED, _COMPARED = 0.7e-6, 8e-6
+"""Seconds that reading back takes for each row there is, and for each that is compared."""
+_chance = Random()
+TAKEN = frozenset(
+    {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", LINK}
+)
+
+Progress = Callable[[int, int], None]
+Notify = Callable[[str], None]
+
+
+class Pen:
+    """Writes in a thread of its own, one thing after the other, while the next columns are made: the engine works without holding the interpreter."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables")
+        self._writing: Future[None] | None = None
+
+    def write(self, act: Callable[..., None], *args: Any) -> None:
+        """Do `act` beside, when the write before it is done. Raises what that one raised."""
+        self.wait()
+        self._writing = self._thread.submit(act, *args)
+
+    def wait(self) -> None:
+        """Wait until everything is written. Raises what went wrong."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def __enter__(self) -> Pen:
+        self._quiet = no_collecting()
+        self._quiet.__enter__()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._quiet.__exit__(None, None, None)
+        try:
+            if kind is None:
+                self.wait()
+        finally:
+            self._thread.shutdown(cancel_futures=True)
+
+
+class Projection:
+    """The graph tables of one store, opened when first needed. `folder` None keeps them in memory."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        history: RowHistory,
+        journal: Ledger,
+        *,
+        driver: str = "kuzu",
+        notify: Notify,
+        workers: Workers | None = None,
+    ) -> None:
+        self._workers = workers
+        self._file = GraphFile(folder) if folder else None
+        self._history = history
+        self._journal = journal
+        self._driver = driver
+        self._notify = notify
+        self._engine: AnyEngine | None = None
+        self._reached: Reached | None = None  # how far they have followed; None: nothing is written
+        self._tables: set[str] = set()  # link tables there are
+        self._promoted: list[str] = []  # kinds of link that were given tables of their own
+        self._clean = False  # the file on disk is as `graph.json` says
+        self._held = 0  # vectors that closings hold since the last checkpoint
+        self._read = Mark()  # what was written up to here has been read back
+        self._allowed = 0.0  # seconds that reading back may take
+        self._due = monotonic() + READ_BACK_EVERY
+        self.thrown_away = 0  # how often they held something else than was written
+
+    @property
+    def _done(self) -> Mark:
+        return Mark() if self._reached is None else self._reached.mark
+
+    # ------------------------------------------------------------------ the four verbs of the store
+
+    def engine(self, progress: Progress | None = None) -> AnyEngine:
+        """Return the engine, caught up with what is committed."""
+        with self._history.reading():
+            return self._followed(progress)
+
+    def _followed(self, progress: Progress | None = None) -> AnyEngine:
+        asked = monotonic()
+        if self._engine is None or self._engine.gone:
+            self._open(progress)
+        now = self._history.reached()
+        if now.mark != self._done or not self._goes_on(now):
+            begun = monotonic()
+            self._catch_up(now, progress)
+            self._allowed += READ_BACK_SHARE * (monotonic() - begun)
+        self._read_back(progress)
+        took = monotonic() - asked
+        if took > SLOW:
+            warn(
+                "the graph tables of %s took %.1f seconds to follow", self._path or "a store in memory", took
+            )
+        assert self._engine is not None
+        return self._engine
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Rebuild the tables. Raises EngineError when they cannot be written; their files are removed then."""
+        with self._history.reading():
+            self._rebuild(progress)
+
+    def _rebuild(self, progress: Progress | None) -> None:
+        libraries.load(*libraries.ARROW, self._driver)
+        self._let_go()
+        self._remove()
+        self._reached, self._tables, self._held = None, set(), 0
+        self._read = Mark()
+        self._mark_dirty()
+        try:
+            self._engine = self._made()
+            for statement in schema():
+                self._engine.run(statement)
+            self._tables = {LINK, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
+            self._follow(self._history.reached(), progress)
+            self._engine.checkpoint()
+        except EngineError as error:
+            self._let_go()
+            self._remove()  # their space is freed for the journal
+            if isinstance(error, DamageError):
+                raise
+            raise EngineError(
+                f"the graph tables cannot be made{self._file.room() if self._file else ''}: {_first_line(error)}."
+            ) from error
+
+    def close(self) -> None:
+        """Leave the tables caught up and the file whole, if they were opened; else leave them as they are."""
+        if self._engine is None:
+            return
+        try:
+            if self._file is not None:
+                engine = self.engine()
+                if self._read != self._done:
+                    self._due = 0.0  # what was written is read back before it is noted as well closed
+                    engine = self.engine()
+                if not self._clean:
+                    engine.checkpoint()
+                self._let_go()
+                if not self._clean:
+                    self._mark_clean()
+        except (EngineError, QueryError, OSError) as error:
+            self._notify(f"graph tables left as they are, to be made anew when needed: {_first_line(error)}.")
+        finally:
+            self._let_go()
+
+    def verify(self) -> list[Problem]:
+        """Compare every row of every table with the history. Tables that are not there yet have no problems."""
+        if self._engine is None and self._path is not None and not os.path.lexists(self._path):
+            return []
+        with self._history.reading():
+            self.engine()
+            found = list(self._readback().all(self._done, sorted(self._tables)))
+        name = str(self._path or "graph tables")
+        return [Problem(file=name, line=None, message=message) for message in found]
+
+    # ------------------------------------------------------------------ open, dirty, clean
+
+    def _open(self, progress: Progress | None) -> None:
+        """Open the tables, or make them anew. After a query ended their process, what was written is in the file and its log, which no query writes."""
+        if self._engine is None:
+            with ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables") as beside:
+                looks = beside.submit(self._file.looks) if self._file else None
+                libraries.load(self._driver)  # meanwhile the file is read
+            fault = self._fault(looks)
+        else:
+            self._engine, fault = None, None if self._file else ""
+        if fault is None:
+            try:
+                self._engine = self._made()
+                return
+            except LockedError:
+                raise
+            except (EngineError, QueryError) as error:
+                fault = f"the engine could not open them ({_first_line(error)})"
+        self.rebuild(progress)
+        if fault:
+            self._notify(f"graph tables rebuilt: {fault}.")
+
+    def _made(self) -> AnyEngine:
+        if self._workers is None:
+            return Engine(self._path, driver=self._driver, buffer_pool=self._pool())
+        worker = self._workers.own()
+        try:
+            return ProcessEngine(self._path, worker, self._workers.allowance, buffer_pool=self._pool())
+        except BaseException:
+            worker.kill("the graph tables could not be opened.")
+            raise
+
+    def _fault(self, looks: Future[dict[str, int]] | None) -> str | None:
+        """Return why the tables on disk cannot be used; None when they can, empty when there are none to use."""
+        try:
+            if self._file is None or looks is None or self._file.absent:
+                return ""
+            note = self._file.note(self._version(), SCHEMA)
+            done, tables, promoted = _reached(note), set(map(str, note["tables"])), [*note["promoted"]]
+            if not self._belongs(done):
+                return "they do not belong to this journal"
+            if fault := self._file.fault(note, looks):
+                return fault
+        except Unusable as error:
+            return str(error)
+        except OSError as error:
+            return f"they cannot be read ({error.strerror})"
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return f"{NOTE} is damaged"
+        self._reached, self._tables, self._promoted, self._clean = done, tables, promoted, True
+        self._read = done.mark
+        return None
+
+    def _belongs(self, done: Reached) -> bool:
+        now, ops = self._history.reached(), done.mark.ops
+        if any(at > to for at, to in zip(done.mark, now.mark, strict=True)):
+            return False
+        if done.last_tx != self._history.last_tx(ops):
+            return False
+        if done.digest == now.digest:
+            return done.mark == now.mark
+        return self._journal.ends_at(done.end, done.digest)
+
+    def _goes_on(self, now: Reached) -> bool:
+        """Return True if what the tables hold is still a part of the history."""
+        return self._reached is None or self._history.goes_on(self._reached, now)
+
+    def _pool(self) -> int:
+        if self._file:
+            return POOL
+        mark = self._history.reached().mark
+        # the limit of an engine that keeps a copy of everything; only what is used is taken
+        return POOL + (mark.rows + mark.link_rows) * 4096 + 4 * self._journal.size()
+
+    def _version(self) -> str:
+        return f"{self._driver} {version(self._driver)}"
+
+    def _mark_dirty(self) -> None:
+        if self._file is not None:
+            self._file.mark_dirty()
+        self._clean = False
+
+    def _mark_clean(self) -> None:
+        assert self._file is not None and self._reached is not None
+        self._journal.settle()  # the note never knows more than what is on the disk
+        self._file.mark_clean(
+            {
+                "engine": self._version(),
+                "schema": SCHEMA,
+                **self._reached._asdict(),
+                "end": [*self._reached.end],
+                "mark": self._done._asdict(),
+                "tables": sorted(self._tables),
+                "promoted": self._promoted,
+            }
+        )
+        self._clean = True
+
+    def _remove(self) -> None:
+        if self._file is not None:
+            self._file.remove()
+
+    @property
+    def _path(self) -> Path | None:
+        return self._file.path if self._file else None
+
+    def abandon(self) -> None:
+        """Close at once: the index they follow is no longer valid. An unfinished update is rebuilt."""
+        if isinstance(self._engine, ProcessEngine):
+            self._engine.kill("the graph tables are made anew. Ask again.")
+        self._let_go()
+
+    def _let_go(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    # ------------------------------------------------------------------ read back
+
+    def _read_back(self, progress: Progress | None) -> None:
+        """Compare what was written last, and now and then some of the rest, with the history.
+
+        What was written waits until reading it back takes at most `READ_BACK_SHARE` of the time its writing took, together with what was
+        written before; and `READ_BACK_EVERY` seconds of use at most. On a difference the tables are made anew, and it is told.
+        """
+        begun = monotonic()
+        due, found = begun >= self._due, list[str]()
+        if self._read != self._done and (due or self._cost() <= self._allowed):
+            found = self._differing(self._read)
+            self._read = self._done
+            self._allowed = max(0.0, self._allowed - (monotonic() - begun))
+        if due:
+            found = found or self._differing(None)
+            self._due = monotonic() + READ_BACK_EVERY
+        if found:
+            self._throw_away(found, progress)
+
+    def _cost(self) -> float:
+        """Estimate how many seconds it takes to read back what was written last."""
+        from graphstore.graph.readback import MOST
+
+        fresh = sum(min(hi - lo, MOST) for lo, hi in zip(self._read, self._done, strict=True))
+        return 0.02 + _SCANNED * sum(self._done) + _COMPARED * fresh
+
+    def _throw_away(self, found: list[str], progress: Progress | None) -> None:
+        self.thrown_away += 1
+        self._rebuild(progress)
+        self._notify(
+            f"graph tables thrown away and made anew: they held something else than was written ({found[0]})"
+        )
+        again = self._differing(Mark())
+        self._read = self._done
+        if again:
+            self._let_go()
+            self._remove()
+            raise EngineError(
+                f"the graph tables hold something else than was written, also when they are made anew ({again[0]}). The journal is not "
+                f"concerned. Open the store with another driver than {self._driver!r}, and report this."
+            )
+
+    def _differing(self, since: Mark | None) -> list[str]:
+        """Return what was written since a mark and reads back otherwise; with None, of some rows of any age."""
+        assert self._engine is not None
+        libraries.load(*libraries.ARROW)
+        reading, names = self._readback(), sorted(self._tables)
+        try:
+            if since is None:
+                return list(reading.some(self._done, names, _chance))
+            return list(reading.written(since, self._done, names)) if since.ops < self._done.ops else []
+        except DamageError:
+            raise
+        except (EngineError, QueryError) as error:
+            if self._engine.gone:
+                raise
+            return [f"they cannot be read back: {_first_line(error)}."]
+
+    def _readback(self) -> Readback:
+        from graphstore.graph.readback import Readback
+
+        assert self._engine is not None
+        return Readback(self._history, self._engine, self.by_table)
+
+    # ------------------------------------------------------------------ following the history
+
+    def _catch_up(self, now: Reached, progress: Progress | None) -> None:
+        assert self._engine is not None
+        libraries.load(*libraries.ARROW)
+        is_shorter = any(at > to for at, to in zip(self._done, now.mark, strict=True))
+        if is_shorter or self._promoted != self._history.promoted() or not self._goes_on(now):
+            self._rebuild(progress)
+            return
+        if self._clean:
+            self._mark_dirty()
+        try:
+            self._follow(now, progress)
+        except DamageError:
+            raise
+        except (EngineError, QueryError) as error:
+            self._rebuild(progress)
+            self._notify(
+                f"graph tables rebuilt: the engine failed while they caught up ({_first_line(error)})."
+            )
+
+    def _follow(self, now: Reached, progress: Progress | None) -> None:
+        from graphstore.graph.history_from_rows import TABLES
+
+        done, goal = self._done, now.mark
+        self._promoted = self._history.promoted()
+        steps: list[tuple[Callable[[Pen, str, Sequence[int]], None], str, Sequence[int]]] = []
+        for label, table in TABLES.items():
+            first, stop = getattr(done, table.counted), getattr(goal, table.counted)
+            steps += [(self._add, label, places) for places in _chunks(range(first, stop), CHUNK)]
+        for label, changed in self._history.changed(done, goal).items():
+            # a row that was closed when it was first written is written closed
+            there = [place for place in changed if place < getattr(done, TABLES[label].counted)]
+            steps += [(self._close, label, places) for places in _chunks(there, CLOSINGS)]
+        total, at = sum(len(places) for *_, places in steps), 0
+        try:
+            with Pen() as pen:
+                for step, label, places in steps:
+                    step(pen, label, places)
+                    at += len(places)
+                    if progress:
+                        progress(at, total)
+        except BaseException:
+            self._let_go()  # half of it may be written: they are marked dirty, the next need makes them anew
+            raise
+        self._reached = now
+
+    def _add(self, pen: Pen, label: str, places: Sequence[int]) -> None:
+        """Add the rows of a table at these places; of things that others have, also the relationships by which these have them."""
+        import pyarrow as pa
+
+        from graphstore.graph.history_from_rows import TABLES
+
+        rows = self._history.table(label, places)
+        if label == LINK:
+            for kind in rows["kind"].unique().to_pylist():
+                self._make_table(kind)
+            for (table, *ends), links in self.by_table(rows).items():
+                pen.write(self._write, table, links, tuple(ends))
+            return
+        pen.write(self._write, label, rows)
+        if owner := TABLES[label].owner:
+            owning, _, name = owner.partition(".")
+            held = pa.table({"source": rows[name], "target": rows["row"]})
+            pen.write(self._write, f"HAS_{label.upper()}", held, (owning, label))
+
+    def _write(self, table: str, rows: pa.Table, pair: tuple[str, str] | None = None) -> None:
+        """Add rows. Into empty tables always by COPY: the file is a sixth of the size."""
+        assert self._engine is not None
+        self._engine.copy(table, rows, pair=pair, is_empty=not any(self._done))
+
+    def _close(self, pen: Pen, label: str, places: Sequence[int]) -> None:
+        """Set the ends of rows. Where the retraction of an event was undone, what was written closed is open again."""
+        from graphstore.graph.history_from_rows import TABLES
+
+        table, rows = TABLES[label], self._history.table(label, places)
+        rows = rows.append_column("closed_at", rows["tx_to"]).append_column("op", rows["closed_by"])
+        count = getattr(self._done, table.counted)
+        if label != LINK:
+            statement = text(f"close_{label.lower()}s")
+            pen.write(self._set_ends, count, statement, rows.select([table.key, "closed_at", "op"]))
+            return
+        for (name, source, target), links in self.by_table(rows).items():
+            holes = {"KIND": name, "SOURCE": source, "TARGET": target}
+            statement = text("close_links", **holes)
+            pen.write(
+                self._set_ends, count, statement, links.select(["source", "target", "row", "closed_at", "op"])
+            )
+
+    def _set_ends(self, count: int, statement: str, rows: pa.Table) -> None:
+        """Set the ends of some of a table's `count` rows."""
+        assert self._engine is not None
+        self._engine.load(statement, rows)
+        self._held += min(len(rows), count // VECTOR + 1)
+        if self._held >= CHECKPOINT_AFTER:
+            self._engine.checkpoint()
+            self._held = 0
+
+    def by_table(self, links: pa.Table) -> dict[tuple[str, str, str], pa.Table]:
+        """Return links by their table and the labels of their ends."""
+        from graphstore.graph.arrow_tables import numbers
+
+        groups: dict[tuple[str, str, str], list[int]] = {}
+        labels = (links[name].to_pylist() for name in ("kind", "source_label", "target_label"))
+        for at, (kind, source, target) in enumerate(zip(*labels, strict=True)):
+            groups.setdefault((self._table_of(kind), source, target), []).append(at)
+        links = links.drop_columns(["source_label", "target_label"])
+        return {
+            key: links if len(rows) == len(links) else links.take(numbers(rows))
+            for key, rows in groups.items()
+        }
+
+    def _table_of(self, kind: str) -> str:
+        """Return the name of the table of a kind of link."""
+        own = kind in self._promoted or (kind in KINDS and KINDS[kind].table)
+        return link_table(kind) if own else LINK
+
+    def _make_table(self, kind: str) -> None:
+        """Make the table of a kind of link when it is not there yet."""
+        name = self._table_of(kind)
+        if name not in self._tables:
+            assert self._engine is not None
+            self._engine.script(text("link_table", KIND=name))
+            self._tables.add(name)
+
+
+def link_table(kind: str) -> str:
+    """Return the name in Cypher of a kind's own table."""
+    name = kind.upper()
+    return f"{name}_LINK" if name in TAKEN else name
+
+
+# ---------------------------------------------------------------------------------------------- small things
+
+
+def _chunks(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for at in range(0, len(places), size):
+        yield places[at : at + size]
+
+
+def _reached(note: Json) -> Reached:
+    from graphstore.graph.history_from_rows import Reached
+
+    mark = Mark(**{name: int(count) for name, count in note["mark"].items()})
+    return Reached(mark, note["end"], str(note["digest"]), note["last_tx"], str(note["forgetting"]))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

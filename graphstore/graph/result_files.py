@@ -1,0 +1,51 @@
+"""The rows of a query as a file: Parquet, CSV, or a JSON object a line."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from graphstore.errors import InvalidError
+from graphstore.graph.result import Result
+from graphstore.ledger.files import new_file
+
+
+def save(result: Result, path: Path) -> None:
+    """Write a new file of the kind that its ending says. Raises InvalidError for another ending, ConflictError when something has its name."""
+    kind = path.suffix.lower()
+    if kind not in _KINDS:
+        raise InvalidError.choice("ending of a file of rows", kind, tuple(_KINDS))
+    with new_file(path) as sink:
+        _KINDS[kind](result, sink)
+
+
+def _parquet(result: Result, sink: BinaryIO) -> None:
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(result.to_arrow(), sink, compression="zstd")
+
+
+def _csv(result: Result, sink: BinaryIO) -> None:
+    text = io.TextIOWrapper(sink, "utf-8", newline="", write_through=True)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(result.columns)
+    writer.writerows([_field(value) for value in row.values()] for row in result.legible())
+    text.detach()
+
+
+def _field(value: Any) -> Any:
+    if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+        return value
+    return orjson.dumps(value).decode()
+
+
+def _jsonl(result: Result, sink: BinaryIO) -> None:
+    for row in result.legible():
+        sink.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+
+
+_KINDS = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}

@@ -1,0 +1,161 @@
+"""The Cypher texts of the package: every one lives in `cypher/*.cypher` and is found here by name.
+
+A file holds sections that start with `// name: links_from`; comment lines below describe the query, the rest is
+its text. `// order:` names the columns its rows are sorted by when the text cannot sort them. `// macro: AS_OF(x)` sections
+are words other texts may use, so that the temporal filter is written once. `__KIND__` and the like are holes for names,
+filled by `text`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from graphstore.errors import InvalidError, QueryError
+from graphstore.graph.guard import pieces, split
+from graphstore.values.vocabulary import KINDS
+
+_SECTION = re.compile(r"^// (name|macro): *(.+?) *$", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_HOLE = re.compile(r"__([A-Z]+(?:_[A-Z]+)*)__")
+_MACRO = re.compile(r"(\w+)\((\w+(?:, *\w+)*)\)\Z")
+
+LINK = "LINK"
+"""The table of the kinds of link that have none of their own; of the rows of a history, those of all links."""
+
+Macros = Mapping[str, tuple[tuple[str, ...], str]]
+"""By name: the parameters and the text of each macro."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One named text: what it answers, in a sentence or two, and the Cypher with its macros written out."""
+
+    name: str
+    doc: str
+    text: str
+    file: str
+    order: tuple[str, ...] = ()
+    """The columns its rows are sorted by when the text itself cannot sort them."""
+
+
+def folder() -> Path:
+    """Where the .cypher files are: inside the installed package, or beside it in a checkout."""
+    installed = Path(__file__).parents[1] / "_cypher"
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "cypher"
+
+
+@cache
+def sections() -> Mapping[str, Section]:
+    """Return every named text, by name."""
+    return {name: _section(name) for name in _named()}
+
+
+@cache
+def _section(name: str) -> Section:
+    section = _named()[name]
+    return replace(section, text=expand(section.text, macros()))
+
+
+@cache
+def _named() -> Mapping[str, Section]:
+    """Return every named text, by name, with its macros as they are."""
+    return {section.name: section for kind, section in _all() if kind == "name"}
+
+
+@cache
+def macros() -> Macros:
+    """Return every macro, by name."""
+    return {
+        call[1]: (tuple(name.strip() for name in call[2].split(",")), section.text)
+        for kind, section in _all()
+        if kind == "macro" and (call := _MACRO.match(section.name))
+    }
+
+
+def _all() -> Iterator[tuple[str, Section]]:
+    for path in sorted(folder().glob("*.cypher")):
+        yield from _read(path.read_text(encoding="utf-8"), path.name)
+
+
+def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
+    """("name" or "macro", section) of each section of a file."""
+    marks = list(_SECTION.finditer(content))
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        block = content[mark.end() : following.start() if following else len(content)].strip("\n")
+        lines = block.split("\n")
+        count = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+        notes = [line.removeprefix("//").strip() for line in lines[:count]]
+        order = [line.removeprefix("order:") for line in notes if line.startswith("order:")]
+        doc = " ".join(line for line in notes if not line.startswith("order:"))
+        columns = tuple(column.strip() for line in order for column in line.split(","))
+        yield mark[1], Section(mark[2], doc, "\n".join(lines[count:]).strip(), file, columns)
+
+
+def expand(body: str, known: Macros) -> str:
+    """`body` with each call of a macro written out, macros inside macros included. Raises QueryError for the wrong number of arguments."""
+    tokens = list(pieces(body))
+    found: list[str] = []
+    at = 0
+    while at < len(tokens):
+        kind, piece = tokens[at]
+        called = kind == "word" and piece in known and [*tokens, ("", "")][at + 1][1] == "("
+        if not called or (at and tokens[at - 1][1] in (".", ":")):
+            found.append(piece)
+            at += 1
+            continue
+        given, at = call_at(tokens, at + 2)
+        parameters, definition = known[piece]
+        if len(given) != len(parameters) or not all(given):
+            raise QueryError(f"{piece} takes ({', '.join(parameters)}), not ({', '.join(given)}).")
+        found.append(expand(filled(definition, dict(zip(parameters, given, strict=True))), known))
+    return "".join(found)
+
+
+def call_at(tokens: Sequence[tuple[str, str]], at: int) -> tuple[list[str], int]:
+    """The arguments of a call whose first token is `at`, and where what follows its bracket begins."""
+    given, depth = [""], 0
+    for place in range(at, len(tokens)):
+        piece = tokens[place][1]
+        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
+        if depth < 0:
+            return [each.strip() for each in given], place + 1
+        if depth == 0 and piece == ",":
+            given.append("")
+        else:
+            given[-1] += piece
+    raise QueryError("a bracket that is opened in the query is never closed.")
+
+
+def filled(definition: str, given: Mapping[str, str]) -> str:
+    """The text of a macro with its parameters given."""
+    found, before = [], ""
+    for kind, piece in pieces(definition):
+        found.append(given[piece] if kind == "word" and piece in given and before != "." else piece)
+        before = piece
+    return "".join(found)
+
+
+def text(name: str, **holes: str) -> str:
+    """The text of that name, its holes filled with names: `text("link_table", KIND="SUPERSEDES")`.
+
+    Raises InvalidError for an unknown name, and for a filling that is no plain identifier.
+    """
+    if name not in _named():
+        raise InvalidError.choice("query", name, _named())
+    for hole, filling in holes.items():
+        if not _NAME.match(filling):
+            raise InvalidError(
+                f"{filling!r} cannot be the {hole.lower()} of a query: use letters, digits and _ only."
+            )
+    return _HOLE.sub(lambda match: holes.get(match[1], match[0]), _section(name).text)
+
+
+def schema() -> list[str]:
+    """The statements that make an empty store's tables: the fixed ones, LINK, and one for each kind with its own."""
+    own = [kind.name.upper() for kind in KINDS.values() if kind.table]
+    links = [text("link_table", KIND=name) for name in [LINK, *own]]
+    return [statement for script in (text("schema"), *links) for statement in split(script)]

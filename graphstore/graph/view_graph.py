@@ -1,0 +1,259 @@
+"""Hold the graph of a view, or of many coordinates, in an engine in memory, which takes what a query may read when it is first asked for."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from graphstore.errors import QueryError
+from graphstore.graph import macros, unknown_names
+from graphstore.graph.graph_source import (
+    LABELS,
+)
+from graphstore.graph.guard import LIMITS, Limits, parse
+from graphstore.graph.once_each import PLACE, once_each
+from graphstore.graph.projection import Pen
+from graphstore.graph.properties import FieldKind
+from graphstore.graph.result import Result
+from graphstore.graph.texts import text
+from graphstore.graph.workers import AnyEngine
+
+Ends = tuple[str, str]
+Waiting = dict[str, list[tuple[Ends, list[Any]]]]
+
+BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
+         "author", "told", "remainder", "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
+_NO_PROPERTY = re.compile(r"Cannot find property (.+) for (.+?)\.?\Z", re.DOTALL)
+_LABELS = frozenset(name.upper() for name in LABELS)
+_NAMES = frozenset({"word", "quoted"})  # kinds of token
+_OF_A_NODE = frozenset(
+    {"COUNT", "COLLECT", "MIN", "MAX", "SUM", "AVG", "ID", "LABEL", "LABELS", "SIZE"}
+)  # functions
+
+
+def _columns(name: str) -> list[str]:
+    """Return the columns of a table, by the text that makes it."""
+    return re.findall(r"^  (\w+) (?!TO |Node )[A-Z]", text(name), re.MULTILINE)
+
+
+class Column(NamedTuple):
+    """A field of contents as a column: its name and type in Cypher, what its values are, and these."""
+
+    name: str
+    type: str
+    kind: FieldKind
+    values: pa.Array
+
+
+class Fields:
+    """The fields of the contents of nodes as columns, by field."""
+
+    def __init__(self, columns: dict[str, Column], left_out: int) -> None:
+        self.columns = columns
+        self.left_out = left_out
+        self.absent: list[str] = []
+        """The columns that only what does not stand has, once its rows are there."""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Return the column of each field."""
+        return {field: column.name for field, column in self.columns.items()}
+
+    def known(self) -> str:
+        """Write a sentence that lists the available names."""
+        names = _listed([*BASE, *self.properties.values()])
+        rare = f" {self.left_out} rarer content fields are in content only." if self.left_out else ""
+        only = f" Absent has these and {_listed(self.absent)}." if self.absent else ""
+        return f"Node has {names}.{rare}{only} A content field that no node has here is no column."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" if not name.isidentifier() else name for name in names)
+
+
+class ViewGraph:
+    """The engine of one view. The table of a kind of link is made, and its links loaded, when a query first names that kind; the rows of a label, and
+    links to them, when a query first may read it.
+
+    It knows which fields its contents have, and names them when a query asks for another.
+    """
+
+    def __init__(
+        self, engine: AnyEngine, fields: Fields, *, labels: tuple[str, ...] = LABELS, of_view: bool = True
+    ) -> None:
+        self.engine = engine
+        self._labels, self._of_view = labels, of_view
+        self.load, self.close = engine.load, engine.close
+        self._fields = fields
+        self._waiting: Waiting = {}
+        self._things: dict[str, Callable[[ViewGraph], pa.Table]] = {}
+        self.identity = PLACE
+        self.broken = False  # whether something was not loaded that should be
+        self._unmade: set[str] = set()
+        self._linked: frozenset[str] = frozenset()
+        self._loading = threading.Lock()
+        self._links: Callable[[list[Any]], pa.Table]
+        self._link_text = ""
+
+    def await_links(
+        self,
+        tables: set[str],
+        waiting: Waiting,
+        links: Callable[[list[Any]], pa.Table],
+        made_by: str,
+    ) -> None:
+        """Set the relationship tables, the links there are, what makes columns of them, and the text that makes a table."""
+        self._unmade, self._waiting, self._links, self._link_text = tables, waiting, links, made_by
+        self._linked = frozenset(waiting)
+
+    def await_things(self, things: dict[str, Callable[[ViewGraph], pa.Table]]) -> None:
+        """Set what makes the rows of the labels that are still empty, of this graph. None of it holds the graph: that goes with its last reader."""
+        self._things = things
+
+    def query(
+        self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: Limits | None = LIMITS
+    ) -> Result:
+        """Run a text, as `Engine.query` does. A column that is not there raises a QueryError that lists those that are."""
+        self.make_ready(cypher, limits)
+        written = macros.written_out(cypher, self._field, of_view=self._of_view)
+        if self.identity != PLACE:
+            written = once_each(parse(written, limits), self.identity).text
+        try:
+            return self.engine.query(written, params, limits=limits)
+        except QueryError as error:
+            missing = _NO_PROPERTY.search(str(error))
+            if missing is None:
+                raise unknown_names.in_a_view(error, self._labels, self._linked) from None
+            raise QueryError(
+                f"no property {missing[1]!r} for {missing[2]!r}. {self._known(missing[2], cypher)}"
+            ) from error
+
+    def _known(self, variable: str, cypher: str) -> str:
+        """Write a sentence that lists the properties of what a variable of a text stands for: an event, a link, else a node."""
+        name = re.escape(variable)
+        if re.search(rf"\(\s*`?{name}`?\s*:\s*Event\b", cypher, re.IGNORECASE):
+            return f"Event has {_listed(_columns('view_event'))}."
+        if re.search(rf"\[\s*`?{name}`?\s*[:\]*{{]", cypher):
+            return f"A link has {_listed(_columns(self._link_text))}."
+        return self._fields.known()
+
+    def _field(self, variable: str, name: str) -> str:
+        """Return the field of a node's content: its property, or what the content says where it has none of its own. `*` is no property but all of them, and
+        `a/b` is within a map, as in the tables."""
+        if name in self._fields.properties and name != "*" and "/" not in name:
+            return f"{variable}.`{self._fields.properties[name]}`"
+        if "." in name and not self._fields.left_out:
+            return "CAST(NULL AS STRING)"
+        return macros.in_content(variable, name, macros.kinds_of(self.engine, "Node", name))
+
+    def make_ready(self, cypher: str | None, limits: Limits | None = LIMITS) -> ViewGraph:
+        """Load what a text may read, of None everything but links."""
+        with self._loading:  # a second thread waits until what it may read is loaded
+            if self.broken:
+                raise RuntimeError("the graph is not whole. Build it again")
+            if self._waiting or self._unmade or self._things:
+                labels = None if cypher is None else named_labels(cypher, limits)
+                tables = frozenset() if cypher is None else named_tables(cypher, limits)
+                try:
+                    self._load(labels, tables)
+                except BaseException:
+                    self.broken = True
+                    raise
+        return self
+
+    def _load(self, labels: frozenset[str] | None, tables: frozenset[str] | None) -> None:
+        for table in sorted(self._unmade if tables is None else self._unmade & tables):
+            self.engine.run(text(self._link_text, KIND=table))
+            self._unmade.discard(table)
+        with Pen() as pen:
+            for label in [name for name in self._things if labels is None or name.upper() in labels]:
+                things = self._things[label](self)
+                pen.wait()
+                del self._things[label]  # taken off as it is written, never twice
+                pen.write(self._fill, label, things)
+            for table in [name for name in self._waiting if tables is None or name in tables]:
+                self._load_table(pen, table, labels)
+                if not self._waiting[table]:
+                    del self._waiting[table]
+
+    def _fill(self, table: str, rows: pa.Table, pair: Ends | None = None) -> None:
+        self.engine.copy(table, rows, pair=pair, is_empty=True)
+
+    def _load_table(self, pen: Pen, table: str, labels: frozenset[str] | None) -> None:
+        waiting = self._waiting[table]
+        for group in [
+            each for each in waiting if labels is None or labels.issuperset(map(str.upper, each[0]))
+        ]:
+            (source, target), rows = group
+            if (source, target) != ("Node", "Node"):
+                self.engine.run(text("view_pair", KIND=table, SOURCE=source, TARGET=target))
+            links = self._links(rows)
+            pen.wait()
+            waiting.remove(group)  # taken off as it is written, never twice
+            pen.write(self._fill, table, links, group[0])
+
+
+def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
+    """Return the relationship tables a text can read, in upper case; None when it may read any. In doubt it may."""
+    tokens = parse(cypher, limits).tokens
+    if _is_odd(tokens):
+        return None
+    words = [word for _, word in tokens] + ["", ""]
+    named: set[str] = set()
+    for at, word in enumerate(words):
+        if word != "-" or words[at - 1] == "]":
+            continue
+        if words[at + 1] != "[":
+            if words[at + 1] in ("-", ">") or (words[at - 1], words[at + 1]) == (")", "("):
+                return None
+            continue
+        at += 2
+        if words[at] != ":":
+            at += 1
+        if words[at] != ":":
+            return None
+        while words[at] in (":", "|"):
+            at += 1 + (words[at + 1] == ":")
+            named.add(words[at].strip("`").upper())
+            at += 1
+    return frozenset(named)
+
+
+def _is_odd(tokens: Sequence[tuple[str, str]]) -> bool:
+    """Return True for a text that calls procedures, or where dashes and arrow heads come in other shapes."""
+    return any(
+        (kind == "word" and piece.upper() == "CALL") or (kind == "mark" and not piece.isascii())
+        for kind, piece in tokens
+    )
+
+
+def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
+    """Return the labels of what a text can read, in upper case, where it says them of each node, and each hop of each path; None when it may read any. In doubt
+    it may."""
+    tokens = parse(cypher, limits).tokens
+    if _is_odd(tokens):
+        return None
+    kinds = [kind for kind, _ in tokens] + [""] * 3
+    words = [word for _, word in tokens] + [""] * 3
+    labels: set[str] = set()
+    lists = 0
+    for at, word in enumerate(words):
+        lists += (word == "[") - (word == "]")
+        if (word == "*" and lists) or (word in ("-", ">") and words[at + 1] in ("{", "+", "*")):
+            return None  # a path of several hops, whose nodes have no label
+        if (kinds[at], word) != ("mark", "("):
+            continue
+        to = at + 1 + (kinds[at + 1] in _NAMES)
+        labelled = words[to] == ":"
+        while words[to] in (":", "|"):
+            to += 1 + (words[to + 1] == ":")
+            labels.add(words[to].strip("`").upper() if kinds[to] in _NAMES else "")
+            to += 1
+        ended = words[to].upper() in (")", "{", "WHERE")
+        if ended != labelled and not (ended and words[at - 1].upper() in _OF_A_NODE):
+            return None
+    return frozenset(labels) if labels <= _LABELS else None

@@ -1,0 +1,549 @@
+"""An index whose columns are read from the rows of a ledger, each number when it is first asked for: for questions that look at few things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+import orjson
+
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.statements import Statement
+from graphstore.read.columns import Mark
+from graphstore.read.happened import SETTING
+from graphstore.read.index import Index
+from graphstore.read.points import UNDONE, Point, as_json
+from graphstore.values.period import OPEN, Instant
+
+__all__ = ["ENTITIES_NUMBERED", "FORGOTTEN", "NAMES", "SHAKY", "IndexOfRows", "Named", "Number"]
+
+
+class Number(NamedTuple):
+    """A number of a row."""
+
+    number: int
+
+
+class PeriodOf(NamedTuple):
+    """A row of `period`."""
+
+    number: int
+    entity: int
+    version: int
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant
+    opened_by: int
+    closed_by: int | None
+
+
+class Confirmation(NamedTuple):
+    """An operation that confirmed the thing of an id."""
+
+    id: str
+    operation: int
+
+
+class EntityOf(NamedTuple):
+    """What a thing is."""
+
+    number: int
+    id: str
+    is_event: int
+    kind: str
+    key: str | None
+    scope: str
+    tx_from: Instant
+
+
+class Named(NamedTuple):
+    """The id and the key of a thing."""
+
+    number: int
+    id: str
+    key: str | None
+
+
+class VersionNumbered(NamedTuple):
+    """What a version is of, and where its content is."""
+
+    number: int
+    entity: int
+    ordinal: int
+    body: int
+    length: int
+    operation: int
+
+
+class LinkBeside(NamedTuple):
+    """A link, and that end of it by which it was asked for."""
+
+    number: int
+    id: str
+    kind: str
+    source: int
+    target: int
+    near: int
+    is_source: int
+
+
+class LinkOfKind(NamedTuple):
+    """A link."""
+
+    number: int
+    id: str
+    kind: str
+    source: int
+    target: int
+
+
+class LinkRow(NamedTuple):
+    """A period of a link with its claim."""
+
+    number: int
+    link: int
+    claim: int
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant
+    strength: int
+    is_inferred: int
+    created_by: str
+    body: int
+    length: int
+    operation: int
+
+
+class Done(NamedTuple):
+    """An operation, and where its reason is."""
+
+    number: int
+    tx: Instant
+    verb: str
+    subject: str
+    author: str | None
+    body: int
+    length: int
+
+
+class HeldNode(NamedTuple):
+    """A period of a node that holds, and the version that it has."""
+
+    entity: int
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    born: Instant
+    period: int
+    version: int
+    ordinal: int
+    body: int
+    length: int
+    operation: int
+    opened_by: int
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant
+
+
+class Recorded(NamedTuple):
+    """When a period of a link was recorded."""
+
+    number: int
+    tx: Instant
+
+
+class OccurrenceOf(NamedTuple):
+    """A time at which an event happened again."""
+
+    event: int
+    number: int
+    occurred_at: Instant
+    tx: Instant
+    operation: int
+    body: int
+    length: int
+
+
+class Forgotten(NamedTuple):
+    """An entity that was forgotten, by which operation."""
+
+    number: int
+    operation: int
+
+
+ENTITIES_NUMBERED = Statement("entities_numbered", EntityOf)
+NAMES = Statement("names", Named)
+ENTITY_NUMBER = Statement("entity_number", Number)
+VERSIONS_NUMBERED = Statement("versions_numbered", VersionNumbered)
+VERSIONS_OF_ENTITIES = Statement("versions_of_entities", VersionNumbered)
+LINKS_BESIDE = Statement("links_beside", LinkBeside)
+LINKS_OF_KINDS = Statement("links_of_kinds", LinkOfKind)
+LINKS_EVER = Statement("links_ever", LinkOfKind)
+LINK_ROWS = Statement("link_rows", LinkRow)
+OPERATION = Statement("operation_numbered", Done)
+FORGOTTEN = Statement("forgotten", Forgotten)
+SHAKY = Statement("shaky", Number)
+PERIODS_OF = Statement("periods_of", PeriodOf)
+CONFIRMATIONS_OF = Statement("confirmations_of", Confirmation)
+HELD_NODES = Statement("held_nodes", HeldNode)
+LINKS_MADE = Statement("links_made", Number)
+LINK_SINCE = Statement("link_since", Recorded)
+OCCURRENCES_OF = Statement("occurrences_of", OccurrenceOf)
+
+
+_ENTITY = ("names", "is_event", "kind", "key", "scope", "born")
+_VERSION = ("v_ent", "v_num", "v_pos", "v_len", "v_op")
+_PERIOD = ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op")
+_LINK = ("l_name", "l_kind", "l_src", "l_tgt")
+_LINK_PERIOD = ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end")
+_CLAIM = ("c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op")
+_OCCURRENCE = ("s_at", "s_tx", "s_op")
+_OPERATION = ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len")
+"""The columns of each table, in the order in which statements give them after the number of the row."""
+
+
+class _Column(dict[Any, Any]):
+    """A column, of which numbers are read when they are asked for; one without `read` has those that were read with others."""
+
+    def __init__(self, read: Callable[[list[Any]], object] | None = None) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, number: Any) -> Any:
+        if self._read is not None:
+            self._read([number])
+        if not dict.__contains__(self, number):
+            raise KeyError(number)
+        return self[number]
+
+
+class _Lists(_Column):
+    """A list of numbers for each thing, which may be empty: its links at one end, its occurrences."""
+
+    def get(self, thing: Any, default: Any = None) -> Any:
+        """Return the list of a thing, else the default."""
+        return self[thing] or default
+
+    def __contains__(self, thing: object) -> bool:
+        return bool(self[thing])
+
+    def unread(self, things: Iterable[Any]) -> list[Any]:
+        """Return the things whose lists were not read, each once."""
+        return [thing for thing in dict.fromkeys(things) if not dict.__contains__(self, thing)]
+
+
+class _Ids:
+    """The entities by their ids."""
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+
+    def get(self, id: str, default: int) -> int:
+        """Return the number of the entity of an id, else the default."""
+        found = self._point.rows(ENTITY_NUMBER, id=id)
+        return found[0].number if found else default
+
+    def __getitem__(self, id: str) -> int:
+        """Return the number of the entity of an id that is known."""
+        [row] = self._point.rows(ENTITY_NUMBER, id=id)
+        return row.number
+
+
+class IndexOfRows(Index):
+    """The index of a ledger at one coordinate: links are those believed there."""
+
+    out: _Lists
+    into: _Lists
+    born: Any
+    names: dict[int, str]  # type: ignore[assignment]
+    v_ent: Any
+    l_kind: Any
+    l_name: Any
+    k_link: Any
+    rows_of_link: Any
+    rows_of: Any
+    versions_of: Any
+    seen_of: Any
+    confirmed: Any
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+        self._since: dict[int, Instant] = {}  # when rows of links were recorded first
+        self._made: dict[int, bool] = {}  # whether links were made by here
+        self._holding: dict[int, int] = {}  # rows of nodes that hold here, where all were read
+        self.gone = {row.number: row.operation for row in point.rows(FORGOTTEN)}
+        columns: dict[str, Any] = {"ids": _Ids(point)}
+        columns |= {name: _Column(self.read_entities) for name in _ENTITY}
+        columns |= {name: _Column(self.read_versions) for name in _VERSION}
+        columns |= {name: _Column(self._read_operations) for name in _OPERATION}
+        others = (*_PERIOD, *_LINK, *_LINK_PERIOD, *_CLAIM, *_OCCURRENCE, "s_first", "s_last", "rows_of_link")
+        columns |= {name: _Column() for name in others}
+        columns |= {
+            "versions_of": _Lists(self._read_versions_of), "rows_of": _Lists(self._read_periods), "out": _Lists(self.read_links),
+            "into": _Lists(self.read_links), "successors": _Lists(self._read_successors), "seen_of": _Lists(self._read_occurrences),
+            "confirmed": _Lists(self._read_confirmations),
+        }  # fmt: skip
+        if point.database.branch is None:
+            columns |= {"branch": None, "forked": None}
+        vars(self).update(columns)
+
+    @cached_property
+    def count(self) -> int:
+        """How many things there are."""
+        [(count,)] = self._point.database.rows(f"SELECT entity % {SPAN} FROM next_number")
+        return int(count)
+
+    @cached_property
+    def whole(self) -> IndexOfRows:
+        """Return what also reads outside of scopes."""
+        return self if self._point.whole is self._point else IndexOfRows(self._point.whole)
+
+    @cached_property
+    def undone_by(self) -> dict[Instant, list[int]]:  # type: ignore[override]
+        """The operations that took a transaction back."""
+        found: dict[Instant, list[int]] = {}
+        for row in UNDONE.rows(self._point.database, {}):
+            found.setdefault(row.tx, []).append(row.operation)
+            self.o_tx[row.operation] = row.undone_at
+        return found
+
+    @cached_property
+    def last_tx(self) -> Instant:  # type: ignore[override]
+        """The instant of the last transaction."""
+        [(last,)] = self._point.database.rows("SELECT coalesce(max(tx), 0) FROM operation")
+        return int(last)
+
+    def mark(self) -> Mark:
+        """How long the columns are that anybody asks for: all is committed."""
+        return Mark(versions=1 << 62)
+
+    def find(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """The row of an entity that holds at (valid, tx), or -1."""
+        if ent in self.gone:
+            return -1
+        held = self._holding.get(ent)
+        if held is not None and (valid, tx) == (self._point.valid, self._point.tx):
+            return held
+        rows: list[int] = self.rows_of[ent]
+        for row in rows:
+            if self.r_from[row] <= valid < self.r_to[row] and self.r_tx[row] <= tx < self.r_end[row]:
+                return row
+        return -1
+
+    def _last_over(self, ent: int, rows: list[int], valid: Instant, tx: Instant) -> int:
+        there = (row for row in reversed(rows) if self.r_from[row] <= valid < self.r_to[row])
+        return next((row for row in there if self.r_tx[row] <= tx), -1)
+
+    def believed(self, ent: int, tx: Instant) -> list[int]:
+        """The rows of an entity believed at `tx`, by valid_from."""
+        rows = [row for row in self.rows_of[ent] if self.r_tx[row] <= tx < self.r_end[row]]
+        return sorted(rows, key=self.r_from.__getitem__)
+
+    def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Return True if a supersession of the entity holds at (valid, tx)."""
+        links = (link for link in self.into[ent] if self.l_kind[link] == "supersedes")
+        return any(self.find_link(link, valid, tx) >= 0 for link in links)
+
+    def setting_at(self, name: str, tx: Instant) -> Any:
+        """Return the setting of a name as it was at `tx`, None when it was not set by then."""
+        rows = Point(self._point.database, OPEN, tx).rows(SETTING, name=name)
+        return orjson.loads(rows[0].value) if rows else None
+
+    def rows_of_version(self, ent: int, number: int) -> list[int]:
+        """The rows of a version of an entity, in the order they were written."""
+        return [row for row in self.rows_of[ent] if self.v_num[self.r_ver[row]] == number]
+
+    def perhaps(
+        self,
+        side: dict[int, list[int]],
+        ent: int,
+        valid: Instant,
+        tx: Instant,
+        kinds: Collection[str] | None = None,
+    ) -> list[int]:
+        """The links on one side of an entity: no others were read than those believed here."""
+        return side.get(ent, [])
+
+    def was_made(self, link: int) -> bool:
+        """Return True if a link that was read was made by here."""
+        if link not in self._made:
+            fresh = [each for each in self.l_name if each not in self._made]
+            made = {row.number for row in self._point.rows(LINKS_MADE, numbers=as_json(fresh))}
+            self._made.update((each, each in made) for each in fresh)
+        return self._made[link]
+
+    def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
+        """The links on one side of an entity, of all kinds, in order."""
+        return side.get(ent, [])
+
+    def link_since(self, row: int) -> Instant:
+        """When a row of a link was recorded; one that an undo opened again, when it was recorded first."""
+        if row not in self._since:
+            fresh = [each for each in self.k_link if each not in self._since]
+            found = self._point.rows(LINK_SINCE, numbers=as_json(fresh))
+            self._since.update({each.number: each.tx for each in found})
+        return self._since[row]
+
+    # ------------------------------------------------------------------ reading
+
+    def _fill(self, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Put rows, each of which begins with its number, into columns."""
+        numbers, *values = zip(*rows, strict=True) if rows else ((),)
+        for name, column in zip(names, values, strict=False):
+            vars(self)[name].update(zip(numbers, column, strict=True))
+
+    def read_entities(self, numbers: Iterable[int]) -> None:
+        """Read what some things are, at once."""
+        missing = [ent for ent in dict.fromkeys(numbers) if ent not in self.born]
+        if missing:
+            found = self._point.rows(ENTITIES_NUMBERED, numbers=as_json(missing))
+            self._fill(_ENTITY, found)
+
+    def read_versions(self, numbers: Iterable[int]) -> None:
+        """Read versions, and the things they are of, at once."""
+        missing = [number for number in numbers if number not in self.v_ent]
+        if missing:
+            found = self._point.rows(VERSIONS_NUMBERED, numbers=as_json(missing))
+            self._fill(_VERSION, found)
+            self.read_entities(row.entity for row in found)
+
+    def read_links(self, entities: Iterable[int]) -> None:
+        """Read the links of things at once."""
+        missing = self.out.unread(entities)
+        for ent in missing:
+            self.out[ent], self.into[ent] = [], []
+        links = self._point.rows(LINKS_BESIDE, numbers=as_json(missing)) if missing else []
+        for link in links:
+            (self.out if link.is_source else self.into)[link.near].append(link.number)
+        self._add_links(links)
+
+    def read_links_of(self, kinds: Iterable[str]) -> list[int]:
+        """Read the links of some kinds that hold here, at once. Returns them in the order in which they were made."""
+        links = self._point.rows(LINKS_OF_KINDS, kinds=as_json(list(kinds)))
+        self._add_links(links)
+        return [link.number for link in links]
+
+    def read_links_ever(self, kinds: Iterable[str]) -> list[int]:
+        """Read all links of some kinds that were ever made, with their ends, at once. Returns them in the order in which they were made."""
+        links = self._point.rows(LINKS_EVER, kinds=as_json(list(kinds)))
+        self._add_links(links)
+        self.read_entities(chain.from_iterable((link.source, link.target) for link in links))
+        return [link.number for link in links]
+
+    def read_things(self, entities: Iterable[int]) -> None:
+        """Read things with their periods and versions at once."""
+        missing = self.rows_of.unread(entities)
+        self.read_entities(missing)
+        self._read_periods(missing)
+        self.read_versions(self.r_ver[row] for ent in missing for row in self.rows_of[ent])
+
+    def read_held_nodes(self) -> list[int]:
+        """Read what holds here of all nodes, at once. Returns the rows, in the order in which the nodes were first known."""
+        found = self._point.rows(HELD_NODES)
+        self._fill(_ENTITY, [(row.entity, row.id, 0, *row[2:6]) for row in found])
+        self._fill(_VERSION, [(row.version, row.entity, *row[8:12]) for row in found])
+        self._fill(
+            _PERIOD, [(row.period, row.entity, row.version, *row[13:17], row.opened_by) for row in found]
+        )
+        self._holding.update((row.entity, row.period) for row in found)
+        return [row.period for row in found]
+
+    def read_events(self, numbers: Iterable[int]) -> None:
+        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
+        numbers = list(numbers)
+        self.read_entities(numbers)
+        events = [ent for ent in numbers if self.is_event[ent]]
+        self._read_times(events)
+        self._read_versions_of(self.versions_of.unread(events))
+        self.read_links(events)
+        links = (link for ent in events for link in self.out[ent] if self.l_kind[link] == "resolved_by")
+        self._read_times(self.l_tgt[link] for link in links)
+        if self.whole is not self:
+            self.whole.read_events(events)
+
+    def read_weighed(self, entities: list[int]) -> None:
+        """Read things with their links, and when they were confirmed or happened again, at once."""
+        self.read_things(entities)
+        self.read_links(entities)
+        self._read_times(ent for ent in entities if self.is_event[ent])
+        named = {self.names[ent]: ent for ent in entities}
+        unread = self.confirmed.unread(named)
+        self._add_confirmations(unread, [named[id] for id in unread])
+
+    def read_ends(self, entities: Iterable[int]) -> set[int]:
+        """Read what the links of some things lead to, at once. Returns these."""
+        entities = list(entities)
+        self.read_links(entities)
+        links = [link for ent in entities for side in (self.out, self.into) for link in side[ent]]
+        ends = {end for link in links for end in (self.l_src[link], self.l_tgt[link])}
+        self.read_entities(ends)
+        return ends
+
+    def _read_times(self, entities: Iterable[int]) -> None:
+        """Read when things were believed, and when events happened again."""
+        entities = list(entities)
+        self.read_entities(entities)
+        self._read_periods(self.rows_of.unread(entities))
+        self._read_occurrences(self.seen_of.unread(entities))
+
+    def _add_links(self, links: Iterable[LinkBeside | LinkOfKind]) -> None:
+        fresh = {link.number: link for link in links if link.number not in self.l_kind}
+        if not fresh:
+            return
+        self._fill(_LINK, fresh.values())
+        self.rows_of_link.update((number, []) for number in fresh)
+        rows = self._point.rows(LINK_ROWS, numbers=as_json(list(fresh)))
+        self._fill(_LINK_PERIOD, rows)
+        self._fill(_CLAIM, [(row.claim, *row[7:]) for row in rows])
+        for row in rows:
+            self.rows_of_link[row.link].append(row.number)
+
+    def _read_successors(self, entities: list[int]) -> None:
+        for ent in entities:
+            self.successors[ent] = [link for link in self.into[ent] if self.l_kind[link] == "supersedes"]
+
+    def _read_versions_of(self, entities: list[int]) -> None:
+        found = self._point.rows(VERSIONS_OF_ENTITIES, numbers=as_json(entities)) if entities else []
+        self._fill(_VERSION, found)
+        self._list("versions_of", entities, ((row.entity, row.number) for row in found))
+
+    def _read_periods(self, entities: list[int]) -> None:
+        found = self._point.rows(PERIODS_OF, numbers=as_json(entities)) if entities else []
+        self._fill(_PERIOD, found)
+        self._list("rows_of", entities, ((row.entity, row.number) for row in found))
+
+    def _read_occurrences(self, events: list[int]) -> None:
+        found = self._point.rows(OCCURRENCES_OF, numbers=as_json(events)) if events else []
+        self._fill(_OCCURRENCE, [row[1:5] for row in found])
+        bounds: dict[int, tuple[Instant, Instant]] = {}
+        for ent, number, at, tx, operation, body, length in found:
+            first, last = bounds.get(ent, (at, at))
+            bounds[ent] = self.s_first[number], self.s_last[number] = min(first, at), max(last, at)
+            self.o_tx[operation], self.o_pos[operation], self.o_len[operation] = tx, body, length
+        self._list("seen_of", events, ((row.event, row.number) for row in found))
+
+    def _read_confirmations(self, ids: list[str]) -> None:
+        self._add_confirmations(ids, [self.ids.get(id, -1) for id in ids])
+
+    def _add_confirmations(self, ids: list[str], numbers: list[int]) -> None:
+        found = self._point.rows(CONFIRMATIONS_OF, numbers=as_json(numbers)) if ids else []
+        self._list("confirmed", ids, found)
+
+    def _list(self, name: str, things: Iterable[Any], rows: Iterable[tuple[Any, int]]) -> None:
+        """Give each thing the list of its rows."""
+        lists = vars(self)[name]
+        for thing in things:
+            lists[thing] = []
+        for thing, row in rows:
+            lists[thing].append(row)
+
+    def _read_operations(self, numbers: list[int]) -> None:
+        found = [row for number in numbers for row in self._point.rows(OPERATION, number=number)]
+        self._fill(_OPERATION, found)

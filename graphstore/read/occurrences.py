@@ -1,0 +1,250 @@
+"""Repeated events at one coordinate: their occurrences, what resolved them, and whether they are active.
+
+All of it is computed from the index and nothing is stored: a status depends on links and time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+
+import orjson
+
+from graphstore.ledger.chain import OWN
+from graphstore.read.index import Index
+from graphstore.values.fingerprints import NEVER_OPEN
+from graphstore.values.inputs import authorized_of
+from graphstore.values.models import Json, Status
+from graphstore.values.period import Instant
+
+Raw = Callable[[int, int], bytes]
+Episode = tuple[Instant, Instant | None]
+Seen = tuple[Instant, Instant, int]  # first, last, how many
+
+FIRST = (
+    "first"  # beside `OWN`: the occurrence is the earliest one of an event that the same transaction recorded
+)
+POINTS = "points"  # the setting: types of events that cannot be open
+
+
+class Happened:
+    """Events at (valid, tx)."""
+
+    __slots__ = ("_points", "index", "raw", "tx", "valid")
+
+    def __init__(self, index: Index, raw: Raw, valid: Instant, tx: Instant) -> None:
+        self.index, self.raw = index, raw
+        self.valid, self.tx = valid, tx
+        self._points: frozenset[str] | None = None
+
+    @property
+    def _whole(self) -> Happened:
+        """Events with what is outside of scopes: whether an event is open may depend on it."""
+        whole = self.index.whole
+        return self if whole is self.index else Happened(whole, self.raw, self.valid, self.tx)
+
+    def instants(self, ent: int) -> list[Instant]:
+        """The instants of an event up to this coordinate, in order; an instant recorded twice is listed twice."""
+        return sorted(at for at in self._reported(ent) if at <= self.valid)
+
+    def seen(self, ent: int) -> Seen:
+        """The first and the last occurrence, and how many. For a future event: as of its beginning."""
+        index = self.index
+        first = index.first_reported(ent)
+        repeats = self._repeats(ent)
+        if not repeats:
+            return first, first, 1
+        if index.undone_by:
+            known = self._reported(ent)
+            by = max(self.valid, min(known))
+            past = [at for at in known if at <= by]
+            return min(known), max(past), len(past)
+        newest = index.seen_of[ent][repeats - 1]
+        began, last = min(first, index.s_first[newest]), max(first, index.s_last[newest])
+        if last <= self.valid:
+            return began, last, repeats + 1
+        by = max(self.valid, began)
+        past = [at for at in self._reported(ent) if at <= by]
+        return began, max(past), len(past)
+
+    def told(self, ent: int) -> list[tuple[Instant, Json]]:
+        """The occurrences up to this coordinate, in order, each with what it says otherwise than the first report: a description, a source,
+        metadata (None: it gave none)."""
+        first: Json = {}
+        found: list[tuple[Instant, Json]] = []
+        for row in self._rows(ent):
+            body = self._said(row)
+            if FIRST in body:
+                found.append((self.index.s_at[row], first))
+                first = body.get(OWN, {})
+            else:
+                found.append((self.index.s_at[row], body.get(OWN, {})))
+        found.insert(0, (self.index.first_reported(ent), first))
+        by = max(self.valid, min(at for at, _ in found))
+        return sorted((one for one in found if one[0] <= by), key=lambda one: one[0])
+
+    def latest(self, ent: int, body: Json) -> Json:
+        """The body of an event with what its latest occurrence here says. One that gave no metadata leaves those there are."""
+        own = self._newest(ent)
+        if own.get("metadata", ...) is None:
+            metadata = next(
+                (
+                    said
+                    for _, each in reversed(self.told(ent))
+                    if (said := each.get("metadata", body.get("metadata"))) is not None
+                ),
+                None,
+            )
+            own = {**own, "metadata": metadata or {}}
+        return {**body, **own} if own else body
+
+    def _newest(self, ent: int) -> Json:
+        """What the latest occurrence here says otherwise than the first report."""
+        index, repeats = self.index, self._repeats(ent)
+        if not repeats or ent in index.gone:
+            return {}
+        row = index.seen_of[ent][repeats - 1]
+        at = index.s_at[row]
+        if (
+            not index.undone_by
+            and at <= self.valid
+            and at == index.s_last[row] >= index.first_reported(ent)
+            and index.s_tx[row] > index.born[ent]
+        ):
+            found: Json = self._said(row).get(OWN, {})
+            return found
+        return self.told(ent)[-1][1]
+
+    def _said(self, row: int) -> Json:
+        """The body of the operation that recorded an occurrence, empty when it has none."""
+        op = self.index.s_op[row]
+        length = self.index.o_len[op]
+        raw = self.raw(self.index.o_pos[op], length) if length else b""
+        found: Json = orjson.loads(raw) if b'"own":' in raw or b'"first":' in raw else {}
+        return found
+
+    def resolutions(self, ent: int) -> list[Instant]:
+        """The instants at which an event was resolved: each occurrence of the target of a `resolved_by` link, in order."""
+        whole, found = self._whole, set()
+        for since, target in whole._resolving(ent):
+            found.add(since)
+            if whole.index.is_event[target]:
+                found.update(at for at in whole.instants(target) if at >= since)
+        return sorted(found)
+
+    def can_be_open(self, ent: int, body: Json | None = None) -> bool:
+        """Whether this is an event that lasts until something resolves it: no message, and of no type that is a point. `body`: its body,
+        if the caller has it."""
+        index = self.index
+        type = index.kind[ent]
+        if not index.is_event[ent] or type in NEVER_OPEN or type in self._defined_points():
+            return False
+        if body is None:
+            ver = index.versions_of[ent][0]
+            raw = self.raw(index.v_pos[ver], index.v_len[ver]) if index.v_len[ver] else b""
+            if b'"authorized":' not in raw:
+                return True
+            body = orjson.loads(raw)
+        return authorized_of(type, body) is None
+
+    def status(self, ent: int, body: Json | None = None) -> Status | None:
+        """The status of an event: `active`, `resolved`, or `superseded` by another event; None for what cannot be open or was retracted."""
+        index = self.index
+        if not self.can_be_open(ent, body):
+            return None
+        if ent not in index.gone and not index.believed(ent, self.tx):
+            return None
+        whole = self._whole
+        if whole.index.superseded(ent, self.valid, self.tx):
+            return "superseded"
+        resolving = whole._resolving(ent)
+        if not resolving:
+            return "active"
+        _, last, _ = self.seen(ent)
+        if any(since >= last for since, _ in resolving):
+            return "resolved"
+        again = [whole.seen(target)[1] for _, target in resolving if whole.index.is_event[target]]
+        return "resolved" if any(last <= at <= self.valid for at in again) else "active"
+
+    def episodes(self, ent: int) -> list[Episode]:
+        """The active intervals: from the first occurrence after a resolution to the next resolution, None while there is none."""
+        instants, resolutions = self.instants(ent), self.resolutions(ent)
+        found: list[Episode] = []
+        at = 0
+        while at < len(instants):
+            began = instants[at]
+            ending = bisect_left(resolutions, began)
+            if ending == len(resolutions):
+                found.append((began, None))
+                break
+            found.append((began, resolutions[ending]))
+            at = bisect_right(instants, resolutions[ending])
+        return found
+
+    def _defined_points(self) -> frozenset[str]:
+        """The types that were defined as points by this tx."""
+        if self._points is None:
+            self._points = frozenset(self.index.setting_at(POINTS, self.tx) or ())
+        return self._points
+
+    def _repeats(self, ent: int) -> int:
+        """How many occurrences after the first recorded one are known here."""
+        index = self.index
+        rows = index.seen_of.get(ent)
+        if not rows:
+            return 0
+        if index.s_tx[rows[-1]] <= self.tx:
+            return len(rows)
+        return bisect_right(rows, self.tx, key=index.s_tx.__getitem__)
+
+    def _reported(self, ent: int) -> list[Instant]:
+        """Every instant known here, future ones included, in the order they were recorded."""
+        return [self.index.first_reported(ent), *map(self.index.s_at.__getitem__, self._rows(ent))]
+
+    def _rows(self, ent: int) -> Sequence[int]:
+        """The occurrences after the first recorded one that are known here, in the order they were recorded."""
+        index = self.index
+        rows: Sequence[int] = index.seen_of.get(ent, ())[: self._repeats(ent)]
+        if index.undone_by:
+            rows = [row for row in rows if index.believed_op(index.s_op[row], self.tx)]
+        return rows
+
+    def _resolving(self, ent: int) -> list[tuple[Instant, int]]:
+        """The `resolved_by` links that hold here: since when, and by what."""
+        index = self.index
+        if ent not in index.out:
+            return []
+        return [
+            (index.k_from[row], index.l_tgt[link])
+            for link in index.out[ent]
+            if index.l_kind[link] == "resolved_by"
+            and (row := index.find_link(link, self.valid, self.tx)) >= 0
+        ]
+
+
+def tombstone(index: Index, raw: Raw, ent: int) -> Json:
+    """The tombstone of a forgotten event, in place of its body; of an evicted one with its place in its trace."""
+    return {**index.tombstone(ent), "authorized": None, **kept_place(index, raw, ent)}
+
+
+def kept_place(index: Index, raw: Raw, ent: int) -> Json:
+    """The place in its trace that an evicted event left behind, empty where there is none."""
+    op = index.gone.get(ent, -1)
+    if op < 0 or index.o_len[op] == 0:
+        return {}
+    place: Json = orjson.loads(raw(index.o_pos[op], index.o_len[op])).get("place", {})
+    return place
+
+
+def print_of(body: Json) -> str:
+    """What makes reports one event, beside their type: the fingerprint, and the scope that the metadata says. An event of another scope is another."""
+    metadata = body.get("metadata")
+    scope = metadata.get("scope") if isinstance(metadata, dict) else None
+    return f"{body['fingerprint']}\0{scope}" if isinstance(scope, str) else str(body["fingerprint"])
+
+
+def fingerprint_of(body: Json) -> str | None:
+    """Return what `print_of` makes of the body of an event; None for one without a fingerprint, and for a message, which is not a report."""
+    if body.get("fingerprint") is None or "authorized" in body:
+        return None
+    return print_of(body)

@@ -1,0 +1,1111 @@
+"""Gives a transaction the part of the index that it needs: each value is read from the rows of the ledger when a verb first asks for it.
+
+Things, versions and rows have the numbers of the ledger. Those of the trunk count from 0; those that a branch adds are beyond all that it began with
+(`branch_rows.py`), so numbers tell what came first there too. What the transaction adds has the next numbers, and is taken back by them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+
+from graphstore.ledger.branch_rows import TRUNK
+from graphstore.ledger.chain import DESCRIBING, UNDO
+from graphstore.ledger.database import Readable
+from graphstore.read.believed_rows import BelievedRows
+from graphstore.read.columns import (
+    Column,
+    Events,
+    Gap,
+    Lists,
+    Mark,
+    Numbers,
+    Occurrences,
+    Pieces,
+    Read,
+    Taken,
+)
+from graphstore.read.index import Index
+from graphstore.read.latest_versions import Said, between, write
+from graphstore.read.occurrences import fingerprint_of, print_of
+from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, recorded, without_all
+from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
+
+Change = Callable[[BelievedRows, int], None]
+BESIDE = 100  # names on either side of one that is not known, among which may be what was meant
+_SYMMETRIC = frozenset(name for name, kind in KINDS.items() if kind.symmetric)
+_BODY = """
+coalesce(body, 0),
+CASE WHEN body IS NULL THEN 0 ELSE coalesce((SELECT coalesce(length(b.data), 0) FROM body b WHERE b.number = body), 1) END
+"""  # the place and the length
+_SPAN = "valid_from, valid_to, tx_from, tx_to, opened_by, coalesce(closed_by, -1)"
+_GROUPS = {
+    "entities": (
+        "id, is_event, kind, key, scope, tx_from FROM entity",
+        ("names", "is_event", "kind", "key", "scope", "born", "changed"),
+    ),
+    "versions": (
+        f"entity, ordinal, {_BODY}, coalesce(operation, -1) FROM version",
+        ("v_ent", "v_num", "v_pos", "v_len", "v_op"),
+    ),
+    "rows": (
+        f"entity, version, {_SPAN} FROM period",
+        ("r_ent", "r_ver", "r_from", "r_to", "r_tx", "r_end", "r_op", "r_close"),
+    ),
+    "closings": ("", ("closings",)),
+    "links": (
+        "id, kind, source, target FROM link",
+        ("l_name", "l_kind", "l_src", "l_tgt", "rows_of_link", "claims_of"),
+    ),
+    "claims": (
+        f"link, ordinal, coalesce(strength, 0), is_inferred, created_by, {_BODY}, coalesce(operation, -1) FROM claim",
+        ("c_link", "c_num", "c_strength", "c_inferred", "c_by", "c_pos", "c_len", "c_op"),
+    ),
+    "link_rows": (
+        f"link, claim, {_SPAN} FROM link_period",
+        ("k_link", "k_claim", "k_from", "k_to", "k_tx", "k_end", "k_op", "k_close"),
+    ),
+    "link_closings": ("", ("link_closings",)),
+    "ops": (
+        f"tx, verb, subject, author, {_BODY} FROM operation",
+        ("o_tx", "o_verb", "o_subject", "o_author", "o_pos", "o_len"),
+    ),
+    "seen": (
+        "event, occurred_at, tx, operation, first, last FROM occurrence",
+        ("s_ent", "s_at", "s_tx", "s_op", "s_first", "s_last"),
+    ),
+}
+"""What is read of the rows of each group of `Mark`, and its columns: first those that have what is read, in its order."""
+_COUNTS = """
+SELECT n.entity, n.version, n.period, n.link, n.claim, n.link_period, n.operation, n.occurrence,
+       (SELECT tx FROM chain ORDER BY number DESC LIMIT 1), n.defined & 1099511627775, EXISTS (SELECT 1 FROM undone)
+FROM next_number n
+"""
+_PRINT = 'substr(b.data, instr(b.data, CAST(\'"fingerprint":"\' AS BLOB)) + 15, 64)'
+_ALIKE = f"""
+SELECT v.entity, b.data FROM body b CROSS JOIN version v CROSS JOIN entity e
+WHERE instr(b.data, CAST('"fingerprint":"' AS BLOB)) > 0 AND {_PRINT} >= ? AND {_PRINT} < ?
+AND v.body = b.number AND e.number = v.entity AND e.is_event = 1 ORDER BY v.entity
+"""
+_LAST_SEEN = "SELECT number, ordinal FROM occurrence WHERE event = ? AND number < ? ORDER BY tx DESC, number DESC LIMIT 1"
+_FORGOTTEN = "SELECT operation FROM forgotten WHERE entity = ?"
+_TAKEN = "SELECT version, valid_from, valid_to FROM taken WHERE link = ? ORDER BY number"
+_REMOVED = "SELECT o.tx, r.valid_from, r.valid_to, r.operation FROM removed r JOIN operation o ON o.number = r.operation WHERE r.entity = ? ORDER BY r.number"
+_TOLD = """
+SELECT o.tx, t.valid_from, t.valid_to, t.version FROM told t JOIN version v ON v.number = t.version JOIN operation o ON o.number = v.operation
+WHERE t.entity = ? ORDER BY t.number
+"""
+_LINKED = "SELECT o.tx, n.valid_from, n.valid_to, n.operation FROM linked n JOIN operation o ON o.number = n.operation WHERE n.link = ? ORDER BY n.number"
+_CONFIRMED = "SELECT number FROM operation WHERE subject = ? AND verb = 'confirm' ORDER BY number"
+_UNDONE = "SELECT operation FROM undone WHERE tx = ? ORDER BY operation"
+_SETTING = "SELECT value FROM setting WHERE name = ? ORDER BY number DESC LIMIT 1"
+_SETTING_AT = "SELECT value FROM setting WHERE name = ? AND tx <= ? ORDER BY number DESC LIMIT 1"
+_KEEPING = (
+    "SELECT DISTINCT t.link FROM link l JOIN taken t ON t.link = l.number "
+    "WHERE l.target = ? AND l.kind = 'supersedes' ORDER BY t.link"
+)
+_NUMBER = "(SELECT e.number FROM entity e WHERE e.id = ?1)"  # rows that came and went in the transaction have none, so its own numbers may differ
+_SHAKY = f"""
+SELECT EXISTS (SELECT 1 FROM shaky WHERE entity = {_NUMBER} AND valid_from <= ?2 AND tx_from <= ?3 AND valid_to > ?2 AND tx_to > ?3)
+"""
+_SUPERSEDED = f"""
+SELECT EXISTS (
+  SELECT 1 FROM link l CROSS JOIN link_period p
+  WHERE l.target = {_NUMBER} AND l.kind = 'supersedes' AND p.link = l.number AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
+)
+"""
+_HEAD = "SELECT head, (SELECT o.number FROM operation o WHERE o.tx = chain.tx LIMIT 1) FROM chain WHERE "
+_HEADS = f"{_HEAD} tx = ? ORDER BY part"
+_TOOK = f"""
+{_HEAD} tx >= ? AND tx < ? AND instr(head, CAST('"took":{{' AS BLOB)) > 0 AND instr(head, ?) > 0 ORDER BY tx DESC, part DESC
+"""
+_KINDS = "SELECT kind FROM defined WHERE number >= ? ORDER BY number"
+_ALIAS = """
+SELECT a.version FROM entity e CROSS JOIN alias a ON a.branch = ?2 AND a.entity = e.number AND a.ordinal = ?3 WHERE e.id = ?1
+"""
+_INSTANTS = "SELECT DISTINCT tx FROM operation WHERE tx >= ? AND tx < ? ORDER BY tx"
+_BEFORE = "SELECT number FROM operation WHERE tx < ? ORDER BY tx DESC, number DESC LIMIT 1"
+_SINCE = "SELECT number FROM operation WHERE tx >= ? ORDER BY tx, number LIMIT 1"
+_REPLACING = ("supersedes", "corrects")
+_OF_THING = "entity = ?"
+_OF_SLOT = "entity IN (SELECT e.number FROM entity e WHERE e.key = ? AND e.scope = ?)"
+_MOST_BASES = (
+    32  # entities that are looked at to tell whether one is shaky; above that the transaction shows its rows
+)
+FEW_ROWS = 8  # rows of a thing or a slot that are read together
+_SAID_LATER = """
+SELECT EXISTS (
+  SELECT 1 FROM period p WHERE p.entity = ?1 AND p.valid_from < ?3 AND p.valid_to > ?2 AND p.version > ?4 AND p.number < ?5 AND NOT EXISTS (
+    SELECT 1 FROM version v CROSS JOIN operation o CROSS JOIN undone u CROSS JOIN operation back
+    WHERE v.number = p.version AND o.number = v.operation AND u.tx = o.tx AND back.number = u.operation
+    AND NOT EXISTS (SELECT 1 FROM undone again WHERE again.tx = back.tx)
+  )
+) OR EXISTS (SELECT 1 FROM told t WHERE t.entity = ?1 AND t.valid_from < ?3 AND t.valid_to > ?2 AND t.version > ?4)
+"""
+_OF_ORDINAL = (
+    "SELECT number FROM version WHERE entity = ? AND ordinal = ? AND number < ? ORDER BY number DESC LIMIT 1"
+)
+
+
+_OF_NUMBERS = "number IN (SELECT value FROM json_each(?))"
+_OF_IDS = "id IN (SELECT value FROM json_each(?))"
+_BELIEVED_OF = "entity IN (SELECT value FROM json_each(?)) AND closed_by IS NULL AND number < ? ORDER BY entity, valid_from"
+_LINKS_BY_SOURCE, _LINKS_BY_TARGET = (
+    "number IN (SELECT l.number FROM json_each(?) s CROSS JOIN link l WHERE "
+    f"{source}l.source = s.value ->> 0 AND l.kind = s.value ->> 1 AND {target}l.target = s.value ->> 2) ORDER BY number"
+    for source, target in (("", "+"), ("+", ""))
+)
+_STARTS = """
+SELECT s.value, (SELECT valid_from FROM period WHERE entity = s.value AND closed_by IS NULL ORDER BY valid_from LIMIT 1) FROM json_each(?) s
+"""
+_DESCRIBED = """
+SELECT s.value, (SELECT count(*) FROM (SELECT 1 FROM period p WHERE p.entity = s.value AND p.closed_by IS NULL AND p.number < ?2 LIMIT ?3)),
+  EXISTS (SELECT 1 FROM forgotten f WHERE f.entity = s.value), EXISTS (SELECT 1 FROM told t WHERE t.entity = s.value),
+  (SELECT v.number FROM version v WHERE v.entity = s.value AND v.ordinal > 0 AND v.number < ?4 ORDER BY v.ordinal DESC LIMIT 1)
+FROM json_each(?1) s
+"""
+
+
+def is_text(id: Any) -> bool:
+    """Return False for what is stored nowhere: no text, or one with a lone surrogate."""
+    try:
+        return isinstance(id, str) and id.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+class KnownKinds:
+    """Keeps the kinds of link that a store has defined, so that each is parsed once and not by each transaction."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kinds: list[dict[str, Any]] = []
+        self.promoted: list[str] = []
+
+    def read_again(self, database: Readable) -> None:
+        """Read all kinds, since some that were read are not kept."""
+        self.__init__()  # type: ignore[misc]
+        [(count,)] = database.rows("SELECT defined & 1099511627775 FROM next_number")
+        self.follow(database, count)
+
+    def follow(self, database: Readable, count: int) -> None:
+        """Read the kinds that were defined since."""
+        if count == self.count:
+            return
+        known, self.count = self.count, count
+        for (text,) in database.rows(_KINDS, [database.line.row("defined", known)]):
+            kind = orjson.loads(text)
+            if "promoted" in kind:
+                self.promoted.append(kind["promoted"])
+            else:
+                self.kinds.append(kind)
+
+
+class WorkingSet(Index):
+    """Has what one transaction has looked at, and what it has changed. It lives as long as the SQL transaction that writes."""
+
+    ids: Numbers
+    link_ids: Numbers
+    gone: Numbers
+    changed: list[Instant]  # not before the last change of the rows of a thing
+    closings: list[int]
+    claims_of: list[list[int]]
+    prints: dict[str, list[int]]
+    out: Lists[int]
+    into: Lists[int]
+    versions_of: Lists[int]
+    rows_of: Lists[int]
+    seen_of: Events
+    taken: Pieces
+    now_of: Read[int, BelievedRows]  # the rows believed now, by valid_from
+    c_link: list[int]
+    c_num: list[int]
+    s_ent: list[int]
+    link_closings: list[int]
+
+    def __init__(self, database: Readable, kinds: KnownKinds, show: Callable[[], object]) -> None:
+        """Begin with nothing read. Outside of a transaction it reads what is committed.
+
+        Args:
+            database: of the trunk, or of a branch.
+            kinds: the kinds of link of that line that are known.
+            show: writes as rows what the transaction has done so far.
+        """
+        self._database, self._show, self.line = database, show, database.line
+        self.branch, self.lineage = database.branch, database.line.lineage
+        self.forked = None
+        if self.branch is not None:
+            of_trunk = database.line.of_trunk
+            self.forked = Mark(versions=of_trunk["version"], ops=of_trunk["operation"])
+        [(*counts, last, defined, any_undone)] = database.rows(_COUNTS)
+        things, versions, rows, links, claims, link_rows, ops, seen = (count or 0 for count in counts)
+        kinds.follow(database, defined)
+        self.kinds, self.promoted = kinds.kinds[:], kinds.promoted[:]
+        self.settings: list[
+            dict[str, Any]
+        ] = []  # that the transaction has changed; the last of a name counts
+        # numbers from these on are of rows that the transaction adds, which the tables may have too at its end
+        self._stored = Mark(things, versions, rows, 0, links, claims, link_rows, 0, ops, seen)
+        self._things, self._versions, self._periods, self._links, self._ops = (
+            things,
+            versions,
+            rows,
+            links,
+            ops,
+        )
+        self._last = self.last_tx = last or 0
+        self._has_written = False  # whether the rows have what the transaction did
+        self._undo: list[
+            Callable[[], object]
+        ] = []  # takes back what was done, beside the columns, step by step
+        # source, kind, target -> links that were read before a transaction asks
+        self._stored_links: dict[tuple[int, str, int], list[int]] = {}
+        # from when on stored things were believed before the transaction
+        self._starts: dict[int, Instant | None] = {}
+        # rows opened or closed of things whose believed rows were not read
+        self._unlisted: dict[int, list[int]] = {}
+        self._newest: dict[int, int] = {}  # of stored things: the stored version with the highest number
+        self._settings_read: dict[str, Any] = {}
+        self._in_slots: dict[tuple[str, str], set[int]] = {}  # rows that were opened or closed in a slot
+        self._held: dict[tuple[str, str], BelievedRows] = {}  # what slots hold now, by valid_from
+        self._said: dict[int, list[Said]] = {}  # what was said last of things, see `said`
+        self._turned: list[tuple[int, Gap]] = []  # what the transaction has turned, each with its thing
+        # of what the transaction has changed more than that it is new: how it stands, or what it rests on
+        self._touched: dict[int, int] = {}  # each with the last operation by then
+        self._is_undoing = False
+        self._kinds_before = len(self.kinds)
+        self._kinds_read: tuple[int, Mapping[str, frozenset[str]], frozenset[str]] | None = None
+        self._init_leading(any_undone)
+        self._init_columns()
+
+    def _init_columns(self) -> None:
+        """Make the columns, whose values are read when they are first asked for."""
+        lists = {
+            "rows_of_link": self._load_link_rows,
+            "claims_of": self._load_claims,
+        }
+        self._groups: dict[str, list[Any]] = {}
+        for (group, (read, names)), count in zip(_GROUPS.items(), self._stored, strict=True):
+            load = partial(self._take, group, "number = ?")
+            self._groups[group] = [Column(count, lists.get(name, load)) if read else [] for name in names]
+            vars(self).update(zip(names, self._groups[group], strict=True))
+
+    def _init_leading(self, any_undone: int) -> None:
+        """Make the dictionaries that lead from ids and things to rows."""
+        self.ids = Numbers(partial(self._find, "entities"))
+        self.link_ids = Numbers(partial(self._find, "links"))
+        self.gone = Numbers(self._find_forgotten)
+        self.aliases = Numbers(self._find_alias)
+        self.versions_of = Lists(partial(self._of_thing, "versions"))
+        self.now_of = Read(self._believed_of)
+        self.rows_of = Lists(partial(self._of_thing, "rows"))
+        self.out = Lists(lambda ent: self._links_of(ent, "source = ?"))
+        self.into = Lists(lambda ent: self._links_of(ent, "target = ?"))
+        self.successors = Lists(lambda ent: self._links_of(ent, "target = ? AND kind = 'supersedes'"))
+        self.slots = Lists(self._entities_of_slot)
+        self.taken = Pieces(lambda link: self._tuples(_TAKEN, link, self._links))
+        self.gaps = Lists(lambda ent: self._tuples(_REMOVED, ent, self._things))
+        self.ghosts: Lists[Gap] = Lists(lambda ent: self._tuples(_TOLD, ent, self._things))
+        self.link_ghosts = Lists(lambda link: self._tuples(_LINKED, link, self._links))
+        self.confirmed = Lists(lambda id: [op for (op,) in self._rows(_CONFIRMED, id) if op < self._ops])
+        self.undone_by = Lists(
+            lambda tx: [op for (op,) in self._rows(_UNDONE, tx) if op < self._ops], bool(any_undone)
+        )
+        self.seen_of = Events(self._last_seen)
+        self.prints = Lists(self._events_alike)
+
+    @property
+    def resting(self) -> Mapping[str, frozenset[str]]:
+        """The kinds of link by which one end rests on the other, each with the falls that shake it."""
+        return self._of_kinds()[1] if self.kinds else RESTS
+
+    @property
+    def symmetric(self) -> frozenset[str]:
+        """The kinds of link that hold in both directions."""
+        return self._of_kinds()[2] if self.kinds else _SYMMETRIC
+
+    def _of_kinds(self) -> tuple[int, Mapping[str, frozenset[str]], frozenset[str]]:
+        """Return how many custom kinds there are, `resting` and `symmetric`."""
+        found, kinds = self._kinds_read, self.kinds
+        if found is None or found[0] != len(kinds):
+            rests = {kind["name"]: frozenset(kind["rests"]) for kind in kinds if kind.get("rests")}
+            symmetric = _SYMMETRIC.union(kind["name"] for kind in kinds if kind["symmetric"])
+            found = self._kinds_read = len(kinds), {**RESTS, **rests}, symmetric
+        return found
+
+    def mark(self) -> Mark:
+        """Return how many rows are committed."""
+        return self._stored
+
+    def _rows(self, statement: str, *values: Any) -> list[Any]:
+        return self._database.rows(statement, values)
+
+    # ------------------------------------------------------------------ what is read
+
+    def _take(self, group: str, condition: str, *values: Any) -> list[int]:
+        """Read rows of a group of `Mark`. Returns their numbers, without those that the transaction has added."""
+        columns, found = self._groups[group], []
+        stored = self._stored[Mark._fields.index(group)]
+        for number, *read in self._rows(f"SELECT number, {_GROUPS[group][0]} WHERE {condition}", *values):
+            if number < stored:
+                found.append(number)
+                if number not in columns[0]:
+                    for column, value in zip(columns, read, strict=False):
+                        column[number] = value
+        if group == "entities":
+            changed: Any = self.changed
+            for ent in found:
+                self.ids[self.names[ent]] = ent
+                changed.setdefault(ent, self._last)  # nothing was changed later
+        elif group == "links":
+            self.link_ids.update((self.l_name[link], link) for link in found)
+        return found
+
+    def _find(self, group: str, id: str) -> int | None:
+        return next(iter(self._take(group, "id = ?", id)), None)
+
+    def _entities_of_slot(self, slot: tuple[str, str]) -> list[int]:
+        return self._take("entities", "key = ? AND scope = ? ORDER BY number", *slot)
+
+    def prepare_ids(self, ids: Iterable[str]) -> None:
+        """Read which things have ids. Each is looked for once."""
+        wanted = {id for id in ids if not dict.__contains__(self.ids, id) and id not in self.ids.absent}
+        if asked := [id for id in wanted if is_text(id)]:
+            self._take("entities", _OF_IDS, orjson.dumps(asked).decode())
+        self.ids.absent |= {id for id in wanted if not dict.__contains__(self.ids, id)}
+
+    def prepare_rows(self, rows: Iterable[int]) -> None:
+        """Read rows of periods."""
+        if missing := [row for row in rows if row < self._periods and row not in self.r_ent]:
+            self._take("rows", _OF_NUMBERS, orjson.dumps(missing).decode())
+
+    def prepare_things(self, ents: Iterable[int]) -> None:
+        """Read what is believed of things, and what else a verb that describes them asks. Of many rows it reads those that it needs when it asks."""
+        new = [
+            ent
+            for ent in ents
+            if ent < self._things and ent not in self._newest and ent not in self._unlisted
+        ]
+        if not new:
+            return
+        few: dict[int, list[int]] = {}
+        for ent, count, is_forgotten, is_told, newest in self._rows(
+            _DESCRIBED, orjson.dumps(new).decode(), self._periods, FEW_ROWS + 1, self._versions
+        ):
+            self._newest[ent] = -1 if newest is None else newest
+            if count <= FEW_ROWS and ent not in self.now_of:
+                few[ent] = []
+            if not is_forgotten:
+                self.gone.absent.add(ent)
+            if not is_told:
+                self.ghosts.have_none(ent)
+        for row in self._take("rows", _BELIEVED_OF, orjson.dumps([*few]).decode(), self._periods):
+            few[self.r_ent[row]].append(row)
+        begins = self.r_from.__getitem__
+        self.now_of.update((ent, BelievedRows(begins, rows)) for ent, rows in few.items())
+        versions = {self.r_ver[row] for rows in few.values() for row in rows}.union(self._newest.values())
+        self._take("versions", _OF_NUMBERS, orjson.dumps([ver for ver in versions if ver >= 0]).decode())
+
+    def prepare_links(self, ids: Iterable[str], ends: Iterable[tuple[int, str, int]]) -> None:
+        """Read which links have ids, which links say that one thing is linked to another, and what is believed of those."""
+        wanted = {id for id in ids if not dict.__contains__(self.link_ids, id)}
+        if asked := [id for id in wanted if is_text(id)]:
+            self._take("links", _OF_IDS, orjson.dumps(asked).decode())
+        self.link_ids.absent |= {id for id in wanted if not dict.__contains__(self.link_ids, id)}
+        old = [
+            one for one in set(ends) if one not in self._stored_links and max(one[0], one[2]) < self._things
+        ]
+        if not old:
+            return
+        self._stored_links.update((one, []) for one in old)
+        many_sources = 2 * len({source for source, _, _ in old}) > len({target for *_, target in old})
+        statement = _LINKS_BY_SOURCE if many_sources else _LINKS_BY_TARGET
+        for link in self._take("links", statement, orjson.dumps(old).decode()):
+            self._stored_links[self.l_src[link], self.l_kind[link], self.l_tgt[link]].append(link)
+        self._prepare_starts({end for source, _, target in old for end in (source, target)})
+
+    def _prepare_starts(self, ents: Iterable[int]) -> None:
+        """Read from when on things are believed."""
+        missing = [ent for ent in ents if ent not in self._starts]
+        self._starts.update(self._rows(_STARTS, orjson.dumps(missing).decode()))
+
+    def _find_forgotten(self, ent: int) -> int | None:
+        rows = self._rows(_FORGOTTEN, ent) if ent < self._things else ()
+        return rows[0][0] if rows else None
+
+    def _find_alias(self, alias: tuple[str, int, str]) -> int | None:
+        """Return the version that a merge took from a branch, where it had that number."""
+        branch, number, id = alias
+        rows = self._rows(_ALIAS, id, branch, number)
+        return rows[0][0] if rows else None
+
+    def _of_thing(self, group: str, ent: int) -> list[int]:
+        return self._take(group, "entity = ? ORDER BY number", ent) if ent < self._things else []
+
+    def _believed_of(self, ent: int) -> BelievedRows:
+        changed = self._unlisted.pop(ent, [])
+        if ent < self._things:
+            return self._believed(_OF_THING, (ent,), changed)
+        return BelievedRows(self.r_from.__getitem__, (row for row in changed if self.r_close[row] < 0))
+
+    def _believed(self, whose: str, values: tuple[Any, ...], changed: Collection[int]) -> BelievedRows:
+        """Return the rows believed of a thing or in a slot; `changed`: those that the transaction has opened or closed there."""
+
+        def read(condition: str, order: str, limit: int, *more: Any) -> list[int]:
+            return self._take(
+                "rows", f"{whose} AND closed_by IS NULL AND {condition} AND number < ? ORDER BY {order} LIMIT ?",
+                *values, *more, self._periods, limit,
+            )  # fmt: skip
+
+        begins = self.r_from.__getitem__
+        if not changed:
+            rows = read("valid_from < ?", "valid_from", FEW_ROWS + 1, OPEN)
+            if len(rows) <= FEW_ROWS:
+                return BelievedRows(begins, rows)
+        opened = [row for row in changed if row >= self._periods and self.r_close[row] < 0]
+        closed = [row for row in changed if row < self._periods and self.r_close[row] >= 0]
+        return BelievedRows(begins, opened, read, closed)
+
+    def _links_of(self, ent: int, condition: str) -> list[int]:
+        return self._take("links", f"{condition} ORDER BY number", ent) if ent < self._things else []
+
+    def _load_link_rows(self, link: int) -> None:
+        self.rows_of_link[link] = self._take("link_rows", "link = ? ORDER BY number", link)
+
+    def _load_claims(self, link: int) -> None:
+        self.claims_of[link] = self._take("claims", "link = ? ORDER BY number", link)
+
+    def _last_seen(self, ent: int) -> Occurrences:
+        last = self._rows(_LAST_SEEN, ent, self._stored.seen) if ent < self._things else []
+        number, count = last[0] if last else (-1, 0)
+        return Occurrences(count, number, lambda: self._take("seen", "event = ? ORDER BY number", ent))
+
+    def _events_alike(self, printed: str) -> list[int]:
+        """Return the events with a fingerprint and a scope, in the order in which they were recorded."""
+        found = []
+        for fingerprint in {printed, printed.partition("\0")[0]}:
+            begins = orjson.dumps(fingerprint)[1:65]  # with the quotation mark at its end where it is short
+            for ent, data in self._rows(_ALIKE, begins, begins[:-1] + bytes([begins[-1] + 1])):
+                body = orjson.loads(data)
+                is_one = (
+                    "fingerprint" in body and "authorized" not in body
+                )  # metadata may have that field too
+                if ent < self._things and is_one and print_of(body) == printed:
+                    found.append(ent)
+        return sorted(found)
+
+    def _tuples(self, statement: str, number: int, count: int) -> list[Any]:
+        return self._rows(statement, number) if number < count else []
+
+    # ------------------------------------------------------------------ what needs no whole list
+
+    def saying(self, source: int, kind: str, target: int) -> list[int]:
+        """Return every link ever made that says `source kind target`, in order."""
+        known = []
+        if source < self._things and target < self._things:
+            stored = self._stored_links.get((source, kind, target))
+            known = (
+                stored
+                if stored is not None
+                else self._take(
+                    "links", "source = ? AND kind = ? AND target = ? ORDER BY number", source, kind, target
+                )
+            )
+        fresh = min(self.out.added.get(source, []), self.into.added.get(target, []), key=len)
+        ends = source, kind, target
+        return known + [
+            link for link in fresh if (self.l_src[link], self.l_kind[link], self.l_tgt[link]) == ends
+        ]
+
+    def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
+        """Return the links of some kinds on one side of an entity, in order."""
+        column, added = ("source", self.out.added) if side is self.out else ("target", self.into.added)
+        links: list[int] = []
+        if ent < self._things and kinds:
+            marks = ", ".join("?" * len(kinds))
+            links = self._take("links", f"{column} = ? AND kind IN ({marks})", ent, *kinds)
+        return sorted(links + [link for link in added.get(ent, ()) if self.l_kind[link] in kinds])
+
+    def keeping(self, ent: int) -> list[int]:
+        """Return the supersessions of an entity that keep something of it to give back."""
+        found = {link for (link,) in self._rows(_KEEPING, ent)} if ent < self._things else set()
+        changed = [link for link in dict.keys(self.taken) if self.l_tgt[link] == ent and self.taken[link]]
+        return sorted(found.union(changed))
+
+    def held(self, slot: tuple[str, str]) -> BelievedRows:
+        """Return the rows that a slot holds now, by valid_from: no two overlap."""
+        found = self._held.get(slot)
+        if found is None:
+            changed = self._in_slots.get(slot, ())
+            here = [row for row in changed if row < len(self.r_ent) and self._slot(self.r_ent[row]) == slot]
+            found = self._held[slot] = self._believed(_OF_SLOT, slot, here)
+        return found
+
+    def _slot(self, ent: int) -> tuple[str, str] | None:
+        key = self.key[ent]
+        return None if key is None else (key, self.scope[ent])
+
+    def start(self, ent: int, tx: Instant) -> Instant | None:
+        """Return the first valid_from believed of an entity, None when nothing is believed."""
+        if tx < self.changed[ent]:
+            return super().start(ent, tx)
+        if ent in self._starts and self.changed[ent] == self._last < tx:
+            return self._starts[ent]
+        first = self.now_of[ent][:1]
+        return self.r_from[first[0]] if first else None
+
+    def find(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """Return the row of an entity that holds at (valid, tx), or -1."""
+        if tx < self.changed[ent] or ent in self.gone:
+            return super().find(ent, valid, tx)
+        row = self.now_of[ent].last_before(valid + 1)
+        return row if row >= 0 and self.r_to[row] > valid else -1
+
+    def believed(self, ent: int, tx: Instant) -> list[int]:
+        """Return the rows of an entity believed at `tx`, by valid_from."""
+        return super().believed(ent, tx) if tx < self.changed[ent] else list(self.now_of[ent])
+
+    def over(self, rows: BelievedRows, period: Period) -> list[int]:
+        """Return those of some rows, which are apart from each other, that hold over a part of a period."""
+        first = rows.last_before(period[0] + 1)
+        before = [first] if first >= 0 and self.r_to[first] > period[0] else []
+        return before + rows.between(period[0] + 1, period[1])
+
+    def newest_version(self, ent: int) -> int:
+        """Return the version with the highest number that an entity had before the transaction; -1: none."""
+        if ent >= self._things:
+            return -1
+        if ent not in self._newest:
+            condition = "entity = ? AND ordinal > 0 AND number < ? ORDER BY ordinal DESC LIMIT 1"
+            found = self._take("versions", condition, ent, self._versions)
+            self._newest[ent] = found[0] if found else -1
+        return self._newest[ent]
+
+    def fresh_version(self, ent: int) -> int:
+        """Return the version of an entity that the transaction has added last; -1: none."""
+        versions = self.versions_of.added.get(ent)
+        return versions[-1] if versions else -1
+
+    def fresh_rows(self, ent: int) -> Iterator[int]:
+        """Return the rows of an entity that the transaction has added, the last one first."""
+        return reversed(self.rows_of.added.get(ent, []))
+
+    def said_over(self, ent: int, span: Period) -> Iterable[Said]:
+        """Return what was said of an entity last over the parts of a period, in order. The first and the last piece may reach beyond it."""
+        rows = self.over(self.now_of[ent], span) if ent < self._things else []
+        pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in rows[: FEW_ROWS + 1]]
+        if 0 < len(pieces) <= FEW_ROWS and pieces[0][0] <= span[0] and pieces[-1][1] >= span[1]:
+            is_whole = all(one[1] == two[0] for one, two in itertools.pairwise(pieces))
+            if is_whole and not any(self._is_said_later(ent, *piece, span) for piece in pieces):
+                return pieces
+        return between(self.said(ent), *span)
+
+    def said(self, ent: int) -> list[Said]:
+        """Return what was said of an entity last, over each period of which anything was ever said, whether it is believed or not; in order."""
+        found = self._said.get(ent)
+        if found is None:
+            rows = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in self.rows_of[ent]]
+            found = self._said[ent] = self._latest(
+                rows + [tuple(ghost[1:]) for ghost in self.ghosts.get(ent, ())]
+            )
+        return found
+
+    def _latest(self, every: Iterable[Any]) -> list[Said]:
+        """Write versions in the order of the operations, each over all of its periods."""
+        spans: dict[int, list[Period]] = {}
+        for start, stop, ver in sorted(every, key=lambda one: (self.v_op[one[2]], *one)):
+            spans.setdefault(ver, []).append((start, stop))
+        found: list[Said] = []
+        for ver, periods in spans.items():
+            if not self.undone_by or self.believed_op(self.v_op[ver], OPEN - 1):
+                for start, stop in coalesce(periods):
+                    write(found, (start, stop, ver))
+        return found
+
+    def say(self, ent: int, ver: int, period: Period) -> None:
+        """Note that a version was said over a period."""
+        if ent in self._said:
+            write(self._said[ent], (*period, ver))
+
+    def said_last(self, ent: int, mark: Mark) -> dict[int, list[Period]]:
+        """Return the periods over which each version since `mark` was said last, without those of rows that the transaction will keep."""
+        fresh = self.rows_of.added.get(ent, [])
+        if not fresh or self._shows_all_said(ent, fresh):
+            return {}
+        kept: dict[int, BelievedRows] = defaultdict(lambda: BelievedRows(self.r_from.__getitem__))
+        for row in fresh:
+            if self.r_close[row] < 0:
+                kept[self.r_ver[row]].insert(row)
+        pieces = [(self.r_from[row], self.r_to[row], self.r_ver[row]) for row in fresh]
+        pieces += [(start, stop, ver) for _, start, stop, ver in self.ghosts.get(ent, ())]
+        # nothing that was said before is over any of it
+        said = self._latest(piece for piece in pieces if piece[2] >= mark.versions)
+        found: dict[int, list[Period]] = {}
+        begun, ended = min(map(self.r_from.__getitem__, fresh)), max(map(self.r_to.__getitem__, fresh))
+        for start, stop, ver in between(said, begun, ended):
+            rows = self.over(kept[ver], (start, stop))
+            holes = [(self.r_from[row], self.r_to[row]) for row in rows]
+            found.setdefault(ver, []).extend(without_all((start, stop), holes))
+        return found
+
+    def _shows_all_said(self, ent: int, rows: list[int]) -> bool:
+        """Return True if those of these rows that are believed are plainly all that they said last: each that is closed was replaced whole by the next one."""
+        if ent in self.ghosts:
+            return False
+        begun, ended, opened, closed, told = self.r_from, self.r_to, self.r_op, self.r_close, self.v_op
+        first, last, gone, before = 0, 0, False, -1
+        for row in rows:
+            start, stop, op = begun[row], ended[row], opened[row]
+            if op < before or op != told[self.r_ver[row]] or (gone and (first < start or stop < last)):
+                return False
+            first, last, gone, before = start, stop, closed[row] >= 0, op
+        return not gone
+
+    def _is_said_later(self, ent: int, start: Instant, stop: Instant, ver: int, span: Period) -> bool:
+        """Return False if nothing was said of an entity after a version that is believed over a part of a period."""
+        if self.fresh_version(ent) > ver or (
+            self.undone_by and not self.believed_op(self.v_op[ver], OPEN - 1)
+        ):
+            return True
+        if ver >= self._versions:
+            return False
+        if ver == self.newest_version(ent):
+            return any(told > ver for *_, told in self.ghosts.get(ent, ()))
+        part = max(start, span[0]), min(stop, span[1])
+        return bool(self._rows(_SAID_LATER, ent, *part, ver, self._periods)[0][0])
+
+    def setting_at(self, name: str, tx: Instant) -> Any:
+        """Return the setting of a name as it was at `tx`, None when it was not set by then."""
+        if tx >= self._last:
+            return self.setting(name)
+        rows = self._rows(_SETTING_AT, name, tx)
+        return orjson.loads(rows[0][0]) if rows else None
+
+    def setting(self, name: str) -> Any:
+        """Return the setting of a name, None when it was never set."""
+        for setting in reversed(self.settings):
+            if name in setting:
+                return setting[name]
+        if name not in self._settings_read:
+            rows = self._rows(_SETTING, name)
+            self._settings_read[name] = orjson.loads(rows[0][0]) if rows else None
+        return self._settings_read[name]
+
+    def ids_beside(self, id: str) -> list[str]:
+        """Return the ids that a misspelt one may mean: of many those beside it in order, so that this costs the same in any store."""
+        fresh = [self.names[ent] for ent in range(self._things, len(self.names))]
+        return self._beside("entity", self._things, fresh, id)
+
+    def link_ids_beside(self, id: str) -> list[str]:
+        """Return the ids of links that a misspelt one may mean."""
+        fresh = [self.l_name[link] for link in range(self._links, len(self.l_name))]
+        return self._beside("link", self._links, fresh, id)
+
+    def _beside(self, table: str, count: int, fresh: list[str], id: str) -> list[str]:
+        first = self._rows(
+            f"SELECT id FROM {table} WHERE number < ? ORDER BY number LIMIT ?", count, 2 * BESIDE + 1
+        )
+        if len(first) + len(fresh) <= 2 * BESIDE:
+            return [id for (id,) in first] + fresh
+        text = id.encode(errors="replace").decode()  # without lone surrogates
+        of = f"SELECT id FROM {table} WHERE number < ? AND id"
+        before = self._rows(f"{of} < ? ORDER BY id DESC LIMIT ?", count, text, BESIDE)
+        after = self._rows(f"{of} >= ? ORDER BY id LIMIT ?", count, text, BESIDE)
+        known = sorted([id for (id,) in before + after] + fresh)
+        at = bisect_left(known, id)
+        return known[max(0, at - BESIDE) : at + BESIDE]
+
+    # ------------------------------------------------------------------ what a transaction did
+
+    def _visible(self, statement: str, *values: Any) -> Iterator[dict[str, Any]]:
+        """Give the heads of lines of the chain that this line of belief has, of those that a statement finds."""
+        for raw, op in self._rows(statement, *values):
+            if op is not None:
+                head: dict[str, Any] = orjson.loads(raw)
+                if (head.get("branch") is None) == TRUNK.is_own(
+                    op
+                ):  # else it forgets on the trunk what a branch has too
+                    yield head
+
+    def ops_at(self, tx: Instant) -> range:
+        """Return the operations of a transaction."""
+        return self._written_at("operation", self.o_tx, tx)
+
+    def ops_beside(self, tx: Instant) -> list[int]:
+        """Return the last committed operation before an instant, and the first one from then on, where there are such."""
+        return [op for statement in (_BEFORE, _SINCE) for (op,) in self._rows(statement, tx)]
+
+    def instants_between(self, first: Instant, stop: Instant) -> list[Instant]:
+        """Return the instants of the transactions in [first, stop), in order."""
+        return [tx for (tx,) in self._rows(_INSTANTS, first, stop)]
+
+    def rows_at(self, tx: Instant) -> range:
+        """Return the rows of things that a transaction opened."""
+        return self._written_at("period", self.r_tx, tx)
+
+    def link_rows_at(self, tx: Instant) -> range:
+        """Return the rows of links that a transaction opened."""
+        return self._written_at("link_period", self.k_tx, tx)
+
+    def link_rows_after(self, tx: Instant) -> list[range]:
+        """Return the rows of links that were opened after an instant."""
+        parts = self.line.numbers("link_period", len(self.k_tx))
+        return [range(bisect_right(self.k_tx, tx, part.start, part.stop), part.stop) for part in parts]
+
+    def _written_at(self, table: str, instants: Any, tx: Instant) -> range:
+        """Return the rows of a table that a transaction wrote, by the column of their instants."""
+        for part in self.line.numbers(table, len(instants)):
+            first = bisect_left(instants, tx, part.start, part.stop)
+            if first < part.stop and instants[first] == tx:
+                return range(first, bisect_right(instants, tx, first, part.stop))
+        return range(0)
+
+    def closed_at(self, tx: Instant) -> tuple[list[int], list[int]]:
+        """Return the rows of things, and of links, that a transaction closed, in order."""
+        heads, number = list(self._visible(_HEADS, tx)), self.line.row
+        rows = [number("period", row) for head in heads for row, _ in head.get("closed", ())]
+        return rows, [number("link_period", row) for head in heads for row, _ in head.get("link_closed", ())]
+
+    def taken_at(self, tx: Instant, new: Iterable[int]) -> dict[int, tuple[list[Taken], list[Taken]]]:
+        """Return what each supersession that a transaction touched had taken before and after it; `new`: the links that it made.
+
+        What a supersession had taken before is in an earlier line of the chain, not before the one that made its link.
+        """
+        found: dict[int, tuple[list[Taken], list[Taken]]] = {}
+        made = set(new)
+        for head in self._visible(_HEADS, tx):
+            for id, pieces in head.get("took", {}).items():
+                link = self.link_ids[id]
+                after = self._pieces(link, pieces)
+                found[link] = [] if link in made else self._taken_before(link, id, tx), after
+        for link in made - found.keys():
+            if link in self.taken:
+                found[link] = [], []
+        return found
+
+    def _taken_before(self, link: int, id: str, tx: Instant) -> list[Taken]:
+        born = self.k_tx[self.rows_of_link[link][0]]
+        for head in self._visible(_TOOK, born, tx, orjson.dumps(id)):
+            if id in head["took"]:
+                return self._pieces(link, head["took"][id])
+        return []
+
+    def _pieces(self, link: int, pieces: Iterable[tuple[int, str, str | None]]) -> list[Taken]:
+        old = self.l_tgt[link]
+        found: list[Taken] = []
+        for ordinal, start, stop in pieces:
+            ver = self._rows(_OF_ORDINAL, old, ordinal, self._versions)[0][0]
+            found.append((ver, recorded(start), OPEN if stop is None else recorded(stop)))
+        return found
+
+    def settings_at(self, tx: Instant) -> dict[str, tuple[Any, Any]]:
+        """Return the settings that a transaction changed, by name: what each was before, and what it left."""
+        changed = [setting for head in self._visible(_HEADS, tx) for setting in head.get("settings", ())]
+        left = {name: value for setting in changed for name, value in setting.items()}
+        return {name: (self.setting_at(name, tx - 1), value) for name, value in left.items()}
+
+    # ------------------------------------------------------------------ how things stand
+
+    def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Return True if a supersession of the entity holds at (valid, tx)."""
+        if not self._has_written:
+            return super().superseded(ent, valid, tx)
+        return bool(self._rows(_SUPERSEDED, self.names[ent], valid, tx)[0][0])
+
+    def note_written(self) -> None:
+        """Note that the transaction has written its rows."""
+        self._has_written = True
+
+    def says(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """Return 1 if an entity that stands at (valid, tx) is shaky, else 0, by the rows of `shaky`.
+
+        A transaction writes its rows at its end. Before that, it shows them where what it did may matter.
+        """
+        if not self._has_written:
+            if self._is_unshaken(ent, valid, tx):
+                return 0
+            if not self._is_untouched(ent):
+                self._show()
+        return int(self._rows(_SHAKY, self.names[ent], valid, tx)[0][0])
+
+    def _is_unshaken(self, ent: int, valid: Instant, tx: Instant) -> bool:
+        """Return True if an entity is surely not shaky: the transaction has looked at it after it changed what the entity rests on, or has made it."""
+        if self._is_undoing or len(self.kinds) > self._kinds_before:
+            return False
+        if ent >= self._things and all(
+            base not in self._touched
+            and self.standing(base, valid, tx) == "stands"
+            and not self.says(base, valid, tx)
+            for base in self._bases(ent)
+        ):
+            return True
+        looked = self._looked(ent, valid, tx)
+        if looked < self._ops:
+            return False
+        found = self._foundations(ent)
+        last = max(self._touched.get(base, -1) for base in found)
+        return len(found) <= _MOST_BASES and last <= looked
+
+    def _looked(self, ent: int, valid: Instant, tx: Instant) -> int:
+        """Return the operation that looked at an entity last, see `Resting.looked`."""
+        row = self.find(ent, valid, tx) if not self.is_event[ent] else -1
+        said = self.v_op[self.r_ver[row]] if row >= 0 else -1
+        described = said if said >= 0 and self.o_verb[said] in DESCRIBING else -1
+        return max(described, self.confirmed_last(ent, tx))
+
+    def _is_untouched(self, ent: int) -> bool:
+        """Return True if the transaction has changed nothing of an entity, nor of what it rests on: the stored rows say whether it is shaky."""
+        if self._is_undoing or len(self.kinds) > self._kinds_before or ent >= self._things:
+            return False
+        found = self._foundations(ent)
+        return len(found) == 1 or (len(found) <= _MOST_BASES and self._touched.keys().isdisjoint(found))
+
+    def _foundations(self, ent: int) -> set[int]:
+        """Return an entity with all that it ever rested on, directly or not, or more than `_MOST_BASES` of those."""
+        found, waiting = {ent}, [ent]
+        while waiting and len(found) <= _MOST_BASES:
+            bases = set(self._bases(waiting.pop())) - found
+            waiting += bases
+            found |= bases
+        return found
+
+    def _bases(self, ent: int) -> list[int]:
+        """Return the entities that an entity ever rested on."""
+        below = [kind for kind in self.resting if kind not in UPHOLDING]
+        above = [kind for kind in self.resting if kind in UPHOLDING]
+        return [self.l_tgt[link] for link in self.of_kinds(self.out, ent, below)] + [
+            self.l_src[link] for link in self.of_kinds(self.into, ent, above)
+        ]
+
+    def _touch(self, *ents: int) -> None:
+        self._touched.update(dict.fromkeys(ents, len(self.o_tx) - 1))
+
+    def _touch_ends(self, link: int) -> None:
+        """Note that a link was changed."""
+        kind, source, target = self.l_kind[link], self.l_src[link], self.l_tgt[link]
+        if kind in _REPLACING:
+            self._touch(source, target)
+        elif kind in self.resting:
+            self._touch(target if kind in UPHOLDING else source)
+
+    # ------------------------------------------------------------------ growing
+
+    def lengths(self) -> Mark:
+        """Return how many rows there are of each group, with those of the transaction."""
+        return Mark(*(len(columns[0]) for columns in self._groups.values()))
+
+    def steps(self) -> int:
+        """Return how many steps of the transaction can be taken back, for `undo`."""
+        return len(self._undo)
+
+    def undo(self, mark: Mark, steps: int) -> None:
+        """Take back what was done since there were that many rows and steps."""
+        while len(self._undo) > steps:
+            self._undo.pop()()
+        for columns, count in zip(self._groups.values(), mark, strict=True):
+            for column in columns:
+                del column[count:]
+        self._said.clear()
+        self._held.clear()
+        self._kinds_read = None
+
+    def _append(self, group: str, *values: Any) -> int:
+        """Add a row to the columns of a group of `Mark`. Returns its number."""
+        columns = self._groups[group]
+        number = len(columns[0])
+        for column, value in zip(columns, values, strict=True):
+            column[number] = value
+            column.count = number + 1
+        return number
+
+    def push(self, lists: Any, key: Any, value: Any) -> None:
+        """Add a value to the list of a key."""
+        lists.add(key, value)
+        self._undo.append(partial(lists.drop, key))
+
+    def add_entity(self, name: str, event: bool, kind: str, key: str | None, scope: str, tx: Instant) -> int:
+        """Add a thing."""
+        ent = self._append("entities", name, event, kind, key, scope, tx, tx)
+        if key is not None:
+            self.push(self.slots, (key, scope), ent)
+        self.ids[name] = ent
+        self._undo.append(partial(dict.pop, self.ids, name))
+        return ent
+
+    def add_version(self, ent: int, number: int, pos: int, length: int, op: int = -1) -> int:
+        """Add a version of a thing."""
+        ver = self._append("versions", ent, number, pos, length, op)
+        self.push(self.versions_of, ent, ver)
+        return ver
+
+    def open_row(self, ver: int, period: Period, tx: Instant, op: int) -> int:
+        """Believe a version over a period from now on."""
+        ent = self.v_ent[ver]
+        if self.v_op[ver] < 0:
+            self.v_op[ver] = op
+        row = self._append("rows", ent, ver, *period, tx, OPEN, op, -1)
+        self.changed[ent] = tx
+        self._note_row(ent, row)
+        self._change_believed(BelievedRows.insert, BelievedRows.remove, row)
+        return row
+
+    def close_row(self, row: int, tx: Instant, op: int) -> None:
+        """Believe a row no longer."""
+        ent = self.r_ent[row]
+        self._touch(ent)
+        self._note_in_slot(row)
+        self._change_believed(BelievedRows.remove, BelievedRows.insert, row)
+        self._close(row, tx, op)
+
+    def _close(self, row: int, tx: Instant, op: int) -> None:
+        self.r_end[row], self.r_close[row], self.changed[self.r_ent[row]] = tx, op, tx
+        self.closings.append(row)
+        self._undo.append(partial(self._reopen, self.r_end, self.r_close, row))
+
+    @staticmethod
+    def _reopen(ends: Any, closes: Any, row: int) -> None:
+        ends[row], closes[row] = OPEN, -1
+
+    def _change_believed(self, change: Change, back: Change, row: int) -> None:
+        """Change the rows believed of a thing, and those of its slot."""
+        now = self.now_of[self.r_ent[row]]
+        change(now, row)
+        self._undo.append(partial(back, now, row))
+        slot = self._slot(self.r_ent[row]) if self._held else None
+        if slot in self._held:
+            change(self._held[slot], row)
+
+    def add_link(self, name: str, source: int, kind: str, target: int) -> int:
+        """Add a link."""
+        link = self._append("links", name, kind, source, target, [], [])
+        self._lead_to(link, source, kind, target)
+        self.link_ids[name] = link
+        self._undo.append(partial(dict.pop, self.link_ids, name))
+        return link
+
+    def _lead_to(self, link: int, source: int, kind: str, target: int) -> None:
+        """Lead to a new link from its ends."""
+        self.push(self.out, source, link)
+        self.push(self.into, target, link)
+        if kind == "supersedes":
+            self.push(self.successors, target, link)
+        if kind in _REPLACING or (target if kind in UPHOLDING else source) < self._things:
+            self._touch_ends(link)
+
+    def add_claim(
+        self,
+        link: int,
+        number: int,
+        strength: int,
+        inferred: int,
+        by: str,
+        pos: int,
+        length: int,
+        op: int = -1,
+    ) -> int:
+        """Add what is said of a link."""
+        claim = self._append("claims", link, number, strength, inferred, by, pos, length, op)
+        claims = self.claims_of[link]
+        claims.append(claim)
+        self._undo.append(claims.pop)
+        return claim
+
+    def open_link_row(self, claim: int, period: Period, tx: Instant, op: int) -> int:
+        """Believe a claim over a period from now on."""
+        link = self.c_link[claim]
+        if self.c_op[claim] < 0:
+            self.c_op[claim] = op
+        row = self._append("link_rows", link, claim, *period, tx, OPEN, op, -1)
+        self.rest(link)
+        rows = self.rows_of_link[link]
+        rows.append(row)
+        self._undo.append(rows.pop)
+        return row
+
+    def close_link_row(self, row: int, tx: Instant, op: int) -> None:
+        """Believe a row of a link no longer."""
+        self._touch_ends(self.k_link[row])
+        self.k_end[row], self.k_close[row] = tx, op
+        self.link_closings.append(row)
+        self._undo.append(partial(self._reopen, self.k_end, self.k_close, row))
+
+    def set_taken(self, link: int, pieces: list[Taken]) -> None:
+        """Set what a supersession has taken."""
+        before = self.taken.get(link)
+        self.taken[link] = pieces
+        back = (
+            partial(dict.pop, self.taken, link)
+            if before is None
+            else partial(self.taken.__setitem__, link, before)
+        )
+        self._undo.append(back)
+
+    def add_seen(self, ent: int, at: Instant, tx: Instant, op: int) -> None:
+        """Add an occurrence at `at` to an existing event."""
+        rows = self.seen_of[ent]
+        before = rows[-1] if rows else -1
+        first = at if before < 0 else min(at, self.s_first[before])
+        last = at if before < 0 else max(at, self.s_last[before])
+        self.push(self.seen_of, ent, self._append("seen", ent, at, tx, op, first, last))
+
+    def note_print(self, ent: int, body: dict[str, Any]) -> None:
+        """Note the fingerprint of the event that was recorded last."""
+        fingerprint = fingerprint_of(body)
+        if fingerprint is not None:
+            self.push(self.prints, fingerprint, ent)
+
+    def add_op(self, tx: Instant, verb: str, subject: str, author: str | None, pos: int, length: int) -> int:
+        """Add an operation."""
+        op = self._append("ops", tx, verb, subject, author, pos, length)
+        if verb == UNDO:
+            self._is_undoing = True
+            self.push(self.undone_by, instant(subject), op)
+            self._said.clear()
+        elif verb == "confirm":
+            self.push(self.confirmed, subject, op)
+            self._touch(self.ids.get(subject, -1))
+        return op
+
+    def add_settings(self, settings: Iterable[dict[str, Any]]) -> None:
+        """Add settings."""
+        for setting in settings:
+            self.settings.append(setting)
+            self._undo.append(self.settings.pop)
+
+    def forget(self, ent: int, op: int) -> None:
+        """Mark an entity as evicted or erased, at every coordinate. -1: one that only a branch knows."""
+        if ent >= 0:
+            self.gone[ent] = op
+            self._undo.append(partial(dict.pop, self.gone, ent))
+
+    def _note_row(self, ent: int, row: int) -> None:
+        if ent < self._things:
+            self._touch(ent)
+        self.push(self.rows_of, ent, row)
+        self._note_in_slot(row)
+
+    def _note_in_slot(self, row: int) -> None:
+        slot = self._slot(self.r_ent[row])
+        if slot is not None:
+            self._in_slots.setdefault(slot, set()).add(row)
+
+    def rest(self, link: int) -> None:
+        """Note that a link is believed, perhaps again."""
+        if link < self._links:
+            self._touch_ends(link)
+
+    def add_turn(self, ent: int, turn: Gap) -> None:
+        """Record that an operation changed the content of an entity over a period."""
+        self._touch(ent)
+        self._turned.append((ent, turn))
+        self._undo.append(self._turned.pop)
+
+    def turns_since(self, op: int) -> list[tuple[int, Gap]]:
+        """Return the turns by operations from number `op` on, each with its entity."""
+        return list(itertools.takewhile(lambda turned: turned[1][3] >= op, reversed(self._turned)))[::-1]

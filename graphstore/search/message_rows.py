@@ -1,0 +1,167 @@
+"""Find messages by sender, thread and trace, and the events of a trace, by the rows of a ledger. The rows of events that are given are numbers of periods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from graphstore.ledger.statements import Statement
+from graphstore.read.points import Point, as_json
+from graphstore.search.source import At
+from graphstore.values.period import OPEN, Instant
+
+_FIRST, _MORE = 64, 4  # messages of the first page, and how many times as many the next one has
+_FILTERS = ("sender", "thread", "trace", "type", "classification", "authorized")
+_SEARCHED = ("thread", "trace", "sender")  # the filters by which messages are searched, the best first
+_NO_FILTER: dict[str, Any] = dict.fromkeys(_FILTERS)
+
+
+class Said(NamedTuple):
+    """Describes a message that holds."""
+
+    number: int
+    entity: int
+    at: Instant
+    id: str
+    type: str
+    sender: str | None
+    thread: str | None
+
+
+class Near(NamedTuple):
+    """Names a message of a thread."""
+
+    number: int
+    entity: int
+    at: Instant
+
+
+class Message(NamedTuple):
+    """Says when a message happened, in which thread, and whether it was authorized."""
+
+    number: int
+    at: Instant
+    thread: str | None
+    authorized: int
+
+
+class EventOf(NamedTuple):
+    """Names an event of a trace."""
+
+    number: int
+
+
+class TraceNamed(NamedTuple):
+    """Names a trace."""
+
+    trace: str
+
+
+MESSAGES = Statement("messages", Said)
+MESSAGE = Statement("message", Message)
+THREAD_BEFORE = Statement("thread_before", Near)
+THREAD_AFTER = Statement("thread_after", Near)
+TRACE_EVENTS = Statement("trace_events", EventOf)
+TRACES = Statement("traces", TraceNamed)
+
+
+class MessageRows:
+    """Answers questions about the messages and traces of one ledger."""
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+
+    def messages(
+        self,
+        sight: At,
+        wanted: Mapping[str, Any],
+        since: Instant,
+        until: Instant,
+        before: tuple[Instant, str] | None = None,
+        among: set[int] | None = None,
+    ) -> Iterator[int]:
+        """Yield the rows of messages that stand here, happened in [since, until) and have these values; newest first, from below `before` on.
+
+        Args:
+            among: only of these entities.
+        """
+        first = (min(until, sight.valid + 1), "")  # no id is before it
+        return self._held(sight, wanted, since, first if before is None else min(first, before), among)
+
+    def _held(
+        self,
+        sight: At,
+        wanted: Mapping[str, Any],
+        since: Instant,
+        before: tuple[Instant, str],
+        among: set[int] | None,
+    ) -> Iterator[int]:
+        by = "among" if among is not None else next((name for name in _SEARCHED if name in wanted), "at")
+        values = {**_NO_FILTER, **wanted, "by": by, "since": since}
+        values["among"] = None if among is None else as_json(sorted(among))
+        most = _FIRST if among is None else None
+        while True:
+            found = self._point.rows(MESSAGES, **values, last=before[0], id=before[1], most=most)
+            for message in found:
+                self._note(sight, message)
+                yield message.number
+            if most is None or len(found) < most:
+                return
+            before, most = (found[-1].at, found[-1].id), most * _MORE
+
+    def _note(self, sight: At, message: Said) -> None:
+        """Let the index know what was read of a message."""
+        index, row, ent = sight.index, message.number, message.entity
+        index.r_ent[row], index.r_from[row] = ent, message.at
+        index.names[ent], index.kind[ent] = message.id, message.type
+
+    def voices(self, sight: At, field: str) -> Iterator[tuple[str, list[int]]]:
+        """Yield the rows of messages that stand here by their sender or thread, newest first; the one that has the newest comes first."""
+        rows = self._point.rows(
+            MESSAGES, **_NO_FILTER, by="at", since=-OPEN, last=OPEN, id="", among=None, most=None
+        )
+        found: dict[str, list[int]] = {}
+        for message in rows:
+            name = message.sender if field == "sender" else message.thread
+            if name is not None:
+                of_name = found.setdefault(name, [])
+                if not of_name:
+                    self._note(sight, message)
+                of_name.append(message.number)
+        return iter(found.items())
+
+    def admitted(self, sight: At) -> Callable[[int], bool]:
+        """Return the function that tells which entities are no messages, or were authorized."""
+        known: dict[int, bool] = {}
+
+        def is_admitted(ent: int) -> bool:
+            found = known.get(ent)
+            if found is None:
+                found = known[ent] = all(row.authorized for row in self._point.rows(MESSAGE, entity=ent))
+            return found
+
+        return is_admitted
+
+    def around(self, sight: At, row: int, most: int) -> list[int]:
+        """Return the rows of the thread of a message, itself and up to `most` before and after it, by when they happened, then as they were recorded."""
+        index = sight.index
+        ent = index.r_ent[row]
+        found = next((each for each in self._point.rows(MESSAGE, entity=ent) if each.number == row), None)
+        if found is None or found.thread is None:
+            return []
+        place = {"thread": found.thread, "at": found.at, "entity": ent}
+        before = self._point.rows(THREAD_BEFORE, **place, most=most + 1)
+        if not before or before[0].number != row:
+            return []
+        near = [*reversed(before), *self._point.rows(THREAD_AFTER, **place, most=most)]
+        for message in near:
+            index.r_ent[message.number] = message.entity
+        return [message.number for message in near]
+
+    def trace(self, sight: At, trace_id: str) -> list[int]:
+        """Return the events of a trace that have happened here, and the evicted ones that had, in the order they were first known."""
+        return [event.number for event in self._point.rows(TRACE_EVENTS, trace=trace_id)]
+
+    def traces(self, sight: At) -> list[str]:
+        """Return the ids of the traces of which something had begun by here, in the order they were first known."""
+        return [row.trace for row in self._point.rows(TRACES)]

@@ -1,0 +1,516 @@
+"""Full-text search of a ledger: the words and what stands are read from its rows.
+
+A process keeps the lengths of the versions, the versions named by periods, the words that are not sealed yet, and what stands at a few coordinates: a few
+bytes for each version. They follow what is written by the heads of the chain.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from graphstore.ledger.branch_rows import SPAN, TRUNK
+from graphstore.ledger.closings import closings
+from graphstore.ledger.statements import Statement
+from graphstore.ledger.word_rows import terms_of
+from graphstore.read.index import Index
+from graphstore.read.index_of_rows import FORGOTTEN, IndexOfRows, Number
+from graphstore.read.points import Point, as_json
+from graphstore.search.search import REMEMBERED, Layer, Layers, Numbered, Ranker, SearchedTexts
+from graphstore.search.source import At
+from graphstore.search.standing import Standing
+from graphstore.search.word_columns import FreshWords, Posting
+from graphstore.values import libraries
+from graphstore.values.period import OPEN, Instant
+from graphstore.values.searched_text import text_of_event, text_of_node
+from graphstore.values.words import ENGLISH, Analyzer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_HEADS = 256  # lines of the chain that are followed; more are not read one by one
+_FETCHED = 128  # versions that are read at once
+_AFTER = b"\xff"  # after all of UTF-8
+_INSIDE = "SELECT number FROM version WHERE number >= ?"
+_NAMED = "SELECT version FROM period WHERE tx_from <= ?"
+
+
+class Ends(NamedTuple):
+    """What there is of a ledger to be searched, and how far it goes."""
+
+    line: int
+    last_tx: Instant
+    rewritten: int
+    identity: str | None
+    languages: str | None
+    entities: int
+    versions: int
+    periods: int
+    link_periods: int
+    operations: int
+    sealed: int
+
+
+class Holding(NamedTuple):
+    """What holds at a coordinate: entities and their versions as JSON arrays, and when a period begins or ends before and after."""
+
+    entities: str
+    versions: str
+    begun: Instant | None
+    ended: Instant | None
+    begins: Instant | None
+    ends: Instant | None
+
+
+class Superseded(NamedTuple):
+    """When an event was superseded."""
+
+    entity: int
+    valid_from: Instant
+    valid_to: Instant
+
+
+class Believed(NamedTuple):
+    """When a version holds."""
+
+    entity: int
+    version: int
+    valid_from: Instant
+    valid_to: Instant
+
+
+class Numbers(NamedTuple):
+    """Numbers of versions, as a JSON array."""
+
+    numbers: str
+
+
+class TextOf(NamedTuple):
+    """What a version says."""
+
+    number: int
+    is_event: int
+    kind: str
+    key: str | None
+    data: bytes | None
+    checksum: int
+
+
+class Lengths(NamedTuple):
+    """How many terms the versions of a segment have."""
+
+    first: int
+    lengths: bytes
+
+
+class Fresh(NamedTuple):
+    """The terms of a version."""
+
+    version: int
+    terms: bytes
+
+
+class Sealed(NamedTuple):
+    """The versions of a segment that have a term, and how often."""
+
+    versions: bytes
+    times: bytes
+
+
+class TermOf(NamedTuple):
+    """A term."""
+
+    term: bytes
+
+
+ENDS = Statement("words_state", Ends)
+STANDING_VERSIONS = Statement("standing_versions", Holding)
+SUPERSEDED_EVENTS = Statement("superseded_events", Superseded)
+SUPERSEDED_AMONG = Statement("superseded_among", Superseded)
+BELIEVED_PERIODS = Statement("believed_periods", Believed)
+MOVED_SINCE = Statement("moved_since", Number)
+FORGOTTEN_VERSIONS = Statement("forgotten_versions", Number)
+VERSIONS_BELIEVED = Statement("versions_believed", Numbers)
+BODIES_BY = Statement("bodies_by", Number)
+SEGMENT_LENGTHS = Statement("segment_lengths", Lengths)
+FRESH_WORDS = Statement("fresh_words", Fresh)
+VERSION_TEXTS = Statement("version_texts", TextOf)
+POSTINGS = Statement("postings", Sealed)
+TERMS_BEGINNING = Statement("terms_beginning", TermOf)
+
+
+class SealedWords:
+    """The words of the first so many versions of a ledger, which are sealed."""
+
+    def __init__(self, point: Point, stop: int) -> None:
+        self._point, self._stop = point, stop
+
+    def posting(self, term: str) -> Posting | None:
+        """Return where a term is; None where it is nowhere."""
+        import numpy as np
+
+        found = self._point.rows(POSTINGS, term=term.encode("utf-8", "surrogatepass")) if self._stop else []
+        if not found:
+            return None
+        versions = [np.frombuffer(row.versions, dtype="<u4") for row in found]
+        times = [
+            np.frombuffer(row.times, dtype="u1" if len(row.times) == len(numbers) else "<u4")
+            for row, numbers in zip(found, versions, strict=True)
+        ]
+        whole, often = np.concatenate(versions), np.concatenate(times)
+        many = int(whole.searchsorted(self._stop))  # a branch sees the first ones of the trunk
+        return Posting(whole[:many], often[:many]) if many else None
+
+    def beginning(self, term: str) -> Iterator[str]:
+        """Return the terms that begin so."""
+        first = term.encode("utf-8", "surrogatepass")
+        for row in self._point.rows(TERMS_BEGINNING, least=first, stop=first + _AFTER):
+            yield row.term.decode("utf-8", "surrogatepass")
+
+
+class WordsInside:
+    """The words of the versions of a layer that are within scopes, by a mask of versions."""
+
+    def __init__(self, layer: Layer, inside: NDArray[Any]) -> None:
+        self._layer, self._inside = layer, inside
+
+    def posting(self, term: str) -> Posting | None:
+        """Return where a term is; None where it is nowhere."""
+        found = self._layer.posting(term)
+        if found is None:
+            return None
+        stays = self._inside[found.versions]
+        return Posting(found.versions[stays], found.times[stays]) if stays.any() else None
+
+    def beginning(self, term: str) -> Iterable[str]:
+        """Return the terms that begin so."""
+        return self._layer.beginning(term)
+
+
+@dataclass
+class _Kept:
+    """What a process keeps of one ledger, as far as `ends` says."""
+
+    ends: Ends
+    sealed: NDArray[Any]  # the lengths of the sealed versions
+    fresh: FreshWords
+    named: NDArray[
+        Any
+    ]  # the versions that the periods name, in order: of so many periods as a question about the past took
+    analyzer: Analyzer | None  # that makes the words of the texts here; None: they are those of the tables
+    inside: NDArray[Any] | None = None  # of versions, whether each is within the scopes
+    standings: list[tuple[Instant, Standing]] = field(
+        default_factory=list
+    )  # each with the time it was last asked at
+
+
+class RowSearch(Ranker):
+    """The words of the versions of one line of a ledger, by its rows. Numpy's arrays are by the places of rows in the order of the line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.analyzer = Analyzer()
+        self._kept: _Kept | None = None
+
+    def standing(self, sight: At) -> Standing:
+        """Return what stands at a coordinate."""
+        with self._lock:
+            point = _point(sight)
+            return self._standing(point, self._follow(point))
+
+    def _texts(self, sight: At) -> SearchedTexts:
+        point = _point(sight)
+        kept = self._follow(point)
+        standing, lengths = self._standing(point, kept), _lengths(kept)
+        known = known_versions(point)
+        mean = standing.mean(lengths)
+        return SearchedTexts(
+            _layers(point, kept),
+            lengths,
+            known,
+            standing.alive,
+            standing.count(),
+            mean,
+            standing.version_of,
+            _numbered(point),
+        )
+
+    def _texts_ever(self, sight: At) -> SearchedTexts:
+        import numpy as np
+
+        point = _point(sight)
+        kept = self._follow(point)
+        known = np.zeros(kept.ends.versions, dtype=bool)
+        if point.whole is not point:  # of periods inside numbers are missing
+            known[[ver for (ver,) in point.database.rows(_NAMED, (point.tx,))]] = True
+        elif len(kept.named) < kept.ends.periods:
+            [row] = point.rows(VERSIONS_BELIEVED, first=point.database.line.row("period", len(kept.named)))
+            kept.named = np.concatenate([kept.named, _places(orjson.loads(row.numbers)).astype(np.uint32)])
+        known[kept.named[: known_periods(point, point.tx)]] = True
+        known[_places([row.number for row in point.rows(FORGOTTEN_VERSIONS)])] = False
+        source: Any = sight.core
+        known[source.versions :] = False
+        lengths, count = _lengths(kept), int(np.count_nonzero(known))
+        mean = int(lengths[known].sum()) / max(count, 1)
+        nothing = np.zeros(0, dtype=np.int32)
+        return SearchedTexts(
+            _layers(point, kept), lengths, len(lengths), known, count, mean, nothing, _numbered(point)
+        )
+
+    def _fetched(self, index: Index, found: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+        assert isinstance(index, IndexOfRows)
+        waiting = iter(found)
+        while some := list(islice(waiting, _FETCHED)):
+            index.read_versions([ver for ver, _ in some])
+            yield from some
+
+    # ------------------------------------------------------------------ following
+
+    def _follow(self, point: Point) -> _Kept:
+        """Read what was written since. A thread that reads an earlier state than another one keeps nothing of its own."""
+        libraries.load("numpy")
+        ends = ends_of(point)
+        kept = self._kept
+        if kept is not None and kept.ends == ends:
+            return kept
+        languages = tuple(orjson.loads(ends.languages) or ENGLISH) if ends.languages else ENGLISH
+        if languages != self.analyzer.languages:
+            self.analyzer = Analyzer(languages)
+        if kept is not None and kept.ends.line > ends.line and kept.ends.rewritten == ends.rewritten:
+            return _read(point, ends, self.analyzer)
+        self._kept = None  # an interruption loses the whole, not a part
+        moved = None if kept is None else _moved_on(point, kept, ends)
+        self._kept = kept = _read(point, ends, self.analyzer) if moved is None else moved
+        return kept
+
+    def _standing(self, point: Point, kept: _Kept) -> Standing:
+        ops = _known("operation", "tx", point, kept.ends, point.tx)
+        remembered = kept.standings
+        for at, (_, standing) in enumerate(remembered):
+            if standing.ops == ops and standing.since <= point.valid < standing.until:
+                del remembered[at]
+                remembered.insert(0, (point.valid, standing))
+                return standing
+        standing = Standing(ops)
+        _look_at_all(standing, point, kept.ends)
+        remembered.insert(0, (point.valid, standing))
+        del remembered[REMEMBERED:]
+        return standing
+
+
+def _point(sight: At) -> Point:
+    core: Any = sight.core
+    point: Point = core.point
+    return point
+
+
+def ends_of(point: Point) -> Ends:
+    """Return what there is of the line of a point to be searched."""
+    [ends] = point.rows(ENDS)
+    return ends._replace(sealed=min(ends.sealed, point.database.line.trunk_stop("version")))
+
+
+def _places(numbers: list[int]) -> NDArray[Any]:
+    """Return the places of rows in the order of their line."""
+    import numpy as np
+
+    return np.array(numbers, dtype=np.int64) % SPAN
+
+
+def _numbered(point: Point) -> Numbered:
+    """Return what gives the numbers of the versions of a line by their places."""
+    import numpy as np
+
+    pieces = point.database.line.pieces("version")
+    if point.database.line is TRUNK:
+        return lambda places: places
+    first = np.array([piece.start for piece in pieces])
+    lines, first = first - first % SPAN, first % SPAN
+    return lambda places: places + lines[first.searchsorted(places, side="right") - 1]
+
+
+def _layers(point: Point, kept: _Kept) -> Layers:
+    layers: Layers = [SealedWords(point, len(kept.sealed)), kept.fresh]
+    return layers if kept.inside is None else [WordsInside(layer, kept.inside) for layer in layers]
+
+
+def _read(point: Point, ends: Ends, analyzer: Analyzer) -> _Kept:
+    import numpy as np
+
+    nothing = np.zeros(0, dtype=np.uint32)
+    # the words are made here where other languages are set on a branch, or another release of the stemmer wrote those of the tables
+    made_here = None if ends.identity in (None, analyzer.identity) else analyzer
+    kept = _Kept(ends, nothing, FreshWords(0), nothing, made_here)
+    _read_on(point, kept)
+    return kept
+
+
+def _read_on(point: Point, kept: _Kept) -> None:
+    """Read the words that were written since."""
+    import numpy as np
+
+    ends, known = kept.ends, len(kept.sealed)
+    sealed = ends.sealed if kept.analyzer is None else 0
+    if known < sealed:
+        parts = [kept.sealed]
+        for row in point.rows(SEGMENT_LENGTHS, first=known):
+            parts.append(np.frombuffer(row.lengths, dtype="<u4")[max(0, known - row.first) :])
+        kept.sealed = np.concatenate(parts)[:sealed]
+    fresh = kept.fresh
+    if fresh.first != sealed:
+        fresh = kept.fresh = FreshWords(sealed)
+    known = fresh.first + len(fresh.lengths)
+    if known < ends.versions:
+        for terms in _terms(point.whole, point.database.line.row("version", known), kept.analyzer):
+            fresh.add(terms)
+    if point.whole is not point:
+        known_inside = np.zeros(0, dtype=bool) if kept.inside is None else kept.inside
+        kept.inside = np.zeros(ends.versions, dtype=bool)
+        kept.inside[: len(known_inside)] = known_inside
+        kept.inside[[ver for (ver,) in point.database.rows(_INSIDE, (len(known_inside),))]] = True
+
+
+def _terms(point: Point, first: int, analyzer: Analyzer | None) -> Iterator[list[str]]:
+    """Yield the terms of each version of a line from a number on that is not sealed; `analyzer` makes them of the texts, None: they are read."""
+    if analyzer is not None:
+        for row in point.rows(VERSION_TEXTS, first=first):
+            body = point.content(row.data, row.checksum, f"version {row.number}")
+            yield analyzer.terms(
+                text_of_event(body) if row.is_event else text_of_node(body, row.kind, row.key) if body else ""
+            )
+        return
+    for piece in point.database.line.pieces("version"):
+        if piece.stop > first:
+            for one in point.rows(FRESH_WORDS, first=max(first, piece.start), stop=piece.stop):
+                yield [term.decode("utf-8", "surrogatepass") for term in terms_of(one.terms)]
+
+
+def _moved_on(point: Point, kept: _Kept, ends: Ends) -> _Kept | None:
+    """Return what is kept as of a later state; None where everything is to be read again."""
+    was, line = kept.ends, point.database.line
+    if (was.rewritten, was.identity, was.languages) != (ends.rewritten, ends.identity, ends.languages):
+        return None
+    if was._replace(line=ends.line, last_tx=ends.last_tx) == ends:  # only other lines were written
+        kept.ends = ends
+        return kept
+    if not 0 <= ends.line - was.line <= _HEADS:
+        return None
+    closed = closings(point.database, was.line, ends.line)
+    if closed.forgets:
+        return None
+    found = _Kept(ends, kept.sealed, kept.fresh, kept.named, kept.analyzer, kept.inside)
+    _read_on(point, found)
+    moved = point.rows(
+        MOVED_SINCE,
+        periods=line.row("period", was.periods),
+        link_periods=line.row("link_period", was.link_periods),
+        closed=as_json(closed.periods),
+        link_closed=as_json(closed.link_periods),
+    )
+    for asked, standing in kept.standings:
+        if standing.ops == was.operations:
+            valid = point.valid if standing.since <= point.valid < standing.until else asked
+            standing = standing.copy()
+            standing.ops = ends.operations
+            now = Point(point.database, valid, ends.last_tx)
+            _look_again(standing, now, ends, [row.number for row in moved])
+            asked = valid
+        standing.grow_to(ends.versions, ends.entities)
+        found.standings.append((asked, standing))
+    return found
+
+
+def _lengths(kept: _Kept) -> NDArray[Any]:
+    import numpy as np
+
+    return np.concatenate([kept.sealed, np.array(kept.fresh.lengths, dtype=np.uint32)])
+
+
+# ---------------------------------------------------------------------- what stands
+
+
+def _look_at_all(standing: Standing, point: Point, ends: Ends) -> None:
+    """Find what stands at a coordinate."""
+    [row] = point.rows(STANDING_VERSIONS)
+    for begun in (row.begun, row.ended):
+        standing.since = max(standing.since, -OPEN if begun is None else begun)
+    for ends_at in (row.begins, row.ends):
+        standing.until = min(standing.until, OPEN + 1 if ends_at is None else ends_at)
+    standing.grow_to(ends.versions, ends.entities)
+    entities, versions = (_places(orjson.loads(each)) for each in (row.entities, row.versions))
+    standing.version_of[entities] = versions
+    away = [found.number for found in point.rows(FORGOTTEN)]
+    away += _superseded(standing, point, point.rows(SUPERSEDED_EVENTS))
+    standing.version_of[_places(away)] = -1
+    standing.alive[standing.version_of[standing.version_of >= 0]] = True
+
+
+def _look_again(standing: Standing, now: Point, ends: Ends, entities: list[int]) -> None:
+    """Find which versions of some entities stand."""
+    valid, held = now.valid, dict[int, int]()
+    standing.grow_to(ends.versions, ends.entities)
+    for ent in _places(entities).tolist():
+        if (ver := int(standing.version_of[ent])) >= 0:
+            standing.alive[ver] = False
+            standing.version_of[ent] = -1
+    numbers = as_json(entities)
+    for row in now.rows(BELIEVED_PERIODS, numbers=numbers):
+        standing.narrow(row.valid_from, row.valid_to, valid)
+        if row.valid_from <= valid < row.valid_to:
+            held[row.entity] = row.version
+    gone = {found.number for found in now.rows(FORGOTTEN)} if held else set()
+    gone.update(_superseded(standing, now, now.rows(SUPERSEDED_AMONG, numbers=numbers)))
+    for ent, ver in held.items():
+        if ent not in gone:
+            standing.version_of[ent % SPAN] = ver % SPAN
+            standing.alive[ver % SPAN] = True
+
+
+def _superseded(standing: Standing, point: Point, rows: list[Superseded]) -> list[int]:
+    """Return the events that are superseded at a coordinate, and note when that changes."""
+    found = []
+    for row in rows:
+        standing.narrow(row.valid_from, row.valid_to, point.valid)
+        if row.valid_from <= point.valid < row.valid_to:
+            found.append(row.entity)
+    return found
+
+
+# ---------------------------------------------------------------------- what was known
+
+
+def known_versions(point: Point) -> int:
+    """Return how many versions were recorded by the tx of a point: bodies are numbered in the order of versions."""
+    ends = ends_of(point)
+    if point.tx >= ends.last_tx:
+        return ends.versions
+    rows = point.rows(BODIES_BY)
+    return _first("version", "body", point, ends.versions, rows[0].number) if rows else 0
+
+
+def known_periods(point: Point, tx: Instant) -> int:
+    """Return how many periods were recorded by an instant."""
+    return _known("period", "tx_from", point, ends_of(point), tx)
+
+
+def _known(table: str, column: str, point: Point, ends: Ends, tx: Instant) -> int:
+    """Return how many rows of a table were recorded by an instant. `column`: has the instant of each."""
+    count: int = getattr(ends, f"{table}s")
+    return count if tx >= ends.last_tx else _first(table, column, point, count, tx + 1)
+
+
+def _first(table: str, column: str, point: Point, count: int, least: int) -> int:
+    """Return the place of the first of so many rows of which a column has at least a value."""
+    point = point.whole  # within scopes numbers are missing
+    line, statement = point.database.line, f"SELECT {column} FROM {table} WHERE number = ?"
+
+    def value(place: int) -> int:
+        [(found,)] = point.database.rows(statement, (line.row(table, place),))
+        return int(found)
+
+    return bisect_left(range(count), least, key=value)

@@ -1,0 +1,53 @@
+"""The source of reads: the index, the journal with the bodies, and the bodies of an open transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import orjson
+
+from graphstore.ledger.ledger import Ledger
+from graphstore.read.index import Index
+from graphstore.values.models import Json
+from graphstore.values.period import Instant
+
+
+@dataclass
+class Source:
+    """The index of one store, and the bodies that its places name."""
+
+    index: Index
+    journal: Ledger
+    # bodies of the open transaction: place -1 is the first
+    pending: list[bytes] = field(default_factory=list, kw_only=True)
+
+    @property
+    def state(self) -> Hashable:
+        """What a copy of this is of: versions have other numbers under another state."""
+        return self.index
+
+    def body(self, pos: int, length: int, holding: bytes = b"") -> Json:
+        """A body by its place; one that has no place, or that does not hold those bytes, is empty."""
+        if length == 0:
+            return {}
+        raw = self.raw(pos, length)
+        return orjson.loads(raw) if holding in raw else {}
+
+    def raw(self, pos: int, length: int) -> bytes:
+        """The bytes of a body by its place."""
+        return self.pending[-pos - 1] if pos < 0 else self.journal.raw(pos, length)
+
+
+class At(Protocol):
+    """A source as of a coordinate."""
+
+    @property
+    def core(self) -> Source: ...
+    @property
+    def index(self) -> Index: ...
+    @property
+    def valid(self) -> Instant: ...
+    @property
+    def tx(self) -> Instant: ...

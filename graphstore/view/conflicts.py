@@ -1,0 +1,300 @@
+"""Contradictions: what `contradicts` links say, and pairs of nodes that speak of the same with different values.
+
+Two speak of the same when they are values of one slot, of one field of one subject, or of one topic tag (`values/assertions.py`). Each is held
+against the few before it in its group, so the cost grows with what is looked at, not with its square. Nothing is decided automatically.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from graphstore.errors import NotFoundError
+from graphstore.search.asserted import Said, read
+from graphstore.values import sameness
+from graphstore.values.assertions import DECISION, RECORDS, Assertion, about, different, disagreement
+from graphstore.values.inputs import whole_number
+from graphstore.values.keys import topic_name, version_of
+from graphstore.values.models import UPRIGHT, Contradiction, Json
+from graphstore.values.period import Instant, exactly
+from graphstore.view.rows import Rows
+from graphstore.view.sight import Sight
+
+BOTH = "both"
+BEFORE = 10
+"""With so many of the newest before it in its group, at most, a statement makes a candidate."""
+_NEAREST = 10  # of what a search finds, and
+_TAGGED = 100  # of what bears its key or a tag, so many are looked at for one thing
+
+_CONTRADICTS = frozenset({"contradicts"})
+
+Pairs = set[tuple[int, int]]
+
+
+# ---- reading ----------------------------------------------------------------------------------
+
+
+def contradictions(
+    sight: Sight, *, settled: bool, candidates: bool, limit: int | None, of: int | None = None
+) -> list[Contradiction]:
+    """The contradictions here: recorded ones, then candidates; newer first, at most `limit`. `of`: those of this thing alone."""
+    limit = whole_number("limit", limit)
+    found: Iterator[Contradiction] = iter(_explicit(sight, settled, of))
+    if candidates:
+        among = None if of is None else {of, *_near(sight, of)}
+        found = chain(found, _candidates(sight, among, of))
+    return list(islice(found, limit))
+
+
+def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contradiction]:
+    index = sight.index
+    if of is None:
+        rows = sight.held_of(_CONTRADICTS)
+    else:
+        links = dict.fromkeys(
+            link for side in (index.out, index.into) for link in index.of_kinds(side, of, _CONTRADICTS)
+        )
+        found_rows = (sight.held(link) for link in links if index.l_kind[link] == "contradicts")
+        rows = [row for row in found_rows if row >= 0]
+    rows.sort(key=sight.link_order, reverse=True)
+    sight.things(dict.fromkeys(end for row in rows for end in sight.edge(row)[3:]))  # read at once
+    found = (of_link(sight, row) for row in rows)
+    return [each for each in found if settled or not each.settled]
+
+
+def between(sight: Sight, one: int, other: int) -> Contradiction:
+    """The contradiction of two things: by the newest link between them, else as candidates."""
+    index = sight.index
+    rows = rows_between(sight, one, other)
+    if rows:
+        return of_link(sight, max(rows, key=sight.link_order))
+    found = next(_candidates(sight, {one, other}), None) if one != other else None
+    if found is not None:
+        return found
+    names = f"{index.names[one]!r} and {index.names[other]!r}"
+    raise NotFoundError(
+        f"{names} do not contradict each other at {exactly(sight.valid)}: no contradicts link joins them, and they are no candidates. "
+        f"To record that they do: link({index.names[one]!r}, 'contradicts', {index.names[other]!r})."
+    )
+
+
+def rows_between(sight: Rows, one: int, other: int) -> list[int]:
+    """The rows of `contradicts` links between two things that hold here."""
+    index = sight.index
+    return [
+        row
+        for source, target in ((one, other), (other, one))
+        for link in index.of_kinds(index.out, source, _CONTRADICTS)
+        if index.l_tgt[link] == target
+        and index.l_kind[link] == "contradicts"
+        and (row := sight.held(link)) >= 0
+    ]
+
+
+def of_link(sight: Rows, row: int) -> Contradiction:
+    index, shown = sight.index, sight.link(row)
+    link = index.k_link[row]
+    decision = shown.metadata.get(DECISION)
+    open_still = decision is None and {shown.source_standing, shown.target_standing} <= UPRIGHT
+    return Contradiction(
+        link=shown,
+        source=sight.thing(index.l_src[link]),
+        target=sight.thing(index.l_tgt[link]),
+        settled=not open_still,
+        decision=None if decision is None else str(decision),
+    )
+
+
+# ---- candidates -------------------------------------------------------------------------------
+
+
+class _Said(NamedTuple):
+    """An assertion of a row."""
+
+    row: int
+    says: Said
+
+
+_Pair = tuple[int, int]  # two rows of nodes that seem to disagree, the newer first
+
+
+def _candidates(
+    sight: Sight, among: Iterable[int] | None = None, of: int | None = None
+) -> Iterator[Contradiction]:
+    """The candidates of all that holds here (of `among`), the newest first; `of`: those of this thing alone."""
+    entity = sight.index.r_ent
+    found: set[_Pair] = set()
+    for group in _groups(sight, among):
+        found.update(_disagreeing(group) if of is None else _against_all(group, of, entity))
+    if not found:
+        return
+    joined = _joined(sight, found, is_of_all=among is None)
+    ages = {row: age(sight, row) for pair in found for row in pair}
+    for pair in sorted(found, key=lambda pair: (ages[pair[0]], ages[pair[1]]), reverse=True):
+        newer, older = entity[pair[0]], entity[pair[1]]
+        if (newer, older) not in joined and (older, newer) not in joined:
+            yield from _candidate(sight, *pair)
+
+
+def _joined(sight: Sight, pairs: set[_Pair], *, is_of_all: bool) -> Pairs:
+    """Return the pairs of things that are joined by a link which decides: all there are, or those of some pairs of rows."""
+    if is_of_all:
+        return linked(sight)
+    entity = sight.index.r_ent
+    things = {(entity[newer], entity[older]) for newer, older in pairs}
+    sight.read_links({each for pair in things for each in pair})
+    return {pair for pair in things if are_linked(sight, *pair)}
+
+
+def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
+    """What holds here by what it speaks of, each group of two or more in one scope, the newest first."""
+    index = sight.index
+    if among is None:
+        there = sight.node_rows()
+    else:
+        among = list(among)
+        sight.read_things(among)
+        there = [row for row in map(sight.find, among) if row >= 0]
+    rows = [row for row in there if is_stated(sight, index.r_ent[row])]
+    rows.sort(key=lambda row: age(sight, row), reverse=True)
+    groups: dict[tuple[str, int], list[_Said]] = {}
+    for row, said in sight.core.asserted.said(sight.core, rows):
+        scope = index.scope[index.r_ent[row]]
+        for each in said:
+            groups.setdefault((scope, each.of), []).append(_Said(row, each))
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _disagreeing(group: list[_Said]) -> Iterator[_Pair]:
+    """Each with the newest before it that say another value, at most `BEFORE`; runs of one value are passed over at once."""
+    after = list(range(1, len(group) + 1))  # where the next other value begins
+    for at in range(len(group) - 2, -1, -1):
+        if group[at].says.value == group[at + 1].says.value:
+            after[at] = after[at + 1]
+    for at, one in enumerate(group):
+        if not one.says.renews:
+            continue
+        other, looked = after[at], 0
+        while other < len(group) and looked < BEFORE:
+            if group[other].says.value == one.says.value:
+                other = after[other]
+                continue
+            looked += 1
+            if _disagree(one, group[other]):
+                yield one.row, group[other].row
+            other += 1
+
+
+def _against_all(group: list[_Said], of: int, entity: Sequence[int]) -> Iterator[_Pair]:
+    """The one thing with all others of a group."""
+    place = next((at for at, each in enumerate(group) if entity[each.row] == of), len(group))
+    for at, each in enumerate(group) if place < len(group) else ():
+        newer, older = (group[place], each) if place < at else (each, group[place])
+        if _disagree(newer, older):
+            yield newer.row, older.row
+
+
+def _disagree(newer: _Said, older: _Said) -> bool:
+    return newer.row != older.row and newer.says.renews and different(newer.says.value, older.says.value)
+
+
+def _candidate(sight: Sight, newer: int, older: int) -> Iterator[Contradiction]:
+    """The candidate that two rows make; none when only the short forms of what they say were equal."""
+    entity, core = sight.index.r_ent, sight.core
+    says = disagreement(read(core, newer), read(core, older))
+    if says is not None:
+        yield Contradiction.made(
+            {
+                "link": None,
+                "source": sight.thing(entity[newer]),
+                "target": sight.thing(entity[older]),
+                "settled": False,
+                "about": about(says.of),
+                "overlap": sameness.overlap(statement(sight, newer), statement(sight, older)),
+                "decision": None,
+            }
+        )
+
+
+def _near(sight: Sight, ent: int) -> Iterator[int]:
+    """What may speak of the same as a thing: what has its key or its tags, and what is nearest to it in words."""
+    index, core = sight.index, sight.core
+    row = sight.find(ent)
+    if row < 0 or not is_stated(sight, ent):
+        return
+    key, scope, body = index.key[ent], index.scope[ent], _body(sight, row)
+    if not body:
+        return
+    if key is not None:
+        keyed = core.naming.keyed(version_of(key)[0] or key)
+        known = bisect_right(keyed, sight.tx, key=index.born.__getitem__)
+        yield from keyed[max(known - _TAGGED, 0) : known]
+    for tag in body.get("tags", ()):
+        tagged = sight.tagged_versions(topic_name(tag))
+        yield from (index.v_ent[ver] for ver in tagged[-_TAGGED:])
+    words = sameness.statement(body["content"], body.get("text"))
+    found = sight.found(
+        words, _NEAREST, frozenset({index.kind[ent]}), seen=lambda each: index.scope[each] == scope
+    )
+    yield from (each for each, _ in found.matches)
+
+
+# ---- what others ask --------------------------------------------------------------------------
+
+
+def is_stated(sight: Sight, ent: int) -> bool:
+    """Whether an entity states something: a node that is no record of what was done."""
+    return not sight.index.is_event[ent] and sight.index.kind[ent] not in RECORDS
+
+
+def asserted(sight: Sight, row: int) -> list[Assertion]:
+    """What the description of a row says, of what."""
+    return read(sight.core, row)
+
+
+def age(sight: Sight, row: int) -> tuple[Instant, Instant, int]:
+    """The order of statements: since when they hold, when they were recorded."""
+    return sight.index.r_from[row], sight.index.r_tx[row], row
+
+
+def disputed(sight: Sight) -> Pairs:
+    """The pairs joined by an undecided `contradicts` link."""
+    return {
+        (sight.index.ids[each.source.id], sight.index.ids[each.target.id]) for each in _explicit(sight, False)
+    }
+
+
+def linked(sight: Sight) -> Pairs:
+    """The pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
+    index = sight.index
+    links = (index.k_link[row] for row in sight.held_of(_decisive(sight)))
+    return {(index.l_src[link], index.l_tgt[link]) for link in links}
+
+
+def are_linked(sight: Rows, one: int, other: int) -> bool:
+    """Return True if two things are such a pair."""
+    decisive = frozenset(_decisive(sight))
+    return any(
+        edge.target == end and sight.held(edge.link) >= 0
+        for start, end in ((one, other), (other, one))
+        for edge in sight.edges(start, "out", decisive)
+    )
+
+
+def _decisive(sight: Rows) -> set[str]:
+    kinds = sight.core.vocabulary.kinds
+    return {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
+
+
+def statement(sight: Sight, row: int) -> str:
+    """The description of a row as text."""
+    body = _body(sight, row)
+    return sameness.statement(body["content"], body.get("text"))
+
+
+def _body(sight: Sight, row: int) -> Json:
+    index = sight.index
+    ver = index.r_ver[row]
+    return sight.core.body(index.v_pos[ver], index.v_len[ver])

@@ -1,0 +1,141 @@
+"""What the readers and the writer of one store share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphstore.errors import InvalidError
+from graphstore.ledger.branch_ledger import BranchLedger
+from graphstore.ledger.ledger import Ledger
+from graphstore.ledger.scoped_ledger import ScopedLedger
+from graphstore.read import settings
+from graphstore.read.points import Point
+from graphstore.read.working_set import KnownKinds, WorkingSet
+from graphstore.search.asserted import Asserted
+from graphstore.search.event_fingerprints import Fingerprints
+from graphstore.search.lookups import Accesses
+from graphstore.search.row_search import RowSearch
+from graphstore.search.source import Source
+from graphstore.values.models import Snapshot
+from graphstore.values.period import OPEN, Instant
+from graphstore.values.vocabulary import Vocabulary
+from graphstore.view import snapshots
+
+if TYPE_CHECKING:
+    from graphstore.graph.graphs import Graphs
+
+LedgerRows = Ledger | BranchLedger | ScopedLedger
+
+
+class Shown(Protocol):
+    """The rows that an open transaction shows to its own reads, see `ShownRows`."""
+
+    versions: int
+    operations: int
+
+    @property
+    def search(self) -> RowSearch:
+        """Return what searches the rows that are shown."""
+
+    def show(self) -> None:
+        """Write what the transaction has done."""
+
+    def hide(self) -> None:
+        """Take the rows back."""
+
+
+@dataclass
+class Core(Source):
+    """Hold what the readers and the writer of one store share. `lock` guards each change of it, and reads that keep what they found for others."""
+
+    index: WorkingSet = field(init=False)  # the working set of a verb, which alone has it
+    vocabulary: Vocabulary
+    graphs: Graphs
+    rows: LedgerRows = field(kw_only=True)  # that answer reads
+    refusal: str = field(default="this is not answered by the rows of the ledger.", kw_only=True)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    closed: str | None = None  # why reads are refused
+    memo: dict[Any, Any] = field(default_factory=dict)  # answers cached until the next write
+    row_search: RowSearch = field(default_factory=RowSearch)
+    asserted: Asserted = field(default_factory=Asserted)
+    accesses: Accesses = field(default_factory=Accesses)
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+    doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
+    vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
+    meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
+    kinds: KnownKinds = field(default_factory=KnownKinds)
+    working: WorkingSet | None = None  # of the transaction that is open
+    worker: int = 0  # the thread of that transaction
+    in_verb: bool = False  # whether one of its verbs is under way
+    shown: Shown | None = None  # what it shows to its own reads
+
+    @property
+    def answering(self) -> LedgerRows:
+        """Return the ledger whose rows answer a read. A transaction of this thread shows its own first."""
+        if self.is_worker:
+            self.show_rows()
+        return self.rows
+
+    @property
+    def is_worker(self) -> bool:
+        """Return True if this thread has a transaction open that reads from the rows what it needs."""
+        return self.working is not None and self.worker == threading.get_ident()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the working set of the verb under way as `index`. Raises InvalidError outside a verb: only rows answer there."""
+        if name != "index":
+            raise AttributeError(name)
+        if self.is_worker and self.in_verb:
+            return self.working
+        raise InvalidError(self.refusal)
+
+    @contextmanager
+    def on_working_set(self) -> Iterator[None]:
+        """A block in which the transaction of this thread reads from its working set, where it has one."""
+        with self.lock:
+            was_in_verb = self.in_verb
+            try:
+                self.in_verb = self.is_worker
+                yield
+            finally:
+                self.in_verb = was_in_verb
+
+    def show_rows(self) -> None:
+        """Write as rows what the transaction of this thread has done."""
+        with self.lock:
+            if self.working is not None and self.shown is not None:
+                self.shown.show()
+
+    def hide_rows(self) -> None:
+        """Take back the rows that the transaction of this thread shows."""
+        if self.shown is not None and self.is_worker:
+            self.shown.hide()
+
+    def setting(self, name: str) -> Any:
+        """Return the setting of a name, None when it was never set."""
+        if self.is_worker and self.in_verb:
+            return self.index.setting(name)
+        return settings.setting(Point(self.answering.database, OPEN, OPEN), name)
+
+    def forget_found(self) -> None:
+        """Drop what reads keep of rows, which were taken back, or replaced by others of the same numbers."""
+        self.row_search, self.fingerprints, self.asserted = RowSearch(), Fingerprints(), Asserted()
+        self.accesses.forget_written()
+        self.memo.clear()
+
+    def snapshots(self, tx: Instant) -> list[Snapshot]:
+        """The snapshots made by `tx`, in order."""
+        if self.is_worker and self.in_verb:
+            last = min(tx, self.index.last_tx)  # the rows may show those of the transaction too
+            before = settings.snapshots(Point(self.rows.database, OPEN, last))
+            return before + snapshots.known(self.index, tx)
+        return settings.snapshots(Point(self.answering.database, OPEN, tx))
+
+    def refuse_closed(self) -> None:
+        """Raise InvalidError when the store is closed."""
+        if self.closed:
+            raise InvalidError(self.closed)

@@ -1,0 +1,125 @@
+"""Which of the things that are found are wanted: by kind, tag, key, scope, author, source and standing, by when they began and when they were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, get_args
+
+from graphstore.errors import InvalidError
+from graphstore.values.inputs import ids
+from graphstore.values.keys import slot_name
+from graphstore.values.models import UPRIGHT, Event, Node, Standing
+from graphstore.values.period import OPEN, Instant, TimeLike, bounds, instant
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
+
+__all__ = ["ANY", "Filters"]
+
+ANY = "any"
+STANDINGS = (*get_args(Standing), ANY)
+_Values = frozenset[str]
+_FIELDS = {"type": "kind"}
+
+
+class Filters(NamedTuple):
+    """What is wanted. Of each set one must fit, an empty one fits all; a source fits by its beginning. Periods are [since, until), in microseconds."""
+
+    kind: _Values = frozenset()
+    tag: _Values = frozenset()
+    key: _Values = frozenset()
+    scope: _Values = frozenset()
+    author: _Values = frozenset()
+    source: _Values = frozenset()
+    standing: _Values = frozenset()
+    since: Instant = -OPEN
+    until: Instant = OPEN
+    recorded_since: Instant = -OPEN
+    recorded_until: Instant = OPEN
+
+    @classmethod
+    def of(
+        cls,
+        view: Reader,
+        values: Mapping[str, Iterable[str] | str],
+        times: Mapping[str, TimeLike | None],
+        asked: Sequence[tuple[str, str]] = (),
+    ) -> Filters:
+        """The filters that a caller gives, and those of `field:value` in his question. Raises InvalidError for what is no standing, key or time;
+        what cannot be read so in a question is no filter."""
+        sets = {name: set(ids(name, value)) for name, value in values.items()}
+        instants = {name: view._time(at, name) for name, at in times.items() if at is not None}
+        for field, value in asked:
+            name = _FIELDS.get(field, field)
+            with suppress(InvalidError):
+                if name in ("since", "until"):
+                    instants[name] = view._time(value, name)
+                elif name != "standing" or value in STANDINGS:
+                    sets.setdefault(name, set()).add(slot_name(value) if name == "key" else value)
+        sets["key"] = set(map(slot_name, sets.get("key", ())))
+        for each in sets.get("standing", ()):
+            if each not in STANDINGS:
+                raise InvalidError.choice("standing", each, STANDINGS)
+        for first, last in (("since", "until"), ("recorded_since", "recorded_until")):
+            bounds(instants.get(first, -OPEN), instants.get(last, OPEN), (first, last))
+        return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
+
+    def saying(self, sight: Sight, text: str) -> set[int]:
+        """What is believed and holds at a coordinate as a version that says all of a text, superseded events too, and is wanted."""
+        index, fits = sight.index, self.fitting(sight)
+        found = set()
+        for row in sight.held_versions(sight.found(text, 1).saying()):
+            ent = index.r_ent[row]
+            if (not self.kind or index.kind[ent] in self.kind) and (fits is None or fits(ent, row)):
+                found.add(ent)
+        return found
+
+    def admits(self, thing: Node | Event) -> bool:
+        """Whether a thing that was read fits. Standing is not looked at."""
+        if isinstance(thing, Event):
+            kind, begins, scope = thing.type, thing.occurred_at, ""
+        else:
+            kind, begins, scope = thing.kind, thing.valid_from, thing.scope
+        return (
+            (not self.kind or kind in self.kind)
+            and (not self.key or (isinstance(thing, Node) and thing.key in self.key))
+            and (not self.scope or scope in self.scope)
+            and (not self.author or thing.author in self.author)
+            and (not self.tag or (isinstance(thing, Node) and not self.tag.isdisjoint(thing.tags)))
+            and (not self.source or (thing.source or "").startswith(tuple(self.source)))
+            and self.since <= instant(begins) < self.until
+            and self.recorded_since <= instant(thing.recorded_at) < self.recorded_until
+        )
+
+    @property
+    def of_the_past(self) -> bool:
+        """Whether things are wanted that do not stand."""
+        return not self.standing <= UPRIGHT
+
+    def fitting(self, sight: Sight) -> Callable[[int, int], bool] | None:
+        """Whether an entity fits, as one of its rows says it; None: all do. Kinds and standing are not looked at."""
+        if self._replace(kind=frozenset(), standing=frozenset()) == Filters():
+            return None
+        index, source = sight.index, tuple(self.source)
+
+        def fits(ent: int, row: int) -> bool:
+            if (self.key and index.key[ent] not in self.key) or (
+                self.scope and index.scope[ent] not in self.scope
+            ):
+                return False
+            if row < 0 or not self.since <= index.r_from[row] < self.until:
+                return False
+            op = index.v_op[index.r_ver[row]]
+            recorded = index.o_tx[op] if op >= 0 else index.born[ent]
+            if not self.recorded_since <= recorded < self.recorded_until:
+                return False
+            if self.author and (op < 0 or index.o_author[op] not in self.author):
+                return False
+            if not (self.tag or source):
+                return True
+            body = sight.body_of(row)
+            return (not self.tag or not self.tag.isdisjoint(body.get("tags") or ())) and (
+                not source or (body.get("source") or "").startswith(source)
+            )
+
+        return fits

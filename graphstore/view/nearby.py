@@ -1,0 +1,89 @@
+"""The links that paths of recall follow: of things that stand, to things that stand, the strongest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
+
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.view.sight import Sight
+
+UNSAID_STRENGTH = 3
+"""A link without a strength counts as this."""
+Step = tuple[int, int]  # the row of a link, and the thing it leads to
+
+
+class Near:
+    """The links of things that stand, to things that stand. A message that was not authorized is no way."""
+
+    def __init__(
+        self,
+        sight: Sight,
+        along: frozenset[str] | None,
+        direction: str,
+        fan_out: int,
+        seen: Callable[[int], bool] | None = None,
+    ) -> None:
+        index, kinds = sight.index, sight.core.vocabulary.kinds
+        self._sight, self._index = sight, index
+        self._valid, self._tx = sight.valid, sight.tx
+        self._version_of = sight.core.search.standing(sight).version_of
+        self._kinds = along or frozenset(name for name, kind in kinds.items() if kind.walked)
+        out, into = (index.out, index.l_tgt), (index.into, index.l_src)
+        self._sides = {"out": (out,), "in": (into,), "both": (out, into)}[direction]
+        # the sides on which only links that read the same either way are followed
+        self._other = {"out": (into,), "in": (out,), "both": ()}[direction]
+        self._same = frozenset(name for name in self._kinds if kinds[name].symmetric)
+        self._fan_out = fan_out
+        self._seen, self._admitted = seen, sight.admitted()
+        self._held: dict[int, list[int]] = {}
+        self._strongest: dict[int, list[Step]] = {}
+
+    def degree(self, ent: int) -> int:
+        """How many links there are to follow from a thing."""
+        return len(self._around(ent))
+
+    def strongest(self, ent: int) -> list[Step]:
+        """The rows of its strongest links and where they lead: by strength, then the later first, then by id."""
+        found = self._strongest.get(ent)
+        if found is None:
+            index = self._index
+            rows = nsmallest(self._fan_out, self._around(ent), key=self._order)
+            ends = [(index.l_src[index.k_link[row]], index.l_tgt[index.k_link[row]]) for row in rows]
+            found = self._strongest[ent] = [
+                (row, source if target == ent else target)
+                for row, (source, target) in zip(rows, ends, strict=True)
+            ]
+            self._sight.read_links(thing for _, thing in found)
+        return found
+
+    def _order(self, row: int) -> tuple[int, int, int, str]:
+        index = self._index
+        strength = index.c_strength[index.k_claim[row]] or UNSAID_STRENGTH
+        return -strength, -index.k_from[row], -index.k_tx[row], index.l_name[index.k_link[row]]
+
+    def _around(self, ent: int) -> list[int]:
+        held = self._held.get(ent)
+        if held is None:
+            held = self._held[ent] = []
+            for side, far in self._sides:
+                held += self._holding(side.get(ent, ()), far, self._kinds)
+            for side, far in self._other:
+                held += self._holding(side.get(ent, ()), far, self._same)
+        return held if self._seen is None else self._shown(held, ent, self._seen)
+
+    def _shown(self, rows: list[int], ent: int, seen: Callable[[int], bool]) -> list[int]:
+        index = self._index
+        ends = ((row, index.l_src[index.k_link[row]], index.l_tgt[index.k_link[row]]) for row in rows)
+        return [row for row, source, target in ends if seen(source if target == ent else target)]
+
+    def _holding(self, links: Iterable[int], far: Sequence[int], kinds: frozenset[str]) -> list[int]:
+        index, valid, tx, standing = self._index, self._valid, self._tx, self._version_of
+        of_kind, rows_of, k_tx, k_end = index.l_kind, index.rows_of_link, index.k_tx, index.k_end
+        return [
+            row
+            for link in links
+            if standing[far[link] % SPAN] >= 0 and of_kind[link] in kinds and self._admitted(far[link])
+            for row in rows_of[link]
+            if k_tx[row] <= tx < k_end[row] and index.k_from[row] <= valid < index.k_to[row]
+        ]

@@ -1,0 +1,257 @@
+"""What a thing is worth as an answer: weighted shares of the best by words, by meaning and by links, of what is said beside it, by whom and when.
+
+The constants were chosen on one half of the questions of `benchmarks/retrieval` and are reported on the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+from graphstore.search.search import Found
+from graphstore.values.keys import slot_name
+from graphstore.values.period import Instant
+from graphstore.values.said_dates import said_dates
+from graphstore.values.text import text_of_body
+from graphstore.values.words import Question, fold, is_name
+from graphstore.view.sight import Sight
+
+MEANING, LINKS = 0.3, 0.35
+"""What the best by meaning and by links are worth beside the best by words, which is worth 1."""
+BESIDE = (0.8, 0.4)
+"""What a word is worth in the turn next to one, and in the turn after that, beside one that it says itself."""
+SPEAKER, DATED = 0.15, 0.25
+"""What it is worth that a question names who said a thing, or when it was."""
+NAMED = (4.0, 3.0, 2.0)
+"""What it is worth that a question names a thing: by its whole id or key, by their beginning, by what is inside them."""
+POOL = 100
+"""So many matches of the text at least are weighed."""
+LENDERS = 40
+"""So many of the best lend to the turns around them."""
+_KEPT_AGAIN = frozenset({"message_batch", "segment", "summary"})
+TURNS = frozenset(
+    {"message", "turn", "utterance", "dialog", "dialogue", "chat", "text", "audio", "image", "system"}
+)
+"""Kinds and types of what is said in a conversation, in lower case."""
+_SPEAKERS = frozenset({"speaker", "sender", "sender_name", "thread"})
+_SPOKEN = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)?: ")  # as `Ana: …`
+_ONCE = 0.5  # of what a word weighs, said once in a text of middle length
+_MOST_NAMES = 16  # that are looked for
+_LEAST = 4  # characters of a name that is looked for inside others
+
+
+class Worth(NamedTuple):
+    """What was found beside the rankings: what a thing gains, and where its gain came from if it has no words of its own."""
+
+    gains: dict[int, float]
+    beside: dict[int, int]
+
+
+def says_again(sight: Sight, ent: int) -> bool:
+    """Whether a thing is what a room keeps of what others say, a batch of messages, a segment of a session, a summary of what it is derived from: such
+    are recalled only when their kind is named."""
+    index, kind = sight.index, sight.index.kind[ent]
+    if kind not in _KEPT_AGAIN or index.is_event[ent]:
+        return False
+    if kind == "summary":
+        return any(index.l_kind[link] == "derived_from" for link in index.out.get(ent, ()))
+    if kind == "segment":
+        source = sight.body_of(index.rows_of[ent][-1]).get("content", {}).get("source")
+        return isinstance(source, dict) and "segment" in source
+    return True
+
+
+def shares(scores: Mapping[int, float]) -> dict[int, float]:
+    """Each score as a share of the best; what is not above 0 has none."""
+    best = max(scores.values(), default=0.0)
+    return {thing: score / best for thing, score in scores.items() if score > 0}
+
+
+def woven(rankings: Iterable[tuple[float, Mapping[int, float]]]) -> dict[int, float]:
+    """The sum of each thing's shares, each times what its ranking is worth."""
+    found: dict[int, float] = {}
+    for worth, each in rankings:
+        for thing, share in each.items():
+            found[thing] = found.get(thing, 0.0) + worth * share
+    return found
+
+
+def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
+    """What things gain that the rankings do not know. `fits`: what may be found at all."""
+    gains: dict[int, float] = {}
+    beside: dict[int, int] = {}
+    matched = dict(found.matches)
+    names = _add_speakers(sight, found, gains) if SPEAKER and matched else frozenset()
+    if matched and BESIDE:
+        _add_beside(sight, found, fits, names, gains, beside)
+    _add_dates(sight, found.question, [*matched, *beside], gains)
+    for ent, gain in _named(sight, found).items():
+        if fits(ent):
+            gains[ent] = gains.get(ent, 0.0) + gain
+            beside.setdefault(ent, ent)
+    return Worth(gains, beside)
+
+
+def _add_beside(
+    sight: Sight,
+    found: Found,
+    fits: Callable[[int], bool],
+    names: frozenset[int],
+    gains: dict[int, float],
+    beside: dict[int, int],
+) -> None:
+    """A turn says in part what the turns around it say: each word of the question that it does not say itself counts once, from the nearest.
+    `names`: terms that name speakers, of whom the turns around say nothing."""
+    matched, best = dict(found.matches), found.matches[0][1] or 1.0
+    conversation = _Conversation(sight)
+    lent: dict[int, dict[int, float]] = {}
+    nearest: dict[int, int] = {}
+    for ent in filter(conversation.is_turn, [ent for ent, _ in found.matches[:LENDERS]]):
+        said = [term for term in found.says(ent) if term not in names]
+        for other, distance in conversation.beside(ent):
+            its, share = lent.setdefault(other, {}), BESIDE[distance - 1]
+            for term in said:
+                its[term] = max(share, its.get(term, 0.0))
+            nearest.setdefault(other, ent)
+    for ent, terms in lent.items():
+        own = found.says(ent)
+        gain = sum(found.weights[term] * share for term, share in terms.items() if term not in own)
+        if gain and fits(ent):
+            gains[ent] = gains.get(ent, 0.0) + gain * _ONCE / best
+            if ent not in matched:
+                beside[ent] = nearest[ent]
+
+
+def _add_dates(sight: Sight, question: Question, ents: Sequence[int], gains: dict[int, float]) -> None:
+    spans = said_dates(question.text, sight.valid)
+    if spans:
+        since = _since(sight)
+        for ent in ents:
+            if any(start <= since(ent) < stop for start, stop in spans):
+                gains[ent] = gains.get(ent, 0.0) + DATED
+
+
+def _since(sight: Sight) -> Callable[[int], Instant]:
+    r_from = sight.index.r_from
+    return lambda ent: r_from[sight.find(ent)]
+
+
+def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> frozenset[int]:
+    """The terms that name speakers. A name in the question that speakers have asks for what they say: a message by one of them gains, and one that only says the name loses what it got for it."""
+    names = {
+        ent: frozenset(fold(f"{body.get('sender') or ''} {body.get('sender_name') or ''}").split())
+        for ent, _ in found.matches
+        if sight.is_event(ent) and (body := sight.body_of(sight.find(ent), holding=b'"sender'))
+    }
+    speakers = frozenset[str]().union(*names.values())
+    asked = {
+        at: name for at, term in enumerate(found.question.terms) if (name := fold(term.word)) in speakers
+    }
+    best = found.matches[0][1] or 1.0
+    for ent, its in names.items() if asked else ():
+        gain = SPEAKER if not its.isdisjoint(asked.values()) else 0.0
+        gain -= sum(found.weights[term] for term in found.says(ent) if term in asked) * _ONCE / best
+        gains[ent] = gains.get(ent, 0.0) + gain
+    return frozenset(asked)
+
+
+def _named(sight: Sight, found: Found) -> dict[int, float]:
+    """The things whose id or key a question names: whole; else, where no text says the name, by the beginning, else inside."""
+    asked = found.question.text.strip()
+    gains: dict[int, float] = {}
+    stands = partial(_stands, sight)
+    for name in islice(dict.fromkeys((asked, *found.question.names)), _MOST_NAMES):
+        if not name or " " in name:
+            continue
+        ents, level = list(filter(stands, _whole(sight, name))), 0
+        if not ents and is_name(name) and len(name) >= _LEAST and not _is_said(found, name):
+            ents, level = _partly(sight, name.lower(), stands)
+        gains.update(dict.fromkeys(ents, NAMED[level]))
+    return gains
+
+
+def _is_said(found: Found, name: str) -> bool:
+    at = next((at for at, term in enumerate(found.question.terms) if term.word == name), -1)
+    return any(at in found.says(ent) for ent, _ in found.matches)
+
+
+def _whole(sight: Sight, name: str) -> list[int]:
+    ent = sight.index.ids.get(name, -1)
+    found = [ent] if ent >= 0 and sight.index.born[ent] <= sight.tx else []
+    key = slot_name(name) if any(map(str.isalnum, name)) else ""
+    keyed = sight.core.naming.keyed(key) if key else []
+    return found + [each for each in keyed if sight.index.key[each] == key]
+
+
+def _partly(sight: Sight, name: str, stands: Callable[[int], bool]) -> tuple[list[int], int]:
+    rows = sight.names()
+    inside = [row for row in rows if name in row.id.lower()]
+    inside += [row for row in rows if row.key is not None and name in row.key]
+    inside = [row for row in inside if stands(row.number)]
+    begun = [
+        row.number for row in inside if row.id.lower().startswith(name) or (row.key or "").startswith(name)
+    ]
+    return (begun, 1) if begun else ([row.number for row in inside], 2)
+
+
+def _stands(sight: Sight, ent: int) -> bool:
+    return sight.find(ent) >= 0 and sight.stands(ent)
+
+
+class _Conversation:
+    """What is said before and after a turn: in its thread by when it was, elsewhere by when it was recorded."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._of: dict[int, str | None] = {}
+
+    def beside(self, ent: int) -> Iterator[tuple[int, int]]:
+        """The turns before and after a turn, each with how far away it is."""
+        sight, most = self._sight, len(BESIDE)
+        near = sight.around(sight.find(ent), most) if sight.is_event(ent) else []
+        if ent in near:
+            at = near.index(ent)
+            yield from ((other, abs(at - place)) for place, other in enumerate(near) if other != ent)
+            return
+        for step in (-1, 1):
+            for distance in range(1, most + 1):
+                other = sight.recorded_beside(ent, step * distance)
+                if other < 0 or not self._alike(ent, other):
+                    break
+                yield other, distance
+
+    def _alike(self, ent: int, other: int) -> bool:
+        index = self._sight.index
+        return (
+            index.kind[ent] == index.kind[other]
+            and index.scope[ent] == index.scope[other]
+            and _stands(self._sight, other)
+            and self._thread(ent) == self._thread(other) is not None
+        )
+
+    def is_turn(self, ent: int) -> bool:
+        """Whether a thing is a turn of a conversation."""
+        return self._thread(ent) is not None
+
+    def _thread(self, ent: int) -> str | None:
+        """The thread of a turn, empty where it names none; None for what is no turn."""
+        if ent not in self._of:
+            self._of[ent] = self._read(ent)
+        return self._of[ent]
+
+    def _read(self, ent: int) -> str | None:
+        sight = self._sight
+        row = sight.find(ent)
+        body = sight.body_of(row) if row >= 0 else {}
+        event = sight.is_event(ent)
+        said = body if event else body.get("content", {})
+        text = body.get("description") if event else text_of_body(body)
+        is_one = (
+            sight.kind(ent).lower() in TURNS
+            or not _SPEAKERS.isdisjoint(said)
+            or (text is not None and _SPOKEN.match(text) is not None)
+        )
+        return str(said.get("thread", "")) if is_one else None

@@ -1,0 +1,424 @@
+"""A coordinate as numbers: which rows and links hold there, their bodies, and the values of rows.
+
+The numbers of entities, rows, links and operations are valid for one read. Functions that examine many things and return few use these.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+import orjson
+
+from graphstore.ledger.chain import FORGETTING
+from graphstore.read.index import Index
+from graphstore.read.occurrences import Happened, kept_place
+from graphstore.read.working_set import WorkingSet
+from graphstore.values.models import Change, Event, Json, Link, Node
+from graphstore.values.period import OPEN, Instant, Period, moment
+from graphstore.values.text import text_of_body
+from graphstore.values.vocabulary import Kind
+from graphstore.view.core_state import Core
+
+Periods = tuple[Instant, Instant, Instant, Instant]  # valid from, to; tx from, to
+Side = dict[int, list[int]]  # entity -> links
+
+
+class Edge(NamedTuple):
+    """A link without its attributes and periods: its number and id, and the numbers of its ends."""
+
+    link: int
+    id: str
+    kind: str
+    source: int
+    target: int
+
+
+class Claim(NamedTuple):
+    """The certainty of a link: its strength (0: none given), whether it was inferred, and who created it."""
+
+    strength: int
+    inferred: bool
+    created_by: str
+
+
+class Row(NamedTuple):
+    """A node or event that stands, as `scan` gives it. Instants are microseconds since 1970; an end that is open is None.
+
+    `kind` of an event is its type. `known_since`: when it was first recorded. `content`, `text` and `tags` are read on request: a node's,
+    and of an event its whole body as `content`.
+    """
+
+    id: str
+    kind: str
+    key: str | None
+    scope: str
+    number: int
+    is_event: bool
+    valid_from: Instant
+    valid_to: Instant | None
+    tx_from: Instant
+    tx_to: Instant | None
+    known_since: Instant
+    content: Json | None = None
+    text: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+_NOTHING: Json = {}
+Description = tuple[Json | None, str | None, tuple[str, ...]]  # content, text and tags
+NOT_READ: Description = (None, None, ())
+
+
+def description(body: Json, events: bool) -> Description:
+    """The content, the text and the tags of a node; of an event its whole body."""
+    if events:
+        return body, None, ()
+    return body.get("content", {}), text_of_body(body), tuple(body.get("tags", ()))
+
+
+class Rows:
+    """The numbers at (valid, tx), and the values of rows: what `Sight` and `WorkingSight` have in common."""
+
+    __slots__ = ("_standings", "_things", "core", "happened", "index", "tx", "valid")
+
+    def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
+        self.core = core
+        self.index: Index = core.index
+        self.valid, self.tx = valid, tx
+        self.happened = Happened(core.index, core.raw, valid, tx)
+        self._standings: dict[int, str] = {}
+        self._things: dict[int, Node | Event] = {}
+
+    # ------------------------------------------------------------------ what each way to read does its own way
+
+    def standing(self, ent: int) -> str:
+        """Return the standing of an entity here."""
+        raise NotImplementedError
+
+    def upright(self, ent: int) -> str:
+        """Return the standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
+        raise NotImplementedError
+
+    def thing(self, ent: int) -> Node | Event:
+        """Return a node or event with any standing; one that does not stand shows its last content known here."""
+        raise NotImplementedError
+
+    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
+        """Return a row of an event as a value."""
+        raise NotImplementedError
+
+    def event_and_links(self, ent: int) -> Event:
+        """Return an event with any standing, and its links."""
+        raise NotImplementedError
+
+    def is_superseded(self, ent: int) -> bool:
+        """Return True if a link that supersedes an entity holds here."""
+        raise NotImplementedError
+
+    def admitted(self) -> Callable[[int], bool]:
+        """Return the function that tells which entities are no messages, or were authorized."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ what an entity is
+
+    def entity(self, id: str) -> int:
+        """The entity with exactly this id, if known here, or -1."""
+        ent = self.index.ids.get(id, -1)
+        return ent if ent >= 0 and self.index.born[ent] <= self.tx else -1
+
+    def id(self, ent: int) -> str:
+        """The id of an entity."""
+        return self.index.names[ent]
+
+    def kind(self, ent: int) -> str:
+        """The kind of a node, the type of an event."""
+        return self.index.kind[ent]
+
+    def key(self, ent: int) -> str | None:
+        """The key of a node."""
+        return self.index.key[ent]
+
+    def scope(self, ent: int) -> str:
+        """The scope of a node."""
+        return self.index.scope[ent]
+
+    def scope_of(self, ent: int, kind: str) -> str | None:
+        """The scope of a node of this kind, None for whatever is none."""
+        index = self.index
+        return index.scope[ent] if index.kind[ent] == kind and not index.is_event[ent] else None
+
+    def is_event(self, ent: int) -> bool:
+        """Whether an entity is an event."""
+        return bool(self.index.is_event[ent])
+
+    def is_forgotten(self, ent: int) -> bool:
+        """Whether an entity was evicted or erased, at whatever coordinate."""
+        return ent in self.index.gone
+
+    def is_believed(self, ent: int) -> bool:
+        """Whether anything is believed of an entity here, over whatever valid time."""
+        return ent not in self.index.gone and bool(self.index.believed(ent, self.tx))
+
+    def has_repeats(self, ent: int) -> bool:
+        """Whether more than one occurrence of an event was ever recorded."""
+        return ent in self.index.seen_of
+
+    def first_recorded(self, ent: int) -> Instant:
+        """When an entity was recorded first."""
+        return self.index.born[ent]
+
+    def body(self, ent: int, holding: bytes = b"") -> Json:
+        """The body of an entity's last version. Empty when it was forgotten, or when the body does not contain those bytes."""
+        index = self.index
+        ver = index.versions_of[ent][-1]
+        return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
+
+    def body_of(self, row: int, holding: bytes = b"") -> Json:
+        """The body of a row's version; otherwise as `body`."""
+        index = self.index
+        ver = index.r_ver[row]
+        return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
+
+    def kept_place(self, ent: int) -> Json:
+        """The place in its trace that an evicted event left behind."""
+        return kept_place(self.index, self.core.raw, ent)
+
+    # ------------------------------------------------------------------ rows
+
+    def find(self, ent: int) -> int:
+        """The row that holds here, or -1."""
+        return self.index.find(ent, self.valid, self.tx)
+
+    def believed_periods(self, id: str, number: int) -> list[Period]:
+        """Return over which valid time a version of a node is believed here, in order."""
+        index = self.index
+        rows = index.believed(index.ids[id], self.tx)
+        return [
+            (index.r_from[row], index.r_to[row]) for row in rows if index.v_num[index.r_ver[row]] == number
+        ]
+
+    def periods(self, row: int) -> Periods:
+        """When a row holds and when it was believed, as far as known here."""
+        index, end = self.index, self.index.r_end[row]
+        return index.r_from[row], index.r_to[row], index.r_tx[row], end if end <= self.tx else OPEN
+
+    def since(self, row: int) -> Instant:
+        """From when on a row holds."""
+        return self.index.r_from[row]
+
+    def recorded(self, row: int) -> Instant:
+        """When what a row says was recorded first over that time."""
+        index, ver = self.index, self.index.r_ver[row]
+        op = index.v_op[ver]
+        return index.o_tx[op] if op >= 0 else index.r_tx[row]
+
+    def entity_of(self, row: int) -> int:
+        """The entity of a row."""
+        return self.index.r_ent[row]
+
+    def last_row(self, ent: int, number: int) -> int:
+        """The row of a version written last, or -1."""
+        index = self.index
+        rows = index.rows_of_version(ent, number)
+        known = bisect_right(rows, self.tx, key=index.r_tx.__getitem__)
+        return rows[known - 1] if known else -1
+
+    # ------------------------------------------------------------------ links
+
+    def held(self, link: int) -> int:
+        """The row of a link that holds here, or -1."""
+        return self.index.find_link(link, self.valid, self.tx)
+
+    def links_either(self, ent: int) -> list[int]:
+        """The link rows that hold here at either end of an entity, each once, by (valid_from, tx_from, id)."""
+        index = self.index
+        if ent not in index.out and ent not in index.into:
+            return []
+        rows = {*self.rows_of_links(index.out, ent), *self.rows_of_links(index.into, ent)}
+        return sorted(rows, key=self.link_order)
+
+    def edge(self, row: int) -> Edge:
+        """The link of a row."""
+        return self._edge(self.index.k_link[row])
+
+    def _edge(self, link: int) -> Edge:
+        index = self.index
+        return Edge(link, index.l_name[link], index.l_kind[link], index.l_src[link], index.l_tgt[link])
+
+    def edges(
+        self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
+    ) -> Iterator[Edge]:
+        """Every link ever made with an entity as its source (`out`) or target (`into`), in the order they were made; `held` finds those that hold."""
+        index = self.index
+        links = (index.out if side == "out" else index.into).get(ent, ())
+        return (self._edge(link) for link in links if kinds is None or index.l_kind[link] in kinds)
+
+    def has_links(self, ent: int, side: Literal["out", "into"] = "out") -> bool:
+        """Whether a link with an entity as its source, or target, was ever made."""
+        return ent in (self.index.out if side == "out" else self.index.into)
+
+    def believed_link(self, link: int) -> list[int]:
+        """The rows of a link believed here, by valid_from."""
+        return self.index.believed_link(link, self.tx)
+
+    def claim(self, row: int) -> Claim:
+        """The certainty of a link's row."""
+        index, claim = self.index, self.index.k_claim[row]
+        return Claim(index.c_strength[claim], bool(index.c_inferred[claim]), index.c_by[claim])
+
+    def reason(self, row: int) -> str | None:
+        """The reason of a link's row."""
+        index, claim = self.index, self.index.k_claim[row]
+        reason: str | None = self.core.body(index.c_pos[claim], index.c_len[claim]).get("reason")
+        return reason
+
+    def links_around(
+        self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
+    ) -> list[int]:
+        """The link rows that hold here with an entity as their source (`out`) or target (`into`), by (valid_from, tx_from, id)."""
+        return self.rows_of_links(self.index.out if side == "out" else self.index.into, ent, kinds)
+
+    def rows_of_links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[int]:
+        """The link rows that hold here on one side of an entity, by (valid_from, tx_from, id)."""
+        if ent not in side:
+            return []
+        index, valid, tx = self.index, self.valid, self.tx
+        find, of_kind = index.find_link, index.l_kind
+        rows = [
+            row
+            for link in side[ent]
+            if (kinds is None or of_kind[link] in kinds) and (row := find(link, valid, tx)) >= 0
+        ]
+        if len(rows) > 1:
+            rows.sort(key=self.link_order)
+        return rows
+
+    def link_order(self, row: int) -> tuple[Instant, Instant, str]:
+        """The order of links: when they begin to hold, when they were recorded, id."""
+        index = self.index
+        since = index.k_tx[row] if not index.undone_by else index.link_since(row)
+        return index.k_from[row], since, index.l_name[index.k_link[row]]
+
+    def neighbours(self, ent: int) -> set[int]:
+        """What is linked with an entity here, either way."""
+        index = self.index
+        near = {index.l_tgt[link] for link in index.out.get(ent, ()) if self.held(link) >= 0}
+        return near | {index.l_src[link] for link in index.into.get(ent, ()) if self.held(link) >= 0}
+
+    # ------------------------------------------------------------------ values
+
+    def described(self, ent: int, number: int, last: int = -1) -> Node:
+        """The node as one of its versions describes it. `last`: the row of that version written last, if the caller has it."""
+        index = self.index
+        row = self.find(ent)
+        if row >= 0 and index.v_num[index.r_ver[row]] == number:
+            return self.node(row, self.upright(ent))
+        last = last if last >= 0 else self.last_row(ent, number)
+        return self.node(last, "superseded" if row >= 0 else self.standing(ent))
+
+    def node(self, row: int, standing: str) -> Node:
+        """A row of a node as a value."""
+        index = self.index
+        ver = index.r_ver[row]
+        length = index.v_len[ver]
+        body = orjson.loads(self.core.raw(index.v_pos[ver], length)) if length else None
+        return self._node_from(body or index.tombstone(index.v_ent[ver]), ver, standing, self.periods(row))
+
+    def _node_from(self, body: Json, ver: int, standing: str, periods: Periods) -> Node:
+        index = self.index
+        ent = index.v_ent[ver]
+        start, to, tx_from, end = periods
+        op = index.v_op[ver]
+        get = body.get
+        return Node.made(
+            {
+                "id": index.names[ent],
+                "kind": index.kind[ent],
+                "key": index.key[ent],
+                "scope": index.scope[ent],
+                "number": index.v_num[ver],
+                "content": body["content"],
+                "text": text_of_body(body),
+                "tags": tuple(tags) if (tags := get("tags")) else (),
+                "trigger": get("trigger", "initial"),
+                "source": get("source"),
+                "author": index.o_author[op] if op >= 0 else None,
+                "recorded_at": moment(index.o_tx[op] if op >= 0 else index.born[ent]),
+                "standing": standing,
+                "valid_from": moment(start),
+                "valid_to": None if to >= OPEN else moment(to),
+                "tx_from": moment(tx_from),
+                "tx_to": None if end >= OPEN else moment(end),
+            }
+        )
+
+    def shown_event(self, row: int) -> Event:
+        """Return the event whose row holds here, with its links."""
+        ent = self.index.r_ent[row]
+        return self.event(row, self.standing(ent), self.links_of(ent))
+
+    def links_of(self, ent: int) -> tuple[Link, ...]:
+        """The links that hold here on either side of an entity."""
+        index = self.index
+        if ent not in index.out and ent not in index.into:
+            return ()
+        rows = self.rows_of_links(index.out, ent) + self.rows_of_links(index.into, ent)
+        return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
+
+    def link(self, row: int, turned: str = "") -> Link:
+        """A row of a link as a value; turned round under another name when one is given."""
+        index = self.index
+        link, claim = index.k_link[row], index.k_claim[row]
+        source, target = index.l_src[link], index.l_tgt[link]
+        if turned:
+            source, target = target, source
+        length = index.c_len[claim]
+        body = orjson.loads(self.core.raw(index.c_pos[claim], length)) if length else _NOTHING
+        end, to, op = index.k_end[row], index.k_to[row], index.c_op[claim]
+        names, standings = index.names, self._standings
+        return Link.made(
+            {
+                "id": index.l_name[link],
+                "source": names[source],
+                "kind": turned or index.l_kind[link],
+                "target": names[target],
+                "reason": body.get("reason"),
+                "strength": index.c_strength[claim] or None,
+                "confidence": "inferred" if index.c_inferred[claim] else "explicit",
+                "created_by": index.c_by[claim],
+                "metadata": body["metadata"] if "metadata" in body else {},
+                "source_standing": standings.get(source) or self.standing(source),
+                "target_standing": standings.get(target) or self.standing(target),
+                "author": index.o_author[op],
+                "recorded_at": moment(index.o_tx[op]),
+                "valid_from": moment(index.k_from[row]),
+                "valid_to": None if to >= OPEN else moment(to),
+                "tx_from": moment(index.k_tx[row]),
+                "tx_to": None if end > self.tx else moment(end),
+            }
+        )
+
+    def change(self, op: int) -> Change:
+        """An operation as a value."""
+        index = self.index
+        forked, verb = index.forked, index.o_verb[op]
+        here = forked is None or (op >= forked.ops and verb not in FORGETTING)
+        body = self.core.body(index.o_pos[op], index.o_len[op])
+        return Change.made(
+            {
+                "tx": moment(index.o_tx[op]),
+                "verb": verb,
+                "subject": index.o_subject[op],
+                "author": index.o_author[op],
+                "reason": body.get("reason"),
+                "branch": index.branch if here else None,
+            }
+        )
+
+
+def of_sentence(index: WorkingSet, source: int, kind: Kind, target: int) -> list[int]:
+    """Every link ever made that says `source kind target`, of a symmetric kind either way round; in the order they were made."""
+    pairs = [(source, target), (target, source)] if kind.symmetric else [(source, target)]
+    return [link for one, two in pairs for link in index.saying(one, kind.name, two)]

@@ -1,0 +1,328 @@
+"""What stands at a coordinate and is shaky, and why: what it rests on, and what became of that.
+
+The rows of `shaky` say which things are. Why they are is found by the facts that the writer of these rows goes by, as they were at the coordinate's tx: falls are
+followed from what was invalidated to what rests on it, the latest fall first. Nothing depends on how operations were grouped into transactions.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import groupby, islice, takewhile
+from typing import Any, NamedTuple, cast
+
+from graphstore.ledger.past_rows import PastRows
+from graphstore.ledger.standing_facts import Facts, Fall, FallenPart, Ground
+from graphstore.ledger.statements import Statement
+from graphstore.read.described import things
+from graphstore.read.index_of_rows import ENTITIES_NUMBERED, FORGOTTEN, SHAKY, Number
+from graphstore.read.linked import LINKS_OVER, Linked, link_of
+from graphstore.read.points import Point, as_json
+from graphstore.values.gc_pause import no_collecting
+from graphstore.values.inputs import whole_number
+from graphstore.values.models import OUTSIDE, Link, Node, Shaky
+from graphstore.values.period import Instant, moment
+from graphstore.values.vocabulary import UPHOLDING
+from graphstore.values.ways import Ways
+
+Path = tuple[Any, ...]  # a link, and the path that goes on from there; () at its end
+
+
+class ShakyEntity(NamedTuple):
+    """A shaky thing, the fallen thing it rests on (-1: one outside of scopes), the way from the former to the latter, and when and by which operation that fell."""
+
+    ent: int
+    root: int
+    path: Path
+    fell_at: Instant
+    op: int
+
+
+class Fallen(NamedTuple):
+    """A fall, of what, when it was recorded, and the links by which something rests on that directly."""
+
+    fall: Fall
+    root: int
+    fell_at: Instant
+    first: list[Ground]
+
+
+class Reason(NamedTuple):
+    """The body that has the reason of an operation."""
+
+    number: int
+    data: bytes | None
+    checksum: int | None
+
+
+LOOKS_AMONG = Statement("looks_among", Number)
+REASONS = Statement("reasons", Reason)
+_VISIBLE = "SELECT link FROM link_period WHERE link IN (SELECT value FROM json_each(?))"
+_HELD = """
+SELECT p.link, p.number FROM json_each(?1) s CROSS JOIN link_period p
+WHERE p.link = s.value AND p.valid_from <= ?2 AND p.valid_to > ?2 AND p.tx_from <= ?3 AND p.tx_to > ?3
+"""
+
+
+def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
+    """Return what stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
+
+    `limit`: the largest number of answers.
+    """
+    most = whole_number("limit", limit)
+    with no_collecting():
+        found = list(islice(_with_outside(point), most))
+        links, why = _links(point, found), _reasons(point, found)
+        ends = [end for row in links.values() for end in (row.source, row.target)]
+        numbers = dict.fromkeys(number for one in found for number in (one.ent, one.root))
+        names = {
+            row.number: row.id for row in point.whole.rows(ENTITIES_NUMBERED, numbers=as_json(list(numbers)))
+        }
+        shown = things(point, dict.fromkeys([*ends, *(names[one.ent] for one in found)]))
+
+        def link(number: int) -> Link:
+            row = links[number]
+            return link_of(point, row, shown[row.source].standing, shown[row.target].standing)
+
+        ways = Ways[Link]()
+        return [
+            Shaky.made(
+                {
+                    "node": shown[names[one.ent]],
+                    "root": _outside(one.fell_at) if one.root < 0 else shown[names[one.root]],
+                    "links": ways.of(one.path, link) if one.path else (),
+                    "why": why.get(one.op),
+                    "recorded_at": moment(one.fell_at),
+                }
+            )
+            for one in found
+        ]
+
+
+def _with_outside(point: Point) -> Iterator[ShakyEntity]:
+    """Give what is shaky; within scopes in the order of the whole store, and with the part of a way inside where it leads outside (`root` is -1)."""
+    if point.whole is point:
+        yield from _Following(point).shaky_entities()
+        return
+    own = {one.ent: one for one in _Following(point).shaky_entities()}
+    inside = {row.number for row in point.rows(SHAKY)}
+    for one in _Following(point.whole).shaky_entities():
+        found = own.pop(one.ent, None)
+        if found is not None:
+            yield found
+        elif one.ent in inside:
+            yield one._replace(root=-1, op=-1, path=_inside(point, one.path))
+    yield from own.values()
+
+
+def _inside(point: Point, path: Path) -> Path:
+    """Return the links of a way up to the first that leads outside."""
+    numbers = list[int]()
+    while path:
+        numbers.append(path[0])
+        path = path[1]
+    rows = point.database.rows(_VISIBLE, (as_json(numbers),))
+    visible = {number for (number,) in rows}
+    kept: Path = ()
+    for number in reversed(list(takewhile(visible.__contains__, numbers))):
+        kept = (number, kept)
+    return kept
+
+
+def _outside(fell_at: Instant) -> Node:
+    """Return what stands for a thing outside of scopes."""
+    fields: dict[str, Any] = {
+        **dict.fromkeys(Node.model_fields),
+        "id": OUTSIDE, "kind": "outside", "scope": "", "number": 1, "content": {}, "tags": (), "trigger": "initial", "standing": "shaky",
+        **dict.fromkeys(("recorded_at", "valid_from", "tx_from"), moment(fell_at)),
+    }  # fmt: skip
+    return Node.made(fields)
+
+
+class _Following:
+    """Follows falls at a coordinate to what is shaky there."""
+
+    def __init__(self, point: Point) -> None:
+        self._point, self._valid = point, point.valid
+        self._facts = Facts(cast("sqlite3.Connection", PastRows(point.database, point.tx)))
+        self._gone = {row.number for row in point.rows(FORGOTTEN)}
+        self._shaky = {
+            row.number for row in point.rows(SHAKY)
+        }  # and what was forgotten since, over which ways lead
+        self._bases: set[int] = set()
+        # what some fall does not shake that an older one may, by the same ways
+        self._passed: set[int] = set()
+        level = set(self._shaky)
+        while level:
+            self._facts.grounds.load(level)
+            bases = {one.other for each in level for one in self._facts.grounds[each] if self._holds(one)}
+            self._bases |= bases
+            level = (bases & self._gone) - self._shaky
+            self._shaky |= level
+        self._facts.load_fallen(self._bases)
+        self._facts.load_dependants(self._bases)
+        self._facts.load_upright(self._shaky | self._bases)
+        self._dependants = {base: self._resting_on(base) for base in self._bases}
+
+    def _holds(self, ground: Ground) -> bool:
+        return ground.start <= self._valid < ground.stop
+
+    def _resting_on(self, base: int) -> list[Ground]:
+        """Return the links by which shaky things rest on another, in the order in which they were recorded."""
+        there = [one for one in self._facts.dependants(base) if self._holds(one) and one.other in self._shaky]
+        return sorted(there, key=lambda one: (one.kind in UPHOLDING, one.link))
+
+    def shaky_entities(self) -> Iterator[ShakyEntity]:
+        """Yield everything that is shaky: the latest fall first, then the nearest to it, then in the order their links were recorded."""
+        seen: set[int] = set()
+        fallen = sorted(self._all_fallen(), key=lambda one: one.fell_at, reverse=True)
+        for fell_at, group in groupby(fallen, key=lambda one: one.fell_at):
+            for one, ent, path in self._spread(list(group), seen):
+                if ent not in self._gone:
+                    yield ShakyEntity(ent, one.root, path, fell_at, one.fall.operation)
+
+    # ------------------------------------------------------------------ what fell
+
+    def _all_fallen(self) -> Iterator[Fallen]:
+        facts, here = self._facts, (self._valid, self._valid + 1)
+        revised = {base: facts.revisions_at(base, self._valid) for base in sorted(self._bases)}
+        asked = {
+            base: ([here], grounds) for base, grounds in self._dependants.items() if revised[base] is None
+        }
+        parts = facts.falls(asked, ())
+        for base, falls in revised.items():
+            if falls:
+                yield from self._revised(base, falls)
+            elif falls is None:
+                here_alone = (
+                    FallenPart(*here, part.falls)
+                    for part in parts[base]
+                    if part.start <= self._valid < part.stop
+                )
+                yield from self._counted(base, here_alone)
+
+    def _revised(self, base: int, falls: list[Fall]) -> Iterator[Fallen]:
+        """Yield the revisions of a thing that stands. What an earlier one shakes is shaken by those of the last transaction that revised it too: it is listed
+        with nothing."""
+        facts, here = self._facts, (self._valid, self._valid + 1)
+        instants = [facts.operation(fall.operation)[0] for fall in falls]
+        last = bisect_left(instants, instants[-1])
+        yield from self._counted(base, (FallenPart(*here, [fall]) for fall in falls[last:]))
+        grounds = [one for one in self._dependants[base] if "revised" in facts.resting[one.kind]]
+        recorded = min((facts.recorded_first(one.link, self._valid) for one in grounds), default=None)
+        for fall, fell_at in zip(falls[:last], instants, strict=False):
+            if recorded is not None and fall.operation > recorded:
+                yield Fallen(fall, base, fell_at, [])
+
+    def _counted(self, base: int, parts: Iterator[FallenPart]) -> Iterator[Fallen]:
+        """Yield the falls of a thing that count for a link to it."""
+        facts = self._facts
+        found: dict[Fall, list[Ground]] = {}
+        several = list(parts)
+        for ground in self._dependants[base]:
+            for part in several:
+                for _, _, fall in facts.counted(part, base, ground):
+                    found.setdefault(fall, []).append(ground)
+        for fall, first in found.items():
+            yield Fallen(fall, base, facts.operation(fall.operation)[0], first)
+
+    # ------------------------------------------------------------------ what falls shake
+
+    def _spread(self, group: list[Fallen], seen: set[int]) -> Iterator[tuple[Fallen, int, Path]]:
+        """Yield what the falls recorded in one transaction shake, with the paths back to them: breadth first, each thing once."""
+        if len(group) > 1 and self._looks_between(group):
+            ways: dict[int, tuple[int, Fallen, Path]] = {}
+            for fallen in group:
+                for ent, (length, path) in self._spread_one(fallen).items():
+                    if ent not in seen and (ent not in ways or length < ways[ent][0]):
+                        ways[ent] = (length, fallen, path)
+            seen.update(ways)
+            for ent, (_, fallen, path) in sorted(ways.items(), key=lambda way: way[1][0]):
+                yield fallen, ent, path
+            return
+        level: list[tuple[Fallen, Ground, Path]] = [
+            (one, ground, ()) for one in group for ground in one.first
+        ]
+        while level:
+            following: list[tuple[Fallen, Ground, Path]] = []
+            for fallen, ground, rest in level:
+                ent = ground.other
+                if ent not in seen and self._shakes(fallen, ent):
+                    seen.add(ent)
+                    path = (ground.link, rest)
+                    yield fallen, ent, path
+                    following += [(fallen, beyond, path) for beyond in self._onward(ent)]
+            level = following
+        if (
+            not self._passed <= seen
+        ):  # ways may lead through things that another fall shook first, which passed by what lies beyond
+            for fallen in group:
+                for ent, (_, path) in self._spread_one(fallen).items():
+                    if ent not in seen:
+                        seen.add(ent)
+                        yield fallen, ent, path
+
+    def _spread_one(self, fallen: Fallen) -> dict[int, tuple[int, Path]]:
+        """Return everything that one fall shakes: how many links away, and the path back."""
+        found: dict[int, tuple[int, Path]] = {}
+        level: list[tuple[Ground, Path]] = [(ground, ()) for ground in fallen.first]
+        length = 0
+        while level:
+            length += 1
+            following: list[tuple[Ground, Path]] = []
+            for ground, rest in level:
+                ent = ground.other
+                if ent not in found and self._shakes(fallen, ent):
+                    path = (ground.link, rest)
+                    found[ent] = (length, path)
+                    following += [(beyond, path) for beyond in self._onward(ent)]
+            level = following
+        return found
+
+    def _looks_between(self, group: list[Fallen]) -> bool:
+        """Return True if anybody looked at something between the falls of one transaction."""
+        operations = [fallen.fall.operation for fallen in group]
+        return bool(self._point.rows(LOOKS_AMONG, first=min(operations), stop=max(operations)))
+
+    def _shakes(self, fallen: Fallen, ent: int) -> bool:
+        """Return True if a fall at the end of a way shakes a thing on it."""
+        facts, fall = self._facts, fallen.fall
+        if not any(
+            start <= self._valid < stop and looked < fall.operation
+            for start, stop, looked in facts.upright(ent)
+        ):
+            return False
+        if (fall.word == "ended" and facts.entity(ent).is_event) or ent in facts.replacers(fallen.root):
+            self._passed.add(ent)
+            return False
+        return True
+
+    def _onward(self, ent: int) -> list[Ground]:
+        """Return the links by which an entity shakes others by being shaky."""
+        there = self._dependants.get(ent, [])
+        return [one for one in there if "shaky" in self._facts.resting[one.kind]]
+
+
+def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:
+    """Return the links of all ways, by their numbers."""
+    seen: set[int] = set()
+    numbers: dict[int, None] = {}
+    for path in (one.path for one in found):
+        while path and id(path) not in seen:
+            seen.add(id(path))
+            numbers[path[0]] = None
+            path = path[1]
+    held = dict(point.database.rows(_HELD, (as_json(list(numbers)), point.valid, point.tx)))
+    rows = point.rows(LINKS_OVER, periods=as_json(list(held.values())))
+    return dict(zip(held, rows, strict=True))
+
+
+def _reasons(point: Point, found: list[ShakyEntity]) -> dict[int, str | None]:
+    """Return why things fell, by the operations that recorded it."""
+    rows = point.rows(REASONS, numbers=as_json(list({one.op for one in found})))
+    what = "the reason of operation"
+    return {
+        row.number: point.content(row.data, row.checksum, f"{what} {row.number}").get("reason")
+        for row in rows
+    }

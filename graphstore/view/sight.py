@@ -1,0 +1,547 @@
+"""Reads at one coordinate by the rows of a ledger, for functions that look at few things."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple, cast
+
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.chain import COUNTS
+from graphstore.ledger.statements import Statement
+from graphstore.read import settings
+from graphstore.read.counted import counts
+from graphstore.read.described import event, shown, standings, things
+from graphstore.read.ids import beside, is_link, resolve
+from graphstore.read.index import Index
+from graphstore.read.index_of_rows import NAMES, IndexOfRows, Named, Number
+from graphstore.read.points import Point, as_json
+from graphstore.search.asserted import Asserted
+from graphstore.search.lookups import Accesses, Counts
+from graphstore.search.message_rows import MessageRows
+from graphstore.search.name_rows import NameRows
+from graphstore.search.row_search import RowSearch, ends_of, known_periods, known_versions
+from graphstore.search.search import Found
+from graphstore.search.source import Source
+from graphstore.values.keys import slot_name
+from graphstore.values.models import Event, Link, Node, Snapshot
+from graphstore.values.period import OPEN, Instant
+from graphstore.values.vocabulary import Vocabulary
+from graphstore.view.core_state import Core, LedgerRows
+from graphstore.view.light_rows import scanned
+from graphstore.view.rows import Edge, Row, Rows
+
+__all__ = ["Core", "LedgerRows", "Sight", "in_time", "sight_of"]
+
+_MEMOS = 32
+
+
+class StandingOf(NamedTuple):
+    """How a thing stands."""
+
+    number: int
+    standing: str
+
+
+class Turn(NamedTuple):
+    """An instant at which something begins, ends or is recorded."""
+
+    at: Instant
+
+
+class LookedUp(NamedTuple):
+    """How often things were looked up, as one operation wrote it."""
+
+    number: int
+    tx: Instant
+    data: bytes | None
+    checksum: int | None
+
+
+class VersionPeriod(NamedTuple):
+    """Names a period in which a version holds."""
+
+    number: int
+    entity: int
+
+
+class Made(NamedTuple):
+    """Names the operation that made a link."""
+
+    number: int
+    verb: str
+
+
+STANDINGS_OF = Statement("standings_of", StandingOf)
+ENTITIES_OF = Statement("entities_of", Number)
+HAPPENING = Statement("happening", Number)
+LATEST = Statement("latest", Number)
+TURNS = Statement("turns", Turn)
+TRANSACTIONS_BY = Statement("transactions_by", Turn)
+LOOKED_UP = Statement("looked_up", LookedUp)
+LINK_MADE = Statement("link_made", Made)
+VERSION_PERIODS = Statement("version_periods", VersionPeriod)
+_BELIEVED_BY = "SELECT version FROM period WHERE tx_from <= ? ORDER BY number"
+CLOSING = Statement("closing", Number)
+WRITTEN_AFTER = Statement("written_after", Number)
+
+
+@dataclass
+class RowCore(Source):
+    """What the readers of a ledger's rows share in one question."""
+
+    point: Point
+    search: RowSearch
+    vocabulary: Vocabulary
+    accesses: Accesses
+    asserted: Asserted
+    whole: Core
+    operations: int = OPEN  # so many at most are committed
+    versions: int = OPEN
+
+    @cached_property
+    def state(self) -> Hashable:
+        """What a copy of this is of."""
+        ends = ends_of(self.point)
+        return "rows", ends.rewritten
+
+    @cached_property
+    def naming(self) -> NameRows:
+        """The nodes by their keys and tags."""
+        return NameRows(self.point, self.index)
+
+    @cached_property
+    def postings(self) -> MessageRows:
+        """The messages."""
+        return MessageRows(self.point)
+
+
+class Sight(Rows):
+    """The store at (valid, tx), by the rows of a ledger: columns are read as they are asked for. It looks at few things."""
+
+    __slots__ = ()
+    index: IndexOfRows
+
+    # ------------------------------------------------------------------ ids
+
+    def resolve(self, id: str) -> tuple[int, int]:
+        """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
+        entity, number = resolve(self.point, id)
+        return entity.thing, number
+
+    def ids_beside(self, id: str) -> list[str]:
+        """Return the ids known here that a misspelt one may mean."""
+        return beside(self.point, id)
+
+    def knows_link(self, id: str) -> bool:
+        """Return True if a link of exactly this id was ever made."""
+        return is_link(self.point, id)
+
+    def links_made(self) -> int:
+        """Return how many links were ever made."""
+        return counts(self.point).links
+
+    def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
+        """Return every node known here with a key in a scope, of one kind or (None) of any, in the order they were first known."""
+        return self.entities(False, kind, key, scope)
+
+    def closed_by(self, id: str) -> int:
+        """Return the last operation that closed a row of a thing or a link with exactly this id, for `change`; -1: none did."""
+        [row] = self.point.rows(CLOSING, id=id)
+        return row.number
+
+    def made_by(self, link: int) -> tuple[int, str]:
+        """The operation that made a link, for `change`, and its verb."""
+        [made] = self.point.rows(LINK_MADE, number=link)
+        return made.number, made.verb
+
+    # ------------------------------------------------------------------ what things are here
+
+    def entities(
+        self, events: bool, kind: str | None = None, key: str | None = None, scope: str | None = None
+    ) -> Iterator[int]:
+        """Return every node (or every event) known here, of a kind (or type), with a key and of a scope if such are named, in the order they were first known.
+
+        Their periods and versions are read.
+        """
+        slot = None if key is None else slot_name(key)
+        rows = self.point.rows(ENTITIES_OF, events=bool(events), kind=kind, key=slot, scope=scope)
+        ents = [row.number for row in rows]
+        self.index.read_things(ents)
+        return iter(ents)
+
+    def of_kinds(self, kinds: Iterable[str], events: bool) -> list[int]:
+        """Every node (or every event) of some kinds (or types) known here, in the order they were first known."""
+        return sorted(chain.from_iterable(self.entities(events, kind) for kind in dict.fromkeys(kinds)))
+
+    def happening(
+        self, since: Instant = -OPEN, until: Instant = OPEN, types: Collection[str] | None = None
+    ) -> list[int]:
+        """Return the events known here, of some types if such are named, that may have happened in [since, until) by here: all that did, and few others.
+
+        They are in the order they were first known. All is read that says when they did.
+        """
+        wanted = None if types is None else as_json(sorted(types))
+        until = min(until, self.valid + 1)
+        events = [row.number for row in self.point.rows(HAPPENING, since=since, until=until, types=wanted)]
+        self.read_events(events)
+        return events
+
+    def fingerprints(self) -> Iterator[tuple[int, str]]:
+        """Every event that has a fingerprint, in the order they were recorded. All is read that says when they happened."""
+        found = self._whole.fingerprints.follow(self.point)
+        self.read_events(ent for ent, _ in found)
+        return iter(found)
+
+    def newest(self, most: int) -> list[int]:
+        """What was recorded last of what stands here, the last first."""
+        return [row.number for row in self.point.rows(LATEST, most=most)]
+
+    def names(self) -> list[Named]:
+        """Return the ids and keys of all things, in the order in which they were first known."""
+        return self.point.rows(NAMES)
+
+    def recorded_beside(self, ent: int, distance: int) -> int:
+        """Return what was recorded so many things after another one, before it where the distance is negative; -1: nothing."""
+        place = ent % SPAN + distance
+        return self.point.database.line.row("entity", place) if 0 <= place < self.index.count else -1
+
+    def latest(self, most: int) -> tuple[list[int], int]:
+        """Return what was recorded last of what stands here, the last first; and how many stand."""
+        found = self.newest(1 << 62)
+        return found[:most], len(found)
+
+    def written_after(self, tx: Instant) -> set[int]:
+        """What has a row that was written after a transaction, and by now."""
+        line = self.point.database.line
+        first, stop = (line.row("period", known_periods(self.point, at)) for at in (tx, self.tx))
+        return {row.number for row in self.point.rows(WRITTEN_AFTER, first=first, stop=stop)}
+
+    def held_versions(self, versions: Iterable[int]) -> list[int]:
+        """The rows that hold here of some versions, in the order in which they were recorded."""
+        found = self.point.rows(VERSION_PERIODS, numbers=as_json(list(versions)))
+        self.index.read_things([row.entity for row in found])
+        return [row.number for row in found]
+
+    def versions_ever(self) -> Iterable[int]:
+        """Return every version that was believed by the sight's tx, and is committed, in the order in which they were first believed. All is read of them."""
+        committed = cast(RowCore, self.core).versions
+        named = dict.fromkeys(version for (version,) in self.point.database.rows(_BELIEVED_BY, (self.tx,)))
+        versions = [version for version in named if version % SPAN < committed]
+        self.read_versions(versions)
+        self.read_things(dict.fromkeys(self.index.v_ent[version] for version in versions))
+        return versions
+
+    def node_rows(self) -> list[int]:
+        """The rows of all nodes that hold here, in the order in which the nodes were first known."""
+        return self.index.read_held_nodes()
+
+    def held_of(self, kinds: Collection[str]) -> list[int]:
+        """The rows of all links of some kinds that hold here, in the order in which the links were made."""
+        return [row for link in self.index.read_links_of(kinds) if (row := self.held(link)) >= 0]
+
+    def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
+        """Yield every link of these kinds ever made, in the order they were made."""
+        return map(self._edge, self.index.read_links_ever(kinds))
+
+    def tagged_versions(self, name: str) -> list[int]:
+        """The versions with a tag, by the name that topics use, that were recorded by now."""
+        tagged = self.core.naming.tagged(name)
+        stop = self.point.database.line.row("version", known_versions(self.point))
+        return list(tagged[: bisect_left(tagged, stop)])
+
+    def scan(self, **filters: Any) -> Iterator[Row]:
+        """Return the nodes, or the events, that stand here, as `light_rows.scan` does."""
+        return scanned(self.point, **filters)
+
+    def will_hold(self, ent: int) -> bool:
+        """Return True if something is believed of an entity now that holds after the sight's tx."""
+        index = self.index
+        return ent not in index.gone and any(
+            index.r_end[row] >= OPEN and index.r_to[row] > self.tx for row in index.rows_of[ent]
+        )
+
+    def admitted(self) -> Callable[[int], bool]:
+        """Return the function that tells which entities are no messages, or were authorized."""
+        return self._messages.admitted(self)
+
+    # ------------------------------------------------------------------ how things stand
+
+    def stands(self, ent: int) -> bool:
+        """Return True if an entity stands here, shaky or not."""
+        return self.standing(ent) in ("stands", "shaky")
+
+    def standing(self, ent: int) -> str:
+        """The standing of an entity here."""
+        found = self._standings.get(ent)
+        if found is None:
+            self._read_standings([ent])
+            found = self._standings[ent]
+        return found
+
+    def _read_standings(self, ents: Iterable[int]) -> None:
+        missing = [ent for ent in ents if ent not in self._standings]
+        if missing:
+            found = self.point.rows(STANDINGS_OF, numbers=as_json(missing))
+            self._standings.update({each.number: each.standing for each in found})
+
+    def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """How those things of some ids stand here that are known."""
+        return dict(standings(self.point, ids))
+
+    def upright(self, ent: int) -> str:
+        """The standing of an entity that has not fallen."""
+        return self.standing(ent)
+
+    def is_superseded(self, ent: int) -> bool:
+        """Return True if a link that supersedes an event holds here; the event holds here too."""
+        return self.standing(ent) == "superseded"
+
+    def shown_by(self, ent: int) -> tuple[str, int]:
+        """Return the standing of an entity by its rows alone, and the row that shows it: the one that holds, or its last one; -1: none."""
+        standing, index = self.standing(ent), self.index
+        row = index.last_cover(ent, self.valid, self.tx) if (row := self.find(ent)) < 0 else row
+        if standing in ("superseded", "ended"):
+            believed = index.believed(ent, self.tx)
+            row = next((each for each in reversed(believed) if index.r_from[each] <= self.valid), row)
+        return "stands" if standing == "shaky" else standing, row
+
+    # ------------------------------------------------------------------ values
+
+    def thing(self, ent: int) -> Node | Event:
+        """A node or event with any standing."""
+        found = self._things.get(ent)
+        if found is None:
+            [found] = things(self.point, [self.id(ent)]).values()
+            self._things[ent] = found
+            self._standings[ent] = found.standing
+        return found
+
+    def things(self, ents: Iterable[int]) -> list[Node | Event]:
+        """Nodes and events with any standing."""
+        ents = list(ents)
+        missing = [ent for ent in ents if ent not in self._things]
+        self.index.read_entities(missing)
+        found = things(self.point, map(self.id, missing))
+        for ent in missing:
+            self._things[ent] = found[self.id(ent)]
+            self._standings[ent] = self._things[ent].standing
+        return [self._things[ent] for ent in ents]
+
+    def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
+        """The nodes and events of some ids that are known here, with any standing, by id."""
+        return things(self.point, ids)
+
+    def events_of(self, ids: Iterable[str]) -> list[Event]:
+        """The events of some ids that are known here, with any standing, and their links."""
+        return [event for event in shown(self.point, ids).values() if isinstance(event, Event)]
+
+    def event_and_links(self, ent: int) -> Event:
+        """Return an event with any standing, and its links."""
+        [found] = self.events_and_links([ent])
+        return found
+
+    def events_and_links(self, ents: Iterable[int]) -> list[Event]:
+        """Events with any standing, each with its links."""
+        ids = [self.id(ent) for ent in ents]
+        found = shown(self.point, ids)
+        return [cast(Event, found[id]) for id in ids]
+
+    def shown_event(self, row: int) -> Event:
+        """The event whose row holds here, with its links."""
+        return event(self.point, self.id(self.entity_of(row)))
+
+    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
+        """A row of an event that holds here as a value."""
+        found = self.thing(self.entity_of(row))
+        return Event.made({**found.__dict__, "standing": standing, "links": links})
+
+    # ------------------------------------------------------------------ searching
+
+    @property
+    def _messages(self) -> MessageRows:
+        """Return what finds messages and traces."""
+        messages: MessageRows = self.core.postings
+        return messages
+
+    @property
+    def _search(self) -> RowSearch:
+        """Return what searches words."""
+        search: RowSearch = self.core.search
+        return search
+
+    def messages(
+        self,
+        wanted: Mapping[str, Any],
+        since: Instant,
+        until: Instant,
+        before: tuple[Instant, str] | None,
+        among: set[int] | None = None,
+    ) -> Iterator[int]:
+        """Return the rows of messages that stand here, as `MessageRows.messages` finds them."""
+        return self._messages.messages(self, wanted, since, until, before, among)
+
+    def voices(self, field: str) -> Iterator[tuple[str, list[int]]]:
+        """Yield the rows of messages that stand here by their sender or thread, as `MessageRows.voices` finds them."""
+        return self._messages.voices(self, field)
+
+    def around(self, row: int, most: int) -> list[int]:
+        """Return the messages of a thread around one, itself included, as `MessageRows.around` finds them."""
+        return [self.index.r_ent[each] for each in self._messages.around(self, row, most)]
+
+    def traces(self) -> list[str]:
+        """The ids of all traces there is something of."""
+        return self._messages.traces(self)
+
+    def found(
+        self,
+        text: str,
+        most: int,
+        kinds: frozenset[str] = frozenset(),
+        weigh: Callable[[int], float] | None = None,
+        seen: Callable[[int], bool] | None = None,
+    ) -> Found:
+        """Return the best matches of a text among what stands here, as `Ranker.find` ranks them."""
+        ahead = None if weigh is None else self.read_weighed
+        return self._search.find(self, text, most, kinds, weigh, seen, ahead)
+
+    def found_ever(
+        self, text: str, kinds: frozenset[str], *, fallen: bool = False
+    ) -> Iterator[tuple[int, int, float]]:
+        """The versions, past ones included, that contain a word of a text: entity, version number and score, best first. `fallen`: without those that stand
+        here."""
+        index, search = self.index, self._search
+        matches = search.find_known(self, text, kinds, search.standing(self).alive if fallen else None)
+        return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
+
+    def trace(self, trace_id: str) -> list[int]:
+        """The events of a trace, as `MessageRows.trace` finds them. All is read that says when they happened."""
+        events = self._messages.trace(self, trace_id)
+        self.read_events(events)
+        return events
+
+    def follow_lookups(self) -> Accesses:
+        """The counts of lookups, as far as they are written."""
+        point, line = self.point, self.point.database.line
+        ends = ends_of(point)
+
+        def written(first: int) -> Iterator[Counts]:
+            for row in point.rows(LOOKED_UP, first=line.row("operation", first)):
+                yield row.tx, point.content(row.data, row.checksum, "counts of lookups").get(COUNTS, {})
+
+        committed = min(ends.operations, cast(RowCore, self.core).operations)
+        self.core.accesses.follow(ends.rewritten, committed, written)
+        return self.core.accesses
+
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots known here, whose names may stand for a time."""
+        return settings.snapshots(self.point)
+
+    # ------------------------------------------------------------------ what is kept until the next write
+
+    def memo(self) -> dict[Any, Any] | None:
+        """Answers cached until the next write. None while an open transaction has written something."""
+        state, whole = self._memo_state(), self._whole
+        if state is None:
+            return None
+        memo = whole.memo
+        if memo.get("state") != state or len(memo) > _MEMOS:
+            whole.memo = memo = {"state": state}  # who reads beside a writer keeps the one before
+        return memo
+
+    def was_made(self, link: int) -> bool:
+        """Return True if a link was made by the sight's tx."""
+        return self.index.was_made(link)
+
+    def _memo_state(self) -> Hashable:
+        ends = ends_of(self.point)
+        return "rows", ends.rewritten, ends.operations
+
+    @property
+    def _whole(self) -> Core:
+        return cast(RowCore, self.core).whole
+
+    def turns(self, axis: str) -> list[Instant]:
+        """Return the instants, in order, at which something believed here begins or ends (`valid`), or was recorded by now (`tx`). They are kept until the next write."""
+        memo = self.memo()
+        if memo is None:
+            return self._all_turns(axis)
+        key = ("turns", axis, self.tx if not self.sees_all() else self.index.last_tx)
+        found = memo.get(key)
+        if found is None:
+            found = memo[key] = self._all_turns(axis)
+        return found
+
+    def _all_turns(self, axis: str) -> list[Instant]:
+        found = self.point.rows(TRANSACTIONS_BY if axis == "tx" else TURNS)
+        return [row.at for row in found if axis == "tx" or -OPEN < row.at < OPEN]
+
+    def sees_all(self) -> bool:
+        """Whether no transaction has ended that this does not see."""
+        return self.index.last_tx <= self.tx
+
+    # ------------------------------------------------------------------ reading at once
+
+    @property
+    def point(self) -> Point:
+        """The point of a ledger whose rows are read here."""
+        return cast(RowCore, self.core).point
+
+    def read_names(self, ents: Iterable[int]) -> None:
+        """Read what things are at once."""
+        self.index.read_entities(ents)
+
+    def read_things(self, ents: Iterable[int]) -> None:
+        """Read things with their periods and versions at once."""
+        self.index.read_things(ents)
+
+    def read_versions(self, vers: Iterable[int]) -> None:
+        """Read versions at once."""
+        self.index.read_versions(vers)
+
+    def read_links(self, ents: Iterable[int]) -> None:
+        """Read the links of things at once."""
+        self.index.read_links(ents)
+
+    def read_events(self, ents: Iterable[int]) -> None:
+        """Read those of some things that are events, with all that decides when they happened and whether they are open, at once."""
+        self.index.read_events(ents)
+
+    def read_weighed(self, ents: Iterable[int]) -> None:
+        """Read all that things are weighed by at once."""
+        ents = list(ents)
+        self.index.read_weighed(ents)
+        self._read_standings(ents)
+
+    def read_ends(self, ents: Iterable[int]) -> None:
+        """Read what the links of some things lead to, and how that stands, at once."""
+        self._read_standings(self.index.read_ends(ents))
+
+
+def sight_of(core: Core, point: Point) -> Sight:
+    """Return what reads at a point. A transaction that reads its own rows keeps nothing of what it finds: they are taken back."""
+    shown = core.shown if core.is_worker else None
+    search = core.row_search if shown is None else shown.search
+    rows = RowCore(
+        IndexOfRows(point), core.journal, point, search, core.vocabulary, core.accesses, core.asserted, core
+    )
+    if shown is not None:
+        rows.asserted, rows.operations, rows.versions = Asserted(), shown.operations, shown.versions
+    return Sight(cast(Core, rows), point.valid, point.tx)
+
+
+def in_time(index: Index, effect: int, cause: int, since: Instant | None, tx: Instant) -> bool:
+    """Whether the cause starts no later than its effect, as believed at `tx`.
+
+    `since`: when the link begins to hold, if that was said: a node may be an effect of what began later than the node, and so may an event by
+    then that came again then or later. An event starts when it occurred.
+    """
+    begun, shown = index.start(cause, tx), index.start(effect, tx)
+    if begun is None or shown is None or begun <= shown:
+        return True
+    if since is None or begun > since:
+        return False
+    return not index.is_event[effect] or since <= index.last_seen(effect, tx)

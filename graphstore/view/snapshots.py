@@ -1,0 +1,60 @@
+"""Snapshots: coordinates by name. A name is given once and never moved, so that a read by name can be repeated.
+
+Each is a setting of the store, so a follower, a reopened store and a dump have it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.read.working_set import WorkingSet
+from graphstore.values.coordinates import looks_like_time
+from graphstore.values.inputs import printable, text_of
+from graphstore.values.models import Snapshot
+from graphstore.values.period import Instant, instant
+from graphstore.values.snapshot_settings import KEPT, snapshot_of
+
+
+def name_of(name: object) -> str:
+    """The checked name of a new snapshot, without spaces around it. Raises InvalidError for one that reads as a time."""
+    plain = printable("snapshot name", text_of("snapshot name", name).strip())
+    if looks_like_time(plain):
+        raise InvalidError(
+            f"snapshot name {plain!r} looks like a time, and would be read as one. Put a word first, such as {'before-' + plain!r}."
+        )
+    return plain
+
+
+def refuse_taken(index: WorkingSet, name: str) -> None:
+    """Raise ConflictError when a snapshot has that name already."""
+    kept = index.setting(KEPT + name)
+    if kept is not None:
+        raise ConflictError(
+            f"{name!r} is a snapshot already, of tx {kept['tx']}, and a name is never moved. Choose another name."
+        )
+
+
+def known(index: WorkingSet, tx: Instant) -> list[Snapshot]:
+    """The snapshots made by `tx`, in order."""
+    made = (
+        snapshot_of(name.removeprefix(KEPT), kept)
+        for setting in index.settings
+        for name, kept in setting.items()
+        if name.startswith(KEPT)
+    )
+    return [snapshot for snapshot in made if instant(snapshot.tx) <= tx]
+
+
+def find(made: Sequence[Snapshot], name: object) -> Snapshot:
+    """Return the snapshot of that name among those `made` so far. Raises NotFoundError with the nearest names, InvalidError for a time."""
+    plain = name.strip() if isinstance(name, str) else ""
+    found = next((one for one in made if one.name == plain), None)
+    if found is None and (not isinstance(name, str) or looks_like_time(name)):
+        raise InvalidError(
+            f"{name!r} is no snapshot's name. For a time use as_of(valid=…), as_of(tx=…), or knowledge_at(…) for both."
+        )
+    if found is None:
+        missing = NotFoundError.nearest("snapshot", plain, lambda: [one.name for one in made])
+        raise NotFoundError(f"{missing} snapshots() lists them; a time is ISO 8601, such as '2026-01-30'.")
+    return found

@@ -1,0 +1,512 @@
+"""What texts mean, as vectors: kept for every version that says something, and compared exactly over what stands at any coordinate.
+
+A text has one vector, in whatever version it occurs. So the past is searched like the present: a question is compared with all vectors before the store's
+lock is taken, and of the scores those count that stand at the coordinate. numpy does the work, and is imported when there is an embedder.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from graphstore.errors import GraphStoreError, InvalidError
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.read.points import Point
+from graphstore.search.model_vectors import Pair, Vectors, hash_of
+from graphstore.search.texts_to_embed import Said, TextsOfRows
+from graphstore.values.gc_pause import no_collecting
+from graphstore.values.period import OPEN
+from graphstore.view.sight import Sight
+from graphstore.view.view import Reader
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+BATCH = 64
+"""The number of texts given to an embedder at once, unless it has a `batch` of its own."""
+EMBEDDER = "embedder"
+"""The setting: the names of embedders, that of now first, then the one it replaces."""
+_LENT = ""  # the name of one that was lent
+_PARSED = 4_096  # versions followed at once
+_RANKED = 4_096  # candidates ranked at once
+_ROUNDING = 1e-5  # more than two float32 products of the same vectors differ by
+
+
+class Embedder(Protocol):
+    """Turns a list of n texts into an array (n, d) of numbers. It may have a `model`, a `dimension` d, and a `batch`: how many texts it takes at once."""
+
+    def __call__(self, texts: list[str], /) -> Any:
+        """The vectors of the texts, in their order."""
+
+
+def model_of(embed: Embedder) -> str:
+    """The name of an embedder's model; of one that has none, where it is from."""
+    kind = embed if hasattr(embed, "__qualname__") else type(embed)
+    return str(getattr(embed, "model", None) or f"{kind.__module__}:{kind.__qualname__}")
+
+
+def brief(error: Exception) -> str:
+    """An error of an embedder in a line of a note."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+class Meanings:
+    """The vectors of one embedder for what a store says, or the nodes of one kind. It follows the store on each read, and embeds nothing while it holds the
+    lock."""
+
+    def __init__(self, store: Reader, embed: Embedder, kind: str | None = None) -> None:
+        if not callable(embed):
+            raise InvalidError(
+                f"embedder {embed!r} cannot be called. Give a function of a list of texts, such as embedders.wordllama()."
+            )
+        core = store._core
+        self._core, self._kind, self._embed, self._lock = core, kind, embed, core.vectors.lock
+        self.model = model_of(embed)
+        self.batch: int = getattr(embed, "batch", None) or BATCH
+        self._vectors: Vectors = core.vectors
+        self.kept = self._vectors.of(self.model, getattr(embed, "dimension", None))
+        self._given_dimension: int | None = None  # the dimension that the embedder gave
+        self._spare: dict[bytes, bytes] = {}  # of texts that are not committed yet
+        self._filling: threading.Thread | None = None
+        self._state: Hashable = None
+        self._gone = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._done = 0  # versions that were followed
+        self._given, self._numbered = len(self.kept.texts), self.kept.numbered  # rows that versions have
+        # by version that says something, in their order: the version, its entity, its id and text, the row of its vector (-1: none yet), and its place
+        self._vers, self._ents, self._rows, self._where = array("q"), array("q"), array("q"), array("q")
+        self._pairs: list[Pair] = []
+        self._places: dict[_Place, int] = {}
+        self._lacking: dict[bytes, list[int]] = {}  # texts without a vector -> their versions
+        self._missing = 0  # how many these are
+        self._columns: tuple[Any, ...] | None = None
+
+    # ------------------------------------------------------------------ following
+
+    @contextmanager
+    def _held(self, point: Point | None = None) -> Iterator[TextsOfRows]:
+        """Return a block in which nobody else changes the vectors. It gives what the store says: at a point of its rows, else by all of them."""
+        if point is not None:
+            with self._lock:
+                yield self._of_rows(point)
+            return
+        with self._core.answering.snapshot() as database, self._lock:
+            yield self._of_rows(Point(database, OPEN, OPEN))
+
+    def _of_rows(self, point: Point) -> TextsOfRows:
+        core = self._core
+        shown = core.shown if core.is_worker else None
+        return TextsOfRows(point, core.working is not None, OPEN if shown is None else shown.versions)
+
+    def settle(self) -> None:
+        """Follow what was committed, and give each version the vector of its text where there is one. Takes the lock for some thousand versions at a time,
+        and embeds nothing."""
+        while not self._core.closed:
+            with self._held() as texts:
+                done = self._settled(texts)
+            if done:
+                self.kept.write()
+                return
+
+    def _settled(self, texts: TextsOfRows) -> bool:
+        """Follow some of what was committed. Gives whether that was all."""
+        kept, spare = self.kept, self._spare
+        with no_collecting():
+            kept.refresh()
+            self._follow(texts)
+            kept.add({text: spare[text] for text in spare if text in self._lacking and text not in kept.row})
+            for row, text in enumerate(kept.texts[self._given :], self._given):
+                for at in self._lacking.pop(text, ()):
+                    kept.keep(self._pairs[at])
+                    self._rows[at], self._columns = row, None
+                    self._missing -= 1
+            self._given = len(kept.texts)
+            done = self._done >= texts.versions
+            if done and not texts.pending:
+                spare.clear()
+            return done
+
+    def _follow(self, texts: TextsOfRows) -> None:
+        if texts.state == self._state and texts.gone > self._gone:
+            forgotten = texts.forgotten()
+            pairs = zip(self._pairs, self._ents, strict=True)
+            self.kept.drop({id for (id, _), ent in pairs if ent in forgotten})
+        if (texts.state, texts.gone, self.kept.numbered) != (self._state, self._gone, self._numbered):
+            self._begin()
+            self._state, self._gone = texts.state, texts.gone
+        goal = min(texts.versions, self._done + _PARSED)
+        if self._done < goal:
+            for said in texts.said(range(self._done, goal), self._kind):
+                self._note(said)
+            self._done, self._columns = goal, None
+
+    def _note(self, said: Said) -> None:
+        pair = said.id, hash_of(said.text)
+        row = self.kept.row.get(pair[1], -1)
+        if row >= 0:
+            self.kept.keep(pair)
+        else:
+            self._lacking.setdefault(pair[1], []).append(len(self._vers))
+            self._missing += 1
+        self._vers.append(said.version)
+        self._ents.append(said.entity)
+        self._pairs.append(pair)
+        self._rows.append(row)
+        place = _Place(said.kind, said.scope, said.thread)
+        self._where.append(self._places.setdefault(place, len(self._places)))
+
+    # ------------------------------------------------------------------ embedding
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Embed those of the texts that have no vector yet. Raises what the embedder raises, InvalidError for what is no array (n, d)."""
+        self.settle()
+        known = self.kept.row
+        wanted = {hash_of(text): text for text in texts}
+        wanted = {key: text for key, text in wanted.items() if key not in known and key not in self._spare}
+        keys = list(wanted)
+        for lo in range(0, len(keys), self.batch):
+            some = keys[lo : lo + self.batch]
+            for key, vector in zip(some, self.vectors([wanted[key] for key in some]), strict=True):
+                self._spare[key] = vector.tobytes()
+
+    def vectors(self, texts: list[str]) -> Matrix:
+        """The vectors of texts, each of length 1 (or 0, for a text that means nothing to the embedder)."""
+        import numpy as np
+
+        given = self._embed(texts)
+        try:
+            found = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.empty(0)
+        if found.ndim != 2 or len(found) != len(texts) or not found.shape[1]:
+            raise InvalidError(
+                f"embedder {self.model!r} gave {type(given).__name__} of shape {found.shape} for {len(texts)} texts. It has to give an array of shape "
+                f"({len(texts)}, d)."
+            )
+        if not np.isfinite(found).all():
+            raise InvalidError(f"embedder {self.model!r} gave numbers that are not finite.")
+        self._agree(found.shape[1])
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        unit: Matrix = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0).astype("<f4")
+        return unit
+
+    def _agree(self, dimension: int) -> None:
+        """Adopt the dimension of the embedder's vectors, whatever the ledger has."""
+        declared = self._given_dimension or getattr(self._embed, "dimension", None) or dimension
+        if dimension != declared:
+            raise InvalidError(
+                f"embedder {self.model!r} gave vectors of {dimension} numbers, and of {declared} by its own word or before. Give one that keeps to a dimension."
+            )
+        self._given_dimension = dimension
+        with self._lock:
+            if self.kept.dimension not in (None, dimension):
+                self.kept.clear()
+            self.kept.dimension = dimension
+
+    def lacking(self) -> int:
+        """How many versions have no vector yet."""
+        return self.counted()[1]
+
+    def counted(self) -> tuple[int, int]:
+        """How many versions say something, and how many of them have no vector yet."""
+        self.settle()
+        with self._lock:
+            return len(self._vers), self._missing
+
+    def fill(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Embed every version that has no vector yet, a batch at a time, each kept when it is done. Gives how many. Raises what the embedder raises."""
+        total = left = self.lacking()
+        while texts := self._texts():
+            self.prepare(texts)
+            left, before = self.lacking(), left
+            total = max(total, left)
+            if progress:
+                progress(total - left, total)
+            if left >= before and texts == self._texts():
+                break  # no progress: texts recorded meanwhile are left for the next call
+        return total - left
+
+    def fill_few(self) -> None:
+        """Embed what is missing if one batch is enough."""
+        if 0 < self.lacking() <= self.batch:
+            self.fill()
+
+    def fill_beside(self, then: Callable[[], object]) -> None:
+        """Embed what is missing in a thread of its own, which ends with the store or the program, and calls `then` when all have a vector."""
+        if self._vectors.notify is not None and not (self._filling and self._filling.is_alive()):
+            self._filling = threading.Thread(
+                target=self._fill_beside, args=(then,), name="graphstore-vectors"
+            )
+            self._filling.start()
+
+    def _fill_beside(self, then: Callable[[], object]) -> None:
+        try:
+            self.fill()
+            if not self._core.closed and not self.lacking():
+                then()
+        except Exception as error:
+            notify = self._vectors.notify
+            if notify is not None and not self._core.closed:
+                notify(
+                    f"the embedder {self.model!r} failed ({brief(error)}): what is missing has no vector yet."
+                )
+
+    def _texts(self) -> list[str]:
+        """Return the texts of the next batch that has no vectors; none where the store or the program has ended."""
+        if self._core.closed or not threading.main_thread().is_alive():
+            return []
+        with self._held() as texts:
+            self._follow(texts)
+            places = [places[0] for places in islice(self._lacking.values(), self.batch)]
+            vers = (self._vers[place] % SPAN for place in places)
+            return [said.text for ver in vers for said in texts.said(range(ver, ver + 1), self._kind)]
+
+    # ------------------------------------------------------------------ comparing
+
+    def compared(self, query: Matrix) -> Compared:
+        """How near every vector there is comes to the query. The product is made without the lock: rows are only added, or all numbered anew."""
+        self.settle()
+        with self._lock:
+            matrix, count, numbered = self.kept.matrix, len(self.kept.texts), self.kept.numbered
+        return Compared(query, numbered, None if matrix is None else _product(matrix[:count], query))
+
+    def _scores(self, compared: Compared) -> Matrix | None:
+        """The scores of all rows there are now."""
+        matrix, count, found = self.kept.matrix, len(self.kept.texts), compared.scores
+        if matrix is None or compared.query.shape != matrix.shape[1:]:
+            return None
+        if found is not None and len(found) == count and compared.numbered == self.kept.numbered:
+            return found
+        return _product(matrix[:count], compared.query)
+
+    def nearest(
+        self,
+        sight: Sight,
+        most: int,
+        compared: Compared,
+        fits: Callable[[int], bool] | None = None,
+        kind: str | None = None,
+        wanted: Callable[[str], bool] | None = None,
+        thread: str | None = None,
+    ) -> Nearest:
+        """The `most` entities nearest to the query, by cosine, then by id, among what stands here (of this kind, in these scopes, in this thread or none) and
+        fits; and how many that stand here have no vector.
+        """
+        import numpy as np
+
+        with self._held(sight.point) as texts:
+            while not self._settled(texts):
+                pass
+            alive = sight.core.search.standing(sight).alive
+            columns = self._arrays()
+            # another thread may have followed farther
+            known = int((columns[0] % SPAN).searchsorted(len(alive)))
+            vers, rows, where = (column[:known] for column in columns)
+            found, matrix, places = self._scores(compared), self.kept.matrix, list(self._places)
+        mask = alive[vers % SPAN]
+        if not (kind is None and wanted is None and thread is None):
+            chosen = (
+                (kind is None or place.kind == kind)
+                and (wanted is None or wanted(place.scope))
+                and (thread is None or place.thread is None or place.thread == thread)
+                for place in places
+            )
+            mask &= np.fromiter(chosen, dtype=bool, count=len(places))[where]
+        there = np.flatnonzero(mask & (rows >= 0))
+        total = int(np.count_nonzero(mask))
+        lacking = total - len(there)
+        if found is None or matrix is None or not len(there):
+            return Nearest({}, total, lacking)
+        scores = found[rows[there]]
+        best, tried = list[tuple[int, float]](), most
+        while True:
+            near = there if len(there) <= tried else there[scores >= _least(scores, tried)]
+            exactly = _exactly(matrix, rows[near], compared.query)
+            ranked = _ranked(sight, vers[near].tolist(), exactly, tried)
+            best = ranked if fits is None else [match for match in ranked if fits(match[0])]
+            if len(best) >= most or tried >= len(there):
+                return Nearest(dict(best[:most]), total, lacking)
+            tried *= 4
+
+    def _arrays(self) -> tuple[Any, ...]:
+        import numpy as np
+
+        if self._columns is None:
+            self._columns = tuple(
+                np.array(column, dtype=np.int64) for column in (self._vers, self._rows, self._where)
+            )
+        return self._columns
+
+
+def _least(scores: Matrix, most: int) -> float:
+    """What the `most` best scores reach, however they were rounded."""
+    import numpy as np
+
+    return float(np.partition(scores, len(scores) - most)[len(scores) - most]) - _ROUNDING
+
+
+def _exactly(matrix: Matrix, rows: Any, query: Matrix) -> list[float]:
+    """The cosines of rows, each the same whichever others are asked with it: equal vectors are equally near."""
+    import numpy as np
+
+    wide, found = query.astype(np.float64), list[float]()
+    for lo in range(0, len(rows), _RANKED):
+        found += (matrix[rows[lo : lo + _RANKED]] * wide).sum(axis=1).tolist()
+    return found
+
+
+def _ranked(sight: Sight, vers: list[int], scores: list[float], most: int) -> list[tuple[int, float]]:
+    """The `most` best entities of these versions, by cosine, then by id."""
+    sight.read_versions(vers)
+    index = sight.index
+    near = zip((index.v_ent[ver] for ver in vers), scores, strict=True)
+    return sorted(near, key=lambda match: (-match[1], index.names[match[0]]))[:most]
+
+
+def _product(rows: Matrix, query: Matrix) -> Matrix:
+    """How near each row comes to a query. Row by row in one thread: the product of BLAS takes five times as much of the processor, in threads that wait
+    for each other where the machine is busy."""
+    import numpy as np
+
+    found: Matrix = np.einsum("ij,j->i", rows, query)
+    return found
+
+
+class _Place(NamedTuple):
+    """Holds what a version is chosen by: the kind of its node or event, its scope, and its thread."""
+
+    kind: str
+    scope: str
+    thread: str | None
+
+
+class Compared(NamedTuple):
+    """A query's vector, and how near each row comes to it, as the rows were numbered then."""
+
+    query: Matrix
+    numbered: int
+    scores: Matrix | None
+
+
+class Nearest(NamedTuple):
+    """What is nearest, best first, with its cosine; how many that stand and are asked for say something, and how many of these have no vector."""
+
+    near: dict[int, float]
+    total: int
+    lacking: int
+
+
+def lend(store: Reader, embed: Embedder | None) -> None:
+    """Use this embedder instead of the one the store is set to, for as long as it is open here, on its branches too."""
+    store._core.vectors.lent = embed
+    store._core.meanings.pop(_LENT, None)
+
+
+def embedders(view: Reader) -> list[str]:
+    """The names of a store's embedders: the one that is to have all, then the one it replaces."""
+    return [_LENT] if view._core.vectors.lent is not None else list(view._setting(EMBEDDER) or ())
+
+
+def newest(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
+    """The vectors of the store's embedder, whether they serve yet or not; None: it has none. `made` gives an embedder by its name."""
+    names = embedders(view)
+    return _meanings(view, names[0], made) if names else None
+
+
+def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
+    """The vectors to compare with: those of the store's embedder, or while they are being made of the one before, whichever lacks less.
+
+    Raises InvalidError when no embedder of the store can be made here.
+    """
+    core, names = view._core, embedders(view)
+    refused, found = None, list[Meanings]()
+
+    def drop() -> None:
+        for name in names[1:]:
+            if name in core.meanings:
+                core.meanings.pop(name).kept.remove()
+
+    for name in names:
+        try:
+            meanings = _meanings(view, name, made)
+        except GraphStoreError as error:
+            refused = refused or error
+            continue
+        if not found:
+            missing = meanings.lacking()
+            if not missing:
+                drop()
+            if missing <= meanings.batch:
+                return meanings
+            meanings.fill_beside(drop)
+        found.append(meanings)
+    if refused and not found:
+        raise refused
+    return min(found, key=Meanings.lacking) if found else None
+
+
+def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meanings:
+    """The vectors of an embedder by its name, or of the one that was lent."""
+    kept: dict[str, Meanings] = view._core.meanings
+    if name not in kept:
+        embed = view._core.vectors.lent if name == _LENT else None
+        return kept.setdefault(name, Meanings(view, embed or made(name)))
+    return kept[name]
+
+
+class Question:
+    """What a text means to an embedder, compared with all that has a vector. Make it before the store's lock is taken: the embedder may take its time."""
+
+    def __init__(self, meanings: Meanings | None, text: str, failed: str = "there is no embedder") -> None:
+        self._meanings, self._failed = meanings, failed
+        self._compared: Compared | None = None
+        self._total = self._lacking = 0
+        if meanings is None:
+            return
+        try:
+            vector = meanings.vectors([text])[0]
+            meanings.fill_few()
+            self._compared = meanings.compared(vector)
+        except GraphStoreError:
+            raise
+        except Exception as error:
+            self._failed = f"the embedder {meanings.model!r} failed ({brief(error)})"
+
+    @property
+    def note(self) -> str:
+        """How it was searched, and what could not be compared."""
+        if self._meanings is None or self._compared is None:
+            return f"full-text only: {self._failed}"
+        note = f"full-text and vectors of {self._meanings.model!r}"
+        if self._lacking:
+            have = "has" if self._lacking == 1 else "have"
+            note += f"; {self._lacking:,} of {self._total:,} {have} no vector of it yet: found by words alone"
+        return note
+
+    def seen(self, sight: Sight) -> None:
+        """Everything."""
+
+    def nearest(
+        self,
+        sight: Sight,
+        most: int,
+        fits: Callable[[int], bool] | None = None,
+        kind: str | None = None,
+        wanted: Callable[[str], bool] | None = None,
+        thread: str | None = None,
+    ) -> Mapping[int, float]:
+        """What is nearest in meaning, as `Meanings.nearest` says."""
+        if self._meanings is None or self._compared is None:
+            return {}
+        found = self._meanings.nearest(sight, most, self._compared, fits, kind, wanted, thread)
+        self._total, self._lacking = found.total, found.lacking
+        return found.near

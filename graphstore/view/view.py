@@ -1,0 +1,606 @@
+"""Reads a store at one coordinate from the rows of its ledger; within a verb, from its working set.
+
+`Reader` holds the reads; a `View` is a reader whose coordinate never changes, a `GraphStore` one whose coordinate is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
+
+from graphstore.errors import InvalidError
+from graphstore.graph.guard import LIMITS, Limits
+from graphstore.read import (
+    chains,
+    described,
+    differing,
+    event_list,
+    ids,
+    inspected,
+    linked,
+    operations,
+    settings,
+    superseding,
+    walks,
+    whole_view,
+)
+from graphstore.read.points import Point
+from graphstore.read.walks import By, Direction
+from graphstore.values.coordinates import Axis, resolve
+from graphstore.values.gc_pause import no_collecting
+from graphstore.values.models import (
+    Chain,
+    Change,
+    Contradiction,
+    Coordinate,
+    Event,
+    FieldChange,
+    Inspection,
+    Link,
+    LinkId,
+    LinkInspection,
+    LinkSupersession,
+    Node,
+    Shaky,
+    Snapshot,
+    Supersession,
+    Version,
+    ViewDiff,
+)
+from graphstore.values.painter import Painted
+from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds, exactly, instant, moment
+from graphstore.values.vocabulary import Vocabulary
+from graphstore.view import conflicts, light_rows, shaken, view_diff
+from graphstore.view.rows import Row
+from graphstore.view.sight import Core, Sight, sight_of
+from graphstore.view.working_sight import WorkingSight
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import networkx
+    import pyarrow
+
+    from graphstore.graph.engine import Result
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Reader(Painted):
+    """The reads, at the coordinate that `_coordinate` gives."""
+
+    _core: Core
+
+    def _coordinate(self) -> tuple[Instant, Instant]:
+        raise NotImplementedError
+
+    def _time(self, value: TimeLike, what: str, axis: Axis = "valid") -> Instant:
+        """The instant of an argument; ages such as `7d` count back from the valid time of these answers."""
+        if not isinstance(value, str):
+            return instant(value, what)
+        return resolve(value, what, instant(self.at.valid), self._names, axis=axis)
+
+    def _bounds(self, since: TimeLike | None, until: TimeLike | None, axis: Axis = "valid") -> Period:
+        """The instants of `since` and `until`, each open when it is None. Raises InvalidError when the first is after the second."""
+        return bounds(
+            -OPEN if since is None else self._time(since, "since", axis),
+            OPEN if until is None else self._time(until, "until", axis),
+        )
+
+    def _known_by(self, tx: TimeLike) -> Instant:
+        """The instant of a tx that these answers know of. Raises InvalidError for a later one."""
+        at, known = self._time(tx, "tx", "tx"), self._coordinate()[1]
+        if at > known:
+            raise InvalidError(f"tx {exactly(at)} is later than {exactly(known)}, that of these answers.")
+        return at
+
+    def _names(self) -> list[Snapshot]:
+        """The snapshots whose names may stand for a time."""
+        return self._core.snapshots(self._coordinate()[1])
+
+    def _by_rows(self, answer: Callable[Concatenate[Point, P], T], *args: P.args, **named: P.kwargs) -> T:
+        """Return what a function of statements answers here. A transaction of this thread shows it its rows."""
+        core = self._core
+        ledger = core.answering
+        valid, tx = self._coordinate()
+        with ledger.snapshot() as database:
+            return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
+
+    def _searched(self, look: Callable[[Sight], T]) -> T:
+        """Return what a function finds that looks at few things here."""
+        core = self._core
+        ledger = core.answering
+        valid, tx = self._coordinate()
+        with ledger.snapshot() as database, no_collecting():
+            return look(sight_of(core, Point(database, valid, tx, core.vocabulary)))
+
+    def _count_access(self, ids: Iterable[str]) -> None:
+        """Count these things as looked up, once each."""
+        self._core.accesses.count(ids)
+
+    @overload
+    def reading(self, *, ahead: Instant = ...) -> AbstractContextManager[Sight]: ...
+    @overload
+    def reading(
+        self, *, ahead: Instant = ..., is_narrow: bool
+    ) -> AbstractContextManager[Sight | WorkingSight]: ...
+    @contextmanager
+    def reading(self, *, ahead: Instant = -OPEN, is_narrow: bool = False) -> Iterator[Any]:
+        """What stands here as numbers, for functions that look at it and write: one coordinate, with nothing written meanwhile.
+
+        A context manager; what it gives is valid inside the block alone. `ahead`: a valid time to read at if it is later. `is_narrow`: no more is looked at
+        than ids lead to, so a transaction has it without rows. A store that lies elsewhere refuses: register the function, and it runs where the store is.
+        """
+        core = self._core
+        with core.lock:
+            valid, tx = self._coordinate()
+            valid = max(valid, ahead)
+            if is_narrow and core.is_worker:
+                with core.on_working_set():
+                    sight = WorkingSight(core, valid, tx)
+                yield sight
+                return
+            with core.answering.snapshot() as database:
+                yield sight_of(core, Point(database, valid, tx, core.vocabulary))
+
+    @property
+    def _why_closed(self) -> str | None:
+        """Why nothing can be read any more, None while it can."""
+        return self._core.closed
+
+    def _is_brief(self, id: object, *, now: bool = False) -> bool:
+        """Whether a point read of an id looks at little and waits for nothing: few rows, links and bytes, and nothing that rests on what may have
+        fallen, unless it is asked as is known `now` and how it stands is kept."""
+        return ids.is_brief(Point(self._core.rows.database, OPEN, OPEN), id)
+
+    def _pinned(self, valid: Instant, tx: Instant) -> View:
+        """A view of the same trunk or branch at exactly this coordinate, which is not looked at again."""
+        return View(self._core, valid, tx)
+
+    def _setting(self, name: str) -> Any:
+        """The value of a setting of the store, None when it was never set."""
+        return self._by_rows(settings.setting, name)
+
+    def _reads_as(self, other: Reader) -> bool:
+        """Whether another view or store reads the same trunk or branch."""
+        return self._core is other._core
+
+    def knows(self, id: str) -> bool:
+        """Whether a node or event has exactly this id and was recorded by the view's tx, whatever became of it."""
+        return self._by_rows(ids.knows, id)
+
+    def scan(
+        self,
+        kind: str | None = None,
+        *,
+        key: str | None = None,
+        scope: str | None = None,
+        tag: str | None = None,
+        events: bool = False,
+        content: bool = False,
+    ) -> list[Row]:
+        """The nodes (with `events` the events) that stand at the coordinate as light rows, in the order they were first known.
+
+        As `nodes`, many times faster: ids, numbers and instants as integers come from memory, contents are read with `content` or a `tag` only.
+        Of a store that lies elsewhere it raises InvalidError: ask `nodes`, `events` or `query` there.
+        """
+        return self._by_rows(
+            light_rows.scan, kind, key=key, scope=scope, tag=tag, events=events, content=content
+        )
+
+    @property
+    def at(self) -> Coordinate:
+        """The coordinate of these answers."""
+        valid, tx = self._coordinate()
+        return Coordinate(valid=moment(min(valid, OPEN)), tx=moment(tx))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The link kinds there are, those the store defined for itself included."""
+        return self._core.vocabulary
+
+    def whole_id(self, text: str) -> str:
+        """The whole id that a person means: a unique beginning (6 characters or more) of an id that the store made is made whole, of a node, an event
+        or a link known at the view's tx; with `-v{n}` behind it too. Any other text is given back: no other call takes a beginning for an id.
+
+        Raises NotFoundError where several ids begin so.
+        """
+        return self._by_rows(ids.whole_id, text)
+
+    # ------------------------------------------------------------------ one thing
+
+    def node(self, id: str) -> Node:
+        """The node as it stands at the coordinate.
+
+        Raises NotFoundError when it does not stand there: the message names its standing and its successor.
+        """
+        return self._by_rows(described.node, id)
+
+    def event(self, id: str) -> Event:
+        """The event, when it has happened by the coordinate and is believed there. Raises NotFoundError otherwise."""
+        return self._by_rows(described.event, id)
+
+    @overload
+    def history(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
+    @overload
+    def history(self, id: str) -> list[Version]: ...
+    def history(self, id: str) -> list[Version] | list[Link]:
+        """Every row of the node, or of the link, believed at the view's tx, over all valid time, by valid_from."""
+        return self._by_rows(described.history, id)
+
+    @overload
+    def versions(self, id: LinkId) -> list[Link]: ...  # type: ignore[overload-overlap]
+    @overload
+    def versions(self, id: str) -> list[Version]: ...
+    def versions(self, id: str) -> list[Version] | list[Link]:
+        """Every row of the node, or of the link, ever believed up to the view's tx, by (tx_from, valid_from): what was recorded, and until when it
+        was believed."""
+        return self._by_rows(described.versions, id)
+
+    def diff(self, id: str, old: int, new: int) -> list[FieldChange]:
+        """What changed in the content from version `old` to version `new`, as paths. Raises NotFoundError for an unknown number and where the contents
+        were forgotten, InvalidError for what is no number of a version."""
+        return self._by_rows(described.diff, id, old, new)
+
+    def operations(self, id: str) -> list[Change]:
+        """What was done to one thing, or to one link by its whole id, up to the view's tx, oldest first: who recorded it, when and why.
+
+        An operation on another thing that closed a part of this one is among them. Raises NotFoundError for an unknown id.
+        """
+        return self._by_rows(operations.operations, id)
+
+    @overload
+    def inspect(self, id: LinkId) -> LinkInspection: ...  # type: ignore[overload-overlap]
+    @overload
+    def inspect(self, id: str) -> Inspection: ...
+    def inspect(self, id: str) -> Inspection | LinkInspection:
+        """One thing with any standing, its links both ways, and its believed history; of a link its ends and its believed periods."""
+        return self._by_rows(inspected.inspect, id)
+
+    # ------------------------------------------------------------------ many things
+
+    def nodes(
+        self,
+        kind: str | None = None,
+        *,
+        key: str | None = None,
+        scope: str | None = None,
+        tag: str | None = None,
+        content: Mapping[str, Any] | None = None,
+    ) -> list[Node]:
+        """The nodes that stand at the coordinate, in the order they were first known; filters are ANDed.
+
+        `content`: fields of the content and their values, such as `{"session": "s1"}`.
+        """
+        return self._by_rows(described.nodes, kind, key=key, scope=scope, tag=tag, content=content)
+
+    def events(
+        self,
+        type: str | None = None,
+        *,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        related_to: str | None = None,
+        pattern: str | None = None,
+    ) -> list[Event]:
+        """The events that have happened by the coordinate, newest `occurred_at` first; filters are ANDed.
+
+        `since` and `until`: an occurrence of it lies in [since, until). `related_to`: linked with that id either way. `pattern`: part of the
+        description, whatever the case. Raises InvalidError when `since` is after `until`.
+        """
+        return self._by_rows(
+            event_list.events, type, since=since, until=until, related_to=related_to, pattern=pattern
+        )
+
+    def compare(self, other: Reader) -> ViewDiff:
+        """What `other` has that this has not (added), the other way round (removed), and nodes with another content, text or tags (changed).
+
+        `other` may be a view of a branch.
+        """
+        here, there = self._both(other)
+        if here._reads_as(there):
+            return here._by_rows(differing.compare, *there._coordinate())
+        return here._by_rows(lambda point: differing.compare_lines(point, there._point()))
+
+    def changes_to(self, other: Reader) -> Result:
+        """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
+        JSON text, the period of the description that is there (of what is removed: that was), and who said it, or took it away, and why."""
+        here, there = self._both(other)
+        if here._reads_as(there):
+            return here._by_rows(view_diff.field_changes, *there._coordinate())
+        return here._by_rows(lambda point: view_diff.field_changes_of_lines(point, there._point()))
+
+    def _both(self, other: Reader) -> tuple[View, View]:
+        """This and another view of the same store. Raises InvalidError for something else."""
+        if not isinstance(other, Reader) or other._core.journal is not self._core.journal:
+            raise InvalidError("compare wants another view of the same store.")
+        two_stores = not (isinstance(self, View) or isinstance(other, View))
+        with self._core.lock if two_stores else nullcontext():  # both at one now
+            return self._fixed(), other._fixed()
+
+    def _fixed(self) -> View:
+        """A view itself, of a store one of now."""
+        raise NotImplementedError
+
+    def _point(self) -> Point:
+        """Return this coordinate of the rows of the ledger."""
+        core = self._core
+        return Point(core.answering.database, *self._coordinate(), core.vocabulary)
+
+    # ------------------------------------------------------------------ links
+
+    def links_from(
+        self,
+        id: str,
+        kinds: Iterable[str] | str = (),
+        *,
+        group: str | None = None,
+        strength: int | None = None,
+        confidence: str | None = None,
+        created_by: str | None = None,
+    ) -> list[Link]:
+        """The links that hold at the coordinate with this as their source, by (valid_from, tx_from, id); symmetric ones from either end.
+
+        An inverse name among `kinds` (`causes`) gives those links turned round, under that name. `strength`: at least so strong; a link without
+        one counts as 3.
+        """
+        return self._by_rows(
+            linked.links_from,
+            id,
+            kinds,
+            group=group,
+            strength=strength,
+            confidence=confidence,
+            created_by=created_by,
+        )
+
+    def backlinks_to(
+        self,
+        id: str,
+        kinds: Iterable[str] | str = (),
+        *,
+        group: str | None = None,
+        strength: int | None = None,
+        confidence: str | None = None,
+        created_by: str | None = None,
+    ) -> list[Link]:
+        """The links that hold at the coordinate with this as their target: otherwise as `links_from`."""
+        return self._by_rows(
+            linked.backlinks_to,
+            id,
+            kinds,
+            group=group,
+            strength=strength,
+            confidence=confidence,
+            created_by=created_by,
+        )
+
+    def link_history(self, source: str, kind: str, target: str) -> list[Link]:
+        """Every period believed at the view's tx of every link that says `source kind target`, by (valid_from, tx_from, id), as it is stored.
+
+        `kind` may be an inverse name, and of a symmetric kind either end may come first. Raises NotFoundError for an unknown end, InvalidError for an
+        unknown kind.
+        """
+        return self._by_rows(linked.link_history, source, kind, target)
+
+    def supersedes(self, id: str) -> list[Link]:
+        """What this supersedes: each thing once, by its `supersedes` link or else by its `transition`."""
+        links = self.links_from(id, ("supersedes", "transition"))
+        replaced = {link.target for link in links if link.kind == "supersedes"}
+        return [link for link in links if link.kind == "supersedes" or link.target not in replaced]
+
+    @overload
+    def what_superseded(self, id: LinkId) -> LinkSupersession: ...  # type: ignore[overload-overlap]
+    @overload
+    def what_superseded(self, id: str) -> Supersession: ...
+    def what_superseded(self, id: str) -> Supersession | LinkSupersession:
+        """What became of a thing: each step away from it with who, why, since when and when recorded; and what stands now.
+
+        `id` may be `{id}-v{n}`: then newer versions of the same node are steps as well. Of a link: how it was unlinked, said again otherwise or ended
+        at the view's valid time, and whether it holds.
+        """
+        return self._by_rows(superseding.what_superseded, id)
+
+    def causes(self, id: str, depth: int = 5) -> Chain:
+        """What led to this, nearest first, at most `depth` links away."""
+        return self._by_rows(chains.causes, id, depth)
+
+    def effects(self, id: str, depth: int = 5) -> Chain:
+        """What this led to, nearest first, at most `depth` links away."""
+        return self._by_rows(chains.effects, id, depth)
+
+    def walk(
+        self,
+        ids: Iterable[str] | str,
+        kinds: Iterable[str] | str = (),
+        hops: int = 2,
+        direction: Direction = "both",
+    ) -> Chain:
+        """What lies around the ids, at most `hops` links away: the nearest first, the first id as root. By default along all kinds that are walked.
+
+        `direction`: `out` from source to target, `in`, or `both`. An inverse name among `kinds` is walked the other way round.
+        """
+        return self._by_rows(walks.walk, ids, kinds, hops, direction)
+
+    def paths(
+        self,
+        source: str,
+        target: str,
+        kinds: Iterable[str] | str = (),
+        direction: Direction = "out",
+        limit: int = 100,
+        depth: int = 10,
+    ) -> list[Chain]:
+        """Every path along links whose `valid_from` never goes back, that passes nothing twice and has at most `depth` hops.
+
+        Ordered by (hops, arrival, link ids). With `both` also those along which it never goes forward, and chains of causes, whenever
+        their links began: see `View.path`. Where there are more than `limit`, the last one given is `truncated`.
+        """
+        return self._by_rows(walks.paths, source, target, kinds, direction, limit, depth)
+
+    def shaky(self, limit: int | None = None) -> list[Shaky]:
+        """What stands here and rests on something that has fallen since it was last revised or confirmed: the latest fall first, then the nearest to it.
+
+        Each with the fallen thing, the links from it to there, how and why it fell. Revising or confirming a thing clears it.
+        """
+        return self._by_rows(shaken.shaky, limit)
+
+    def contradictions(
+        self,
+        settled: bool = False,
+        candidates: bool = True,
+        limit: int | None = None,
+        of: str | None = None,
+    ) -> list[Contradiction]:
+        """What cannot both be right and both stands: pairs that `contradicts` links join, then candidates: pairs of nodes of one scope that speak of
+        the same with different values (`link` is None, `about` says of what): one slot, one field of one subject, one topic tag. Each the newer first.
+
+        `settled=True` adds pairs that are decided or of which one no longer stands. `limit`: at most so many. `of`: those of this id alone; of
+        candidates those in its slot, with its tags or nearest in words. Raises NotFoundError for an unknown `of`.
+        """
+
+        def look(sight: Sight) -> list[Contradiction]:
+            ent = None if of is None else sight.resolve(of)[0]
+            return conflicts.contradictions(
+                sight, settled=settled, candidates=candidates, limit=limit, of=ent
+            )
+
+        return self._searched(look)
+
+    def contradiction(self, one: str, other: str) -> Contradiction:
+        """The contradiction between two things, decided or not. Raises NotFoundError when no link records one and they are no candidates."""
+        return self._searched(
+            lambda sight: conflicts.between(sight, sight.resolve(one)[0], sight.resolve(other)[0])
+        )
+
+    # ------------------------------------------------------------------ the graph
+
+    def query(self, cypher: str, *, limits: Limits | None = LIMITS, **params: Any) -> Result:
+        """Any reading Cypher over exactly this view's graph: no temporal predicate has to be written.
+
+        `limits=None`: for a text or an answer of any size; so no parameter of a text can be named $limits. Raises QueryError for a text that
+        writes, misses a parameter, is larger or nested deeper than is allowed, or does not run.
+        """
+        from graphstore.graph import macros
+
+        if "VALID_TIME" in str(cypher).upper():
+            return self._query_periods(cypher, params, limits)
+        core = self._core
+        given = macros.with_coordinate(cypher, params, self._axis)
+        return core.graphs.query(core, self._coordinate, cypher, given, limits)
+
+    def _query_periods(self, cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Result:
+        """The answer of a text that speaks of VALID_TIME: of all periods of a span where it begins with FOR VALID_TIME."""
+        from graphstore.graph import macros, period_graph
+
+        core, where = self._core, self._coordinate
+        span = None
+        if period_graph.begins_with_periods(cypher):
+            valid, tx = where()
+            clause = period_graph.clause_of(cypher, params, limits)
+            cypher, params = clause.text, clause.params
+            since, until = (
+                None if each is None else self._time(each, "valid", "valid")
+                for each in (clause.since, clause.until)
+            )
+            if clause.is_instant:
+                valid = since or valid
+            else:
+                span = period_graph.of_clause(since, until, tx)
+
+            def where() -> tuple[Instant, Instant]:
+                return valid, tx
+
+        given = macros.with_coordinate(cypher, params, self._axis)
+        return core.graphs.query(core, where, cypher, given, limits, span)
+
+    def _at_each(
+        self, at: Sequence[tuple[Instant, Instant]], axis: Axis, cypher: str, params: Mapping[str, Any]
+    ) -> list[Result] | None:
+        """The answers of a text at coordinates that differ on one axis, when one graph of them all has them."""
+        return self._core.graphs.at_each(self._core, at, axis, cypher, params)
+
+    def _axis(self, axis: Axis, value: TimeLike | None) -> Instant:
+        """A time of an axis, by default that of this view."""
+        if value is not None:
+            return self._time(value, axis, axis)
+        valid, tx = self._coordinate()
+        return valid if axis == "valid" else tx
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The nodes that stand here as one Arrow table: id, kind, key, scope, number, content (JSON text), text, tags, …"""
+        from graphstore.graph.graph_from_rows import nodes_as_table
+
+        return self._by_rows(nodes_as_table)
+
+    def to_networkx(self) -> networkx.MultiDiGraph[str]:
+        """What stands here as a networkx MultiDiGraph: node attributes are the fields of Node or Event, edge keys are link ids."""
+        import networkx
+
+        graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
+        found = self._by_rows(whole_view.whole)
+        for thing in (*found.things, *found.absent):
+            graph.add_node(thing.id, **_attributes(thing))
+        for link in found.links:
+            graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
+        return graph
+
+
+class View(Reader):
+    """The graph at one coordinate. It never changes; make as many as you like."""
+
+    __slots__ = ("_core", "_tx", "_valid")
+
+    def __init__(self, core: Core, valid: Instant, tx: Instant) -> None:
+        self._core = core
+        self._valid = valid
+        self._tx = tx
+
+    def _coordinate(self) -> tuple[Instant, Instant]:
+        self._core.refuse_closed()
+        return self._valid, self._tx
+
+    def _fixed(self) -> View:
+        return self
+
+    @property
+    def _folder(self) -> Path | None:
+        """Where its store lies; None in memory."""
+        vectors = self._core.vectors
+        return None if vectors is None else vectors.folder
+
+    def path(
+        self,
+        source: str,
+        target: str,
+        kinds: Iterable[str] | str = (),
+        by: By = "hops",
+        direction: Direction = "out",
+        depth: int | None = None,
+    ) -> Chain:
+        """The best path along links whose `valid_from` never goes back: by fewest `hops`, or by earliest `arrival` (of the last link).
+
+        With `direction="both"` also those along which it never goes forward, and chains of causes either way, whenever their links began: so from
+        an effect to whatever `causes` finds there is one. Of as many hops, and by arrival, those forward in time come first.
+        Its nodes and links are in the order of the path; that from a thing to itself has none. `depth`: at most so many hops.
+        Raises NotFoundError when there is no path. A view's alone: the `path` of a store is its folder.
+        """
+        return self._by_rows(walks.path, source, target, kinds, by, direction, depth)
+
+    def __repr__(self) -> str:
+        return f"<View valid {exactly(self._valid)}, as known at {exactly(self._tx)}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, View):
+            return NotImplemented
+        return (id(self._core), self._valid, self._tx) == (id(other._core), other._valid, other._tx)
+
+    def __hash__(self) -> int:
+        return hash((id(self._core), self._valid, self._tx))
+
+
+def _attributes(thing: Node | Event) -> dict[str, Any]:
+    return thing.model_dump(exclude={"links"})  # they are the edges

@@ -1,0 +1,221 @@
+"""Reads of a verb: the working set of a transaction at one coordinate, as values. What the transaction has done is among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.read.occurrences import tombstone
+from graphstore.read.working_set import WorkingSet
+from graphstore.values import spans
+from graphstore.values.inputs import authorized_of
+from graphstore.values.keys import slot_name
+from graphstore.values.models import UPRIGHT, Event, Json, Link, Node
+from graphstore.values.period import Instant, end_moment, exactly, moment
+from graphstore.view.rows import Periods, Rows
+
+_ALIAS = re.compile(r"(.+)-v([1-9][0-9]*)@(.+)\Z", re.DOTALL)
+_REF = re.compile(r"(.+)-v([1-9][0-9]*)\Z", re.DOTALL)
+
+
+class WorkingSight(Rows):
+    """The store at (valid, tx), as a transaction leaves it."""
+
+    __slots__ = ()
+    index: WorkingSet
+
+    # ------------------------------------------------------------------ what an id leads to
+
+    def resolve(self, id: str) -> tuple[int, int]:
+        """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
+        index = self.index
+        if not isinstance(id, str):
+            raise InvalidError(f"id {id!r} is no text. Give a str.")
+        ent = self.entity(id)
+        if ent >= 0:
+            return ent, 0
+        ver = self._alias(id)
+        if ver >= 0:
+            return index.v_ent[ver], index.v_num[ver]
+        found = _REF.match(id)
+        whole = self.entity(found[1]) if found else -1
+        if found and whole >= 0:
+            if self.last_row(whole, int(found[2])) >= 0:
+                return whole, int(found[2])
+            raise NotFoundError(f"no version {found[2]} of {found[1]!r} as known at {exactly(self.tx)}.")
+        raise NotFoundError.nearest("node or event", id, partial(self.ids_beside, id))
+
+    def _alias(self, id: str) -> int:
+        """The version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""
+        index = self.index
+        found = _ALIAS.match(id)
+        ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
+        return ver if ver >= 0 and self.last_row(index.v_ent[ver], index.v_num[ver]) >= 0 else -1
+
+    def ids_beside(self, id: str) -> list[str]:
+        """Return the ids known here that a misspelt one may mean."""
+        return [each for each in self.index.ids_beside(id) if self.entity(each) >= 0]
+
+    def knows_link(self, id: str) -> bool:
+        """Whether a link of exactly this id was ever made."""
+        return id in self.index.link_ids
+
+    def links_made(self) -> int:
+        """How many links were ever made, including an open transaction."""
+        return len(self.index.l_name)
+
+    def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
+        """Every node with a key in a scope, of one kind or (None) of any, in the order they were first known."""
+        there = self.index.slots.get((slot_name(key), scope), ())
+        return there if kind is None else [ent for ent in there if self.index.kind[ent] == kind]
+
+    # ------------------------------------------------------------------ how things stand
+
+    def standing(self, ent: int) -> str:
+        """The standing of an entity here."""
+        found = self._standings.get(ent)
+        if found is None:
+            found = self.index.standing(ent, self.valid, self.tx)
+            if found == "stands":
+                found = self.upright(ent)
+            self._standings[ent] = found
+        return found
+
+    def stands(self, ent: int) -> bool:
+        """Return True if an entity stands here, shaky or not."""
+        return (self._standings.get(ent) or self.index.standing(ent, self.valid, self.tx)) in UPRIGHT
+
+    def upright(self, ent: int) -> str:
+        """Return the standing of an entity that has not fallen: `stands`, or `shaky` because of what it rests on."""
+        return "shaky" if self.index.says(ent, self.valid, self.tx) else "stands"
+
+    def is_superseded(self, ent: int) -> bool:
+        """Whether a link that supersedes an entity holds here."""
+        return self.index.superseded(ent, self.valid, self.tx)
+
+    def will_hold(self, ent: int) -> bool:
+        """Whether something is believed of an entity now that holds after the sight's tx."""
+        index = self.index
+        return ent not in index.gone and any(index.r_to[row] > self.tx for row in index.now_of[ent])
+
+    def admitted(self) -> Callable[[int], bool]:
+        """Return the function that tells which entities are no messages, or were authorized."""
+        index = self.index
+
+        def is_admitted(ent: int) -> bool:
+            if not index.is_event[ent] or ent in index.gone:
+                return True
+            ver = index.versions_of[ent][0]
+            body = self.core.body(index.v_pos[ver], index.v_len[ver], holding=b'"authorized":false')
+            return body.get("authorized") is not False
+
+        return is_admitted
+
+    # ------------------------------------------------------------------ values
+
+    def thing(self, ent: int) -> Node | Event:
+        """A node or event with any standing; one that does not stand shows its last content known here."""
+        found = self._things.get(ent)
+        if found is None:
+            found = self._things[ent] = self._look(ent)
+        return found
+
+    def _look(self, ent: int) -> Node | Event:
+        index = self.index
+        if index.is_event[ent]:
+            return self._event(ent)
+        standing, row = self._face(ent)
+        if row >= 0:
+            return self.node(row, standing)
+        born = index.born[ent]
+        return self._node_of(index.versions_of[ent][0], standing, (born, born, born, born))
+
+    def _face(self, ent: int) -> tuple[str, int]:
+        """The standing of an entity here, and the row that shows it; -1: it was added and superseded in one transaction, so it held at no instant, but
+        a link names it."""
+        index = self.index
+        standing, row = index.face(ent, self.valid, self.tx)
+        if standing == "stands":
+            standing = self._standings.get(ent) or self.upright(ent)
+        self._standings[ent] = standing
+        if row < 0:
+            believed = index.believed(ent, self.tx)
+            row = believed[-1] if believed else index.last_written(ent, self.tx)
+        return standing, row
+
+    def written(self, row: int, standing: str, body: Json) -> Node:
+        """A row of a node that has just been written, with its body at hand."""
+        return self._node_from(body, self.index.r_ver[row], standing, self.periods(row))
+
+    def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
+        index = self.index
+        body = self.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(index.v_ent[ver])
+        return self._node_from(body, ver, standing, periods)
+
+    def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
+        """A row of an event as a value."""
+        return self._event_of(self.index.r_ver[row], standing, self.periods(row)[3], links)
+
+    def event_and_links(self, ent: int, body: Json | None = None) -> Event:
+        """An event with any standing, and its links. `body`: its body, if the caller has it."""
+        return self._event(ent, self.links_of(ent), body)
+
+    def _event(self, ent: int, links: tuple[Link, ...] | None = None, body: Json | None = None) -> Event:
+        index = self.index
+        standing, row = self._face(ent)
+        if row < 0:
+            return self._event_of(index.versions_of[ent][0], standing, index.born[ent], links, body)
+        return self._event_of(index.r_ver[row], standing, self.periods(row)[3], links, body)
+
+    def _event_of(
+        self,
+        ver: int,
+        standing: str,
+        end: Instant,
+        links: tuple[Link, ...] | None = None,
+        body: Json | None = None,
+    ) -> Event:
+        index = self.index
+        ent = index.v_ent[ver]
+        if body is None:
+            body = self.core.body(index.v_pos[ver], index.v_len[ver]) or tombstone(index, self.core.raw, ent)
+        first, last, count = self.happened.seen(ent)
+        op = index.v_op[ver]
+        get = body.get
+        metadata = self.happened.latest(ent, body).get("metadata", {})
+        return Event.made(
+            {
+                "id": index.names[ent],
+                "type": index.kind[ent],
+                "description": body["description"],
+                "source": get("source"),
+                "origin": body["origin"],
+                "agent": get("agent"),
+                "occurred_at": moment(first),
+                "first_seen": moment(first),
+                "last_seen": moment(last),
+                "count": count,
+                "status": self.happened.status(ent, body),
+                "metadata": metadata,
+                "links": links,
+                "fingerprint": get("fingerprint"),
+                "trace_id": get("trace_id"),
+                "span_id": get("span_id"),
+                "parent_span_id": get("parent_span_id"),
+                "ended_at": spans.ended(metadata, body),
+                "sender": get("sender"),
+                "sender_name": get("sender_name"),
+                "thread": get("thread"),
+                "classification": get("classification"),
+                "authorized": authorized_of(index.kind[ent], body),
+                "media_path": get("media_path"),
+                "media_hash": get("media_hash"),
+                "standing": standing,
+                "author": index.o_author[op] if op >= 0 else None,
+                "recorded_at": moment(index.born[ent]),
+                "tx_from": moment(index.born[ent]),
+                "tx_to": end_moment(end),
+            }
+        )

@@ -1,0 +1,386 @@
+"""Carrying over what a merge takes: each operation of a branch is done on the trunk as what it was, in its order.
+
+What is done is cut to the periods over which a `MergePlan` lets the branch have its way. The result is that of doing it on the trunk, all in one
+transaction: how operations are grouped changes no standing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+from graphstore.read.occurrences import FIRST
+from graphstore.values.models import Json, Merge
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, moment, overlap, without_all
+from graphstore.view.sight import Core
+from graphstore.view.view_diff import description
+from graphstore.write.linking import Claim, Ends, Linking, claim_of
+from graphstore.write.merge_plan import MergePlan, between, triple_of
+from graphstore.write.transaction import Transaction
+from graphstore.write.trust import TRUST, Trust
+
+Act = Callable[[], object]
+Acts = defaultdict[int, list[Act]]  # what to do by operations of the branch
+
+
+class Carrying:
+    """The operations of a branch that a plan takes over, written on the trunk."""
+
+    def __init__(self, trunk: Core, branch: Core, work: Transaction, plan: MergePlan, base: Instant) -> None:
+        self.trunk, self.branch, self.work, self.plan, self.base = trunk, branch, work, plan, base
+        self.mine, self.theirs = trunk.index, branch.index
+        self.name = self.theirs.branch or self.mine.branch or ""
+        self.linking = Linking(trunk, work)
+        self.since, self.shared = plan.since, plan.shared
+        # by numbers of the branch: what comes, and over which periods
+        self.during: dict[int, list[Period]] = {}
+        self.links: dict[int, list[Period]] = {}
+        self.ent: dict[int, int] = {}  # of the branch -> of the trunk
+        self.ver: dict[int, int] = {}
+        self.link: dict[int, int] = {}
+        self.claim: dict[int, int] = {}
+        self.ops: dict[int, int] = {}
+
+    def write(self) -> Merge:
+        """Write the plan in the caller's transaction."""
+        work, plan = self.work, self.plan
+        verb = "pull" if self.theirs.branch is None else "merge"
+        work.branches.append([verb, self.name])
+        work.op(verb, self.name)
+        self._decisions()
+        self._settings()
+        told = self._meet()
+        self._meet_links(told["added"])
+        for op, acts in sorted(self._acts().items()):
+            self._op(op)
+            for act in acts:
+                act()
+        for link in self.links:
+            self._taken(link)
+        self._arguments()
+        work.carried = True
+        self.mine._said.clear()
+        for ent, share in plan.things.items():
+            for other, period in share.closes:
+                self._replace(ent, other, period)
+        if plan.trust is not None:  # once all else was written under the ranks of the trunk
+            work.op("set_trust", "")
+            self.mine.add_settings([{TRUST: plan.trust}])
+        told["links"] = list(dict.fromkeys(self.mine.l_name[ours] for ours in self.link.values()))
+        told["left_out"] = plan.left_out
+        found: dict[str, Any] = {name: tuple(ids) for name, ids in told.items()}
+        return Merge(merged=True, conflicts=tuple(plan.conflicts), tx=moment(work.tx), **found)
+
+    def _decisions(self) -> None:
+        verbs = {"link": "decide_link", "cycle": "decide_link"}
+        for found in self.plan.conflicts:
+            if found.what in ("kind", "trust"):
+                continue
+            since = "" if found.valid_from is None else f" from {exactly(found.valid_from)}"
+            until = "" if found.valid_to is None else f" to {exactly(found.valid_to)}"
+            choice = f"of the trunk and branch {self.name!r} the {found.decision} is followed{since}{until}"
+            self.work.op(verbs.get(found.what, "decide"), found.id, choice)
+
+    def _settings(self) -> None:
+        for kind in self.plan.kinds:
+            self.work.op("define_kind", kind["name"])
+            self.mine.kinds.append(kind)
+        self.trunk.vocabulary.reset(self.mine.kinds)
+        for name in self.theirs.promoted:
+            if name not in self.mine.promoted:
+                self.work.op("promote_kind", name)
+                self.mine.promoted.append(name)
+
+    # ------------------------------------------------------------------ what there is on the trunk
+
+    def _meet(self) -> dict[str, list[str]]:
+        """Find each thing on the trunk, or add it. Returns which are added, changed and ended."""
+        told: dict[str, list[str]] = {"added": [], "changed": [], "ended": []}
+        for ent, share in self.plan.things.items():
+            is_new, name = share.ours < 0, self.theirs.names[ent]
+            if is_new and not (share.is_whole or share.gained()):
+                continue  # its slot is taken
+            self.during[ent] = without_all(ALWAYS, share.held)
+            self.ent[ent] = self._new(ent) if is_new else share.ours
+            if share.gained() or share.instants:
+                told["added" if is_new else "changed"].append(name)
+            if (share.lost() and not is_new) or share.is_retracted:
+                told["ended"].append(name)
+        return told
+
+    def _new(self, ent: int) -> int:
+        theirs = self.theirs
+        return self.mine.add_entity(
+            theirs.names[ent], bool(theirs.is_event[ent]), theirs.kind[ent], theirs.key[ent], theirs.scope[ent], self.work.tx
+        )  # fmt: skip
+
+    def _meet_links(self, added: list[str]) -> None:
+        """Find each link on the trunk, or add it. What a link names is added too, with its last description, if it holds nowhere any more."""
+        mine, theirs, tx = self.mine, self.theirs, self.work.tx
+        for link in sorted(self.since.links):
+            triple, name = triple_of(self.branch, link), theirs.l_name[link]
+            share = self.plan.links.get(triple)
+            if share is None or not share.is_merged:
+                continue
+            ends = theirs.l_src[link], theirs.l_tgt[link]
+            for end in ends:
+                if theirs.names[end] not in mine.ids:
+                    self._bare(end)
+                    added.append(theirs.names[end])
+            held = {
+                (theirs.k_from[row], theirs.k_to[row]): row for row in theirs.believed_link(link, self.base)
+            }
+            there = {
+                one: {(mine.k_from[row], mine.k_to[row]): row for row in mine.believed_link(one, tx)}
+                for one in between(mine, triple)
+            }
+            alike = [one for one in there if mine.l_name[one] == name]
+            ours = next(iter(alike or [one for one in there if held.keys() & there[one].keys()]), -1)
+            if ours < 0:
+                name = self.linking.new_link_id() if name in mine.link_ids else name
+                source, target = (mine.ids[theirs.names[end]] for end in ends)
+                ours = mine.add_link(name, source, triple.kind, target)
+            self.links[link], self.link[link] = without_all(ALWAYS, share.held), ours
+            for period, row in held.items():
+                twin = there.get(ours, {}).get(period, -1)
+                if twin >= 0 and claim_of(self.branch, row) == claim_of(self.trunk, twin):
+                    self.claim[theirs.k_claim[row]] = mine.k_claim[twin]
+
+    def _bare(self, ent: int) -> None:
+        theirs, work = self.theirs, self.work
+        ours = self.ent[ent] = self._new(ent)
+        row = next(reversed(theirs.rows_of[ent]), -1)
+        period = (theirs.r_from[row], theirs.r_to[row]) if row >= 0 else (work.tx, OPEN)
+        ver = self._version(theirs.r_ver[row] if row >= 0 else theirs.versions_of[ent][-1])
+        self.mine.open_row(ver, period, work.tx, self.mine.v_op[ver])
+        gone = theirs.r_close[row] if row >= 0 else -1
+        is_retracted = gone >= 0 and theirs.o_verb[gone] == "retract"
+        work.take(ours, period, self._op(gone) if is_retracted else work.op("supersede", theirs.names[ent]))
+
+    # ------------------------------------------------------------------ operations
+
+    def _acts(self) -> Acts:
+        """What each operation of the branch did to what is carried, closings first."""
+        theirs, first, acts = self.theirs, self.since.first_op, Acts(list)
+        for ent, during in self.during.items():
+            for row in theirs.rows_of[ent]:
+                for part in parts(during, (theirs.r_from[row], theirs.r_to[row])):
+                    if self.base < theirs.r_end[row] < OPEN:
+                        op = theirs.r_close[row]
+                        acts[op].insert(0, partial(self._close, ent, part, op))
+                    if theirs.r_tx[row] > self.base:
+                        acts[theirs.r_op[row]].append(partial(self._open, ent, row, part))
+                        acts[theirs.v_op[theirs.r_ver[row]]]
+            for op, act in self._unseen(ent):
+                acts[op].append(act)
+            if theirs.is_event[ent]:
+                for op, act in self._occurrences(ent):
+                    acts[op].append(act)
+        for op in self.plan.looks:
+            acts[op]
+        for link, during in self.links.items():
+            for row in theirs.rows_of_link[link]:
+                for part in parts(during, (theirs.k_from[row], theirs.k_to[row])):
+                    if self.base < theirs.k_end[row] < OPEN:
+                        acts[theirs.k_close[row]].insert(0, partial(self._unlink, row, part))
+                    if theirs.k_tx[row] > self.base:
+                        acts[theirs.k_op[row]].append(partial(self._hold, row, part))
+                        acts[theirs.c_op[theirs.k_claim[row]]]
+        return Acts(list, {op: done for op, done in acts.items() if op >= first})
+
+    def _unseen(self, ent: int) -> Iterator[tuple[int, Act]]:
+        """What operations did that shows in no row: changes of content, removals, what came and went."""
+        theirs, work, ours = self.theirs, self.work, self.ent[ent]
+
+        def removed(number: int, part: Period) -> None:
+            work.removals.append((ours, part, self._op(number)))
+
+        def turned(number: int, part: Period) -> None:
+            work.turn(ours, part, self._op(number))
+
+        def came(number: int, part: Period) -> None:
+            work.ghost(ours, part, self._version(number))
+
+        found = [(op, period, removed, op) for op, period in theirs.removals(ent, OPEN - 1)]
+        found += [(op, (start, stop), turned, op) for _, start, stop, op in self.since.turns(ent)]
+        for tx, start, stop, ver in theirs.ghosts.get(ent, ()):
+            found += [(theirs.v_op[ver], (start, stop), came, ver)] if tx > self.base else []
+        for op, period, act, number in found:
+            for part in parts(self.during[ent], period) if theirs.believed_op(op, OPEN - 1) else ():
+                yield op, partial(act, number, part)
+
+    def _occurrences(self, ent: int) -> Iterator[tuple[int, Act]]:
+        """What operations did to an event. Of one of which the trunk has recorded something too the new occurrences are recorded again."""
+        theirs, share, ours = self.theirs, self.plan.things[ent], self.ent[ent]
+        rows = [row for row in theirs.seen_of.get(ent, ()) if theirs.believed_op(theirs.s_op[row], OPEN - 1)]
+        if share.is_whole:
+            for row in rows:
+                if theirs.s_tx[row] > self.base:
+                    yield theirs.s_op[row], partial(self._seen, ent, row)
+            return
+        if share.is_retracted:
+            op = theirs.r_close[theirs.rows_of[ent][-1]]
+            yield op, partial(self._close, ent, ALWAYS, op)
+        first = theirs.first_reported(ent), theirs.v_op[theirs.versions_of[ent][0]]
+        left = list(share.instants)
+        for at, op in [first, *((theirs.s_at[row], theirs.s_op[row]) for row in rows)]:
+            if at in left and op >= self.since.first_op:
+                left.remove(at)
+                yield op, partial(self._again, ours, at, op)
+
+    def _op(self, op: int) -> int:
+        """The operation of the trunk for one of the branch."""
+        if op >= 0 and op not in self.ops:
+            theirs = self.theirs
+            subject = theirs.o_subject[op]
+            link = theirs.link_ids.get(subject, -1)
+            if link in self.link and theirs.o_verb[op] in ("link", "unlink", "resolve"):
+                subject = self.mine.l_name[self.link[link]]
+            body = self.branch.body(theirs.o_pos[op], theirs.o_len[op])
+            body.pop("salt", None)
+            self.ops[op] = self.work.op_of(theirs.o_verb[op], subject, theirs.o_author[op], body)
+        return self.ops.get(op, -1)
+
+    def _arguments(self) -> None:
+        """Record the arguments of the operations that came over. Of a call with several operations some may be left out."""
+        for op, ours in sorted(self.ops.items(), key=itemgetter(1)):
+            entry = dict(self.since.entries.get(op, {}))
+            count = sum(each in self.ops for each in range(op, op + entry.pop("ops", 1)))
+            self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
+
+    def _writer(self, op: int) -> Trust:
+        """The trust that the trunk has in who did an operation on the branch: in the source of what it described, else in its author."""
+        theirs, source = self.theirs, None
+        if op < 0:
+            return Trust(self.trunk, None)
+        ent = theirs.ids.get(theirs.o_subject[op], -1)
+        if ent >= 0 and self.mine.setting(TRUST):
+            said = (ver for ver in theirs.versions_of[ent] if theirs.v_op[ver] == op)
+            source = next((description(self.branch, ver).get("source") for ver in said), None)
+        return Trust(self.trunk, theirs.o_author[op], source)
+
+    # ------------------------------------------------------------------ rows
+
+    def _close(self, ent: int, wanted: Period, op: int, by: int = -1) -> None:
+        """Stop believing a thing over a period. `by`: the operation whose writer does it, if that is another one."""
+        mine, ours = self.mine, self.ent[ent]
+        rows = mine.over(mine.now_of[ours], wanted)
+        if rows:
+            self._writer(op if by < 0 else by).guard(ours, [wanted])
+        for row in rows:  # an earlier merge may have split it elsewhere
+            whole = (mine.r_from[row], mine.r_to[row])
+            mine.close_row(row, self.work.tx, self._op(op))
+            for piece in without_all(whole, [wanted]):
+                mine.open_row(mine.r_ver[row], piece, self.work.tx, self._op(op))
+
+    def _open(self, ent: int, row: int, part: Period) -> None:
+        theirs, op, ver = self.theirs, self.theirs.r_op[row], self.theirs.r_ver[row]
+        self._close(ent, part, op, theirs.v_op[ver])
+        if self.plan.things[ent].is_whole:
+            self.mine.open_row(self._version(ver), part, self.work.tx, self._op(op))
+        else:
+            self.work.restore(self.ent[ent], self._version(ver), part, self._op(op))
+
+    def _version(self, ver: int) -> int:
+        """The trunk's version for one of the branch; one it has not is written with a number of the trunk."""
+        found = self.ver.get(ver)
+        if found is None:
+            found = self.shared.find(ver)
+            if found < 0:
+                theirs, ours = self.theirs, self.ent[self.theirs.v_ent[ver]]
+                op = self._op(theirs.v_op[ver])
+                number = theirs.v_num[ver] and max(theirs.v_num[ver], self.work.next_number(ours))
+                place = self.work.body(description(self.branch, ver))
+                found = self.mine.add_version(ours, number, *place, op)
+                self.work.aliases += [(number, found)] if (number := theirs.v_num[ver]) else []
+            self.ver[ver] = found
+        return found
+
+    def _again(self, ours: int, at: Instant, op: int) -> None:
+        self.work.happen_again(ours, at, self._op(op), {})
+
+    def _seen(self, ent: int, row: int) -> None:
+        theirs, ours, at, source = self.theirs, self.ent[ent], self.theirs.s_at[row], self.theirs.s_op[row]
+        gone = (
+            one
+            for one in theirs.rows_of[ent]
+            if theirs.r_close[one] == source and theirs.r_tx[one] > self.base
+        )
+        before = next(gone, -1)
+        if before >= 0 and self.mine.first_reported(ours) == at:  # the row it began with is never stored
+            at = theirs.r_from[before]
+            self.work.leave(self._op(source), {FIRST: True})
+        self.mine.add_seen(ours, at, self.work.tx, self._op(source))
+
+    def _unlink(self, row: int, part: Period) -> None:
+        mine, op = self.mine, self.theirs.k_close[row]
+        for link in between(mine, triple_of(self.branch, self.theirs.k_link[row])):
+            rows = mine.believed_link(link, self.work.tx)
+            over = [there for there in rows if overlap((mine.k_from[there], mine.k_to[there]), part)]
+            if over:
+                self._writer(op).guard_links(over)
+                self.work.take_link(link, part, self._op(op))
+
+    def _hold(self, row: int, part: Period) -> None:
+        theirs, op = self.theirs, self._op(self.theirs.k_op[row])
+        for link in between(self.mine, triple_of(self.branch, theirs.k_link[row])):
+            self.work.take_link(link, part, op)
+        self.mine.open_link_row(self._claimed(theirs.k_claim[row]), part, self.work.tx, op)
+
+    def _claimed(self, claim: int) -> int:
+        found = self.claim.get(claim)
+        if found is None:
+            mine, theirs = self.mine, self.theirs
+            link = self.link[theirs.c_link[claim]]
+            body: Json = self.branch.body(theirs.c_pos[claim], theirs.c_len[claim])
+            body.pop("salt", None)
+            number = 1 + max((mine.c_num[one] for one in mine.claims_of[link]), default=0)
+            place = self.work.body(body) if body else (0, 0)
+            found = self.claim[claim] = mine.add_claim(
+                link, number, theirs.c_strength[claim], theirs.c_inferred[claim], theirs.c_by[claim], *place,
+                self._op(theirs.c_op[claim]),
+            )  # fmt: skip
+        return found
+
+    def _taken(self, link: int) -> None:
+        """What a supersession of the branch took, so that it can be restored."""
+        theirs, ours, during = self.theirs, self.link[link], self.links[link]
+        for _, start, stop, op in theirs.link_ghosts.get(link, ()):
+            if op >= self.since.first_op and theirs.believed_op(op, OPEN - 1):
+                for part in parts(during, (start, stop)):
+                    self.work.link_ghost(ours, part, self._op(op))
+        pieces = theirs.taken.get(link, ())
+        target = self.during.get(theirs.l_tgt[link])
+        if target is not None and (pieces or link in self.since.taking):
+            carried = [part for whole in target for part in parts(during, whole)]
+            kept = [
+                (ver, *part)
+                for ver, start, stop in self.mine.taken.get(ours, ())
+                for part in without_all((start, stop), carried)
+            ]
+            fresh = [
+                (self._version(ver), *part)
+                for ver, *piece in pieces
+                for part in parts(carried, (piece[0], piece[1]))
+            ]
+            self.work.set_taken(ours, [*kept, *fresh])
+
+    def _replace(self, ent: int, old: int, period: Period) -> None:
+        """Replace a value of a slot by one of the branch, with a `supersedes` link where that is possible."""
+        new, last = self.ent[ent], self.theirs.r_ver[self.theirs.rows_of[ent][-1]]
+        ends = Ends(new, self.linking.kind("supersedes"), old)
+        self._writer(self.theirs.v_op[last]).guard(old, [period])
+        if self.linking.closes_cycle(ends, self.work.tx) or self.linking.overlapping(
+            ends, period, self.work.tx
+        ):
+            self.work.take(old, period, self.work.op("supersede", self.mine.names[old]))
+        else:
+            self.linking.supersede(new, old, Claim(created_by="store"), since=period[0], until=period[1])
+
+
+def parts(during: Iterable[Period], period: Period) -> list[Period]:
+    """Return the parts of a period that lie in some others."""
+    return [part for each in during if (part := overlap(each, period))]

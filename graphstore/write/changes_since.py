@@ -1,0 +1,227 @@
+"""Finds what a merge looks at: what a line of belief (the trunk or a branch) recorded after an instant, and which versions two lines share."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple, cast
+
+import orjson
+
+from graphstore.ledger.branch_rows import SPAN, TRUNK
+from graphstore.ledger.chain import FORGETTING
+from graphstore.ledger.database import Readable
+from graphstore.read.columns import Gap
+from graphstore.read.index import Index
+from graphstore.read.working_set import WorkingSet
+from graphstore.search.source import Source
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant, instant
+from graphstore.values.vocabulary import Vocabulary
+from graphstore.view.sight import Core
+
+_OPERATIONS = (
+    "SELECT number, tx, verb, subject FROM all_operation WHERE number >= ? AND number < ? ORDER BY number"
+)
+_HEADS = "SELECT c.head FROM json_each(?) j CROSS JOIN chain c ON c.tx = j.value ORDER BY c.number"
+_IS_CHANGED = f"""
+SELECT EXISTS (SELECT 1 FROM period WHERE entity = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
+    OR EXISTS (SELECT 1 FROM occurrence WHERE event = ?1 AND tx > ?2)
+"""
+_IS_LINK_CHANGED = f"""
+SELECT EXISTS (SELECT 1 FROM link_period WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
+    OR EXISTS (SELECT 1 FROM {{}} WHERE link = ?1 AND (tx_from > ?2 OR (tx_to > ?2 AND tx_to < {OPEN})))
+"""
+TAKEN = f"(SELECT link, tx_from, tx_to FROM all_taken WHERE +number < {SPAN})"  # of the trunk
+_TURNS = "SELECT o.tx, c.valid_from, c.valid_to, c.operation FROM changed c CROSS JOIN operation o ON o.number = c.operation WHERE c.entity = ? ORDER BY c.number"
+NONE = 1 << 62  # above all numbers of operations
+
+
+_MERGED = """
+SELECT c.head FROM json_each(?1) j CROSS JOIN operation o ON o.subject = j.value CROSS JOIN chain c ON c.tx = o.tx
+WHERE o.verb = 'merge' AND instr(c.head, CAST('"aliases":[' AS BLOB)) > 0 AND o.tx > (
+  SELECT max(b.tx) FROM operation b WHERE b.subject = j.value AND b.verb = 'branch'
+) ORDER BY c.number
+"""
+_PULLED = """
+SELECT c.head FROM json_each(?1) j CROSS JOIN operation o ON o.subject = j.value CROSS JOIN chain c ON c.tx = o.tx
+WHERE o.verb = 'pull' AND instr(c.head, CAST('"aliases":[' AS BLOB)) > 0 ORDER BY c.number
+"""
+
+
+STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _MERGED, _PULLED)
+"""All statements; that on links takes the table of what supersessions took, `TAKEN` of the trunk and `taken_ever` of a branch."""
+
+
+@dataclass
+class LineCore(Source):
+    """What reads the rows of one line of belief."""
+
+    index: WorkingSet
+    vocabulary: Vocabulary
+    database: Readable
+
+
+def line_of(core: Core) -> Core:
+    """Return what reads a line of belief as it is committed. The caller has the turn to write."""
+    database = core.rows.database
+    index = WorkingSet(database, core.kinds, lambda: None)
+    index.note_written()
+    return cast(Core, LineCore(index, core.journal, core.vocabulary, database))
+
+
+class Operation(NamedTuple):
+    """An operation: its number, when it was recorded, and what it was."""
+
+    number: int
+    tx: Instant
+    verb: str
+    subject: str
+
+
+class ChangesSince:
+    """Finds what a line of belief recorded after an instant: by its rows, and by the heads of the chain that those name."""
+
+    def __init__(self, core: Source, tx: Instant) -> None:
+        assert isinstance(core, LineCore)
+        self._index = core.index
+        self._tx = tx
+        self._rows, self._line = core.database.rows, core.database.line
+
+    @cached_property
+    def operations(self) -> list[Operation]:
+        """Return its operations, without those by which a branch notes what the trunk forgot."""
+        instants = self._index.o_tx
+        found: list[Operation] = []
+        for part in self._line.numbers("operation", len(instants)):
+            first = bisect_right(instants, self._tx, part.start, part.stop)
+            found += [Operation(*row) for row in self._rows(_OPERATIONS, (first, part.stop))]
+        if self._line is not TRUNK:  # what the trunk forgot is noted on each branch too
+            found = [each for each in found if each.verb not in FORGETTING]
+        return found
+
+    @property
+    def first_op(self) -> int:
+        """Return the number of the first operation; where there is none, one above all others."""
+        return self.operations[0].number if self.operations else NONE
+
+    @cached_property
+    def _heads(self) -> list[tuple[int, Json]]:
+        """Return the heads of these transactions, each with the number of its first operation."""
+        firsts = {each.tx: each.number for each in reversed(self.operations)}
+        found = []
+        for (raw,) in self._rows(_HEADS, (orjson.dumps(sorted(firsts)).decode(),)):
+            head = orjson.loads(raw)
+            tx = instant(head["tx"])
+            found.append((firsts[tx], head))
+            firsts[tx] += len(head.get("ops", ()))
+        return found
+
+    @cached_property
+    def entries(self) -> dict[int, Json]:
+        """Return the arguments that the operations record, by their numbers."""
+        return {
+            first + int(name): entry
+            for first, head in self._heads
+            for name, entry in head.get("args", {}).items()
+            if name != "*"
+        }
+
+    @cached_property
+    def things(self) -> set[int]:
+        """Return the entities of which a row was written or closed, or an occurrence recorded."""
+        index = self._index
+        names = {
+            entry[0] for _, head in self._heads for part in ("rows", "seen") for entry in head.get(part, ())
+        }
+        index.prepare_ids(names)
+        closed = [
+            self._line.row("period", row) for _, head in self._heads for row, _ in head.get("closed", ())
+        ]
+        index.prepare_rows(closed)
+        return {*map(index.ids.__getitem__, names), *map(index.r_ent.__getitem__, closed)}
+
+    @cached_property
+    def links(self) -> set[int]:
+        """Return the links of which a row was written or closed, or of which it was noted what they took."""
+        index = self._index
+        names = {
+            name
+            for _, head in self._heads
+            for name in chain((entry[0] for entry in head.get("link_rows", ())), head.get("took", ()))
+        }
+        index.prepare_links(names, ())
+        closed = (
+            self._line.row("link_period", row)
+            for _, head in self._heads
+            for row, _ in head.get("link_closed", ())
+        )
+        return {*map(index.link_ids.__getitem__, names), *map(index.k_link.__getitem__, closed)}
+
+    @cached_property
+    def taking(self) -> set[int]:
+        """Return the links of which it was noted what they took: some time, none, or none any more."""
+        ids = self._index.link_ids
+        return {ids[name] for _, head in self._heads for name in head.get("took", ())}
+
+    def is_changed(self, ent: int) -> bool:
+        """Return True if an entity is one of `things`, without finding all of them."""
+        return bool(self._rows(_IS_CHANGED, (ent, self._tx))[0][0])
+
+    def is_link_changed(self, link: int) -> bool:
+        """Return True if a link is one of `links`, without finding all of them."""
+        statement = _IS_LINK_CHANGED.format(TAKEN if self._line is TRUNK else "taken_ever")
+        return bool(self._rows(statement, (link, self._tx))[0][0])
+
+    def turns(self, ent: int) -> Iterable[Gap]:
+        """Return when operations changed the content of an entity, also before the instant."""
+        return self._rows(_TURNS, (ent,))
+
+
+class SharedVersions:
+    """Finds which version of one line of belief a version of another is: from before they parted, or taken over since."""
+
+    def __init__(self, mine: Source, theirs: Source) -> None:
+        self._mine, self._theirs = mine, theirs
+        parted = [core.index.forked.versions for core in (mine, theirs) if core.index.forked is not None]
+        self._parted, self._stored = min(parted), mine.index.mark().versions
+
+    @cached_property
+    def _here(self) -> dict[tuple[str, int, str], int]:
+        return dict(_taken_over(self._mine, self._theirs.index))
+
+    @cached_property
+    def _there(self) -> dict[tuple[str, int], int]:
+        found = list(dict(_taken_over(self._theirs, self._mine.index)).items())
+        return {(name, there): number for (_, number, name), there in reversed(found)}
+
+    def find(self, ver: int) -> int:
+        """Return the version of this line, -1 where there is none."""
+        if ver < self._parted:
+            return ver
+        theirs = self._theirs.index
+        name, number = theirs.names[theirs.v_ent[ver]], theirs.v_num[ver]
+        merged = (self._here.get((line, number, name), -1) for line in theirs.lineage or ("",))
+        numbers = [*merged, self._there.get((name, number), -1)]
+        return next((ver for there in numbers if (ver := self._numbered(name, there)) >= 0), -1)
+
+    def _numbered(self, name: str, number: int) -> int:
+        """Return the version of that number that was there before the merge."""
+        index = self._mine.index
+        ours = index.ids.get(name, -1)
+        versions = reversed(index.versions_of[ours]) if ours >= 0 and number >= 0 else ()
+        return next((ver for ver in versions if ver < self._stored and index.v_num[ver] == number), -1)
+
+
+def _taken_over(core: Source, other: Index) -> Iterator[tuple[tuple[str, int, str], int]]:
+    """Yield what one line has taken over from another: the line of that, the number of a version there and the id, and its number here."""
+    lines = other.lineage or ("",)
+    assert isinstance(core, LineCore)
+    statement, names = (_MERGED, other.lineage) if other.lineage else (_PULLED, core.index.lineage)
+    for (raw,) in core.database.rows(statement, (orjson.dumps(names).decode(),)):
+        for line, number, name, here in orjson.loads(raw)["aliases"]:
+            if line in lines:
+                yield (line, number, name), here

@@ -1,0 +1,207 @@
+"""Describing a node again: `revise` puts a description over a time, `amend` changes fields of what stands there. Only what differs is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from graphstore.errors import ConflictError, NotFoundError
+from graphstore.values.content_diff import same
+from graphstore.values.inputs import json_object, optional_text, part, version_body
+from graphstore.values.models import Json, Node
+from graphstore.values.period import OPEN, Period, TimeLike, coalesce, overlap, period, without_all
+from graphstore.write.act import Act
+from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
+from graphstore.write.trust import Trust, rank
+
+
+def revise(
+    act: Act,
+    id: str,
+    content: Mapping[str, Any],
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    reason: str | None,
+    trigger: str,
+    source: str | None,
+    text: str | None,
+    tags: Iterable[str] | None,
+    minor: bool,
+    if_number: int | None,
+) -> Node:
+    """See `GraphStore.revise`."""
+    index, work = act.index, act.work
+    ent = act.known(id, node=True)
+    refuse_forgotten(index, ent)
+    spans = _revised(act, ent, valid_from, valid_to)
+    act.expect(ent, if_number)
+    describing = _Describing(act, ent)
+    last = describing.body(work.last_version(ent))
+    body = version_body(content, text, last.get("tags", ()) if tags is None else tags, trigger, source)
+    reason = optional_text("reason", reason)
+    over = describing.rows(spans)
+    alike = [
+        (index.r_from[row], index.r_to[row])
+        for row in over
+        if _alike(describing.body(index.r_ver[row]), body, text is not None, source is not None)
+    ]
+    if alike:
+        spans = coalesce(piece for span in spans for piece in without_all(span, alike))
+        if not spans:
+            return describing.left_alone(over)
+        over = describing.rows(spans)
+    trust = act.trust(source)
+    trust.guard(ent, spans)
+    if source is None:
+        replaced = [index.r_ver[row] for row in over] or [work.last_version(ent)]
+        _put(body, "source", describing.kept_source(replaced, trust))
+    op = work.op("revise", index.names[ent], reason)
+    if not minor:
+        act.turn(ent, spans, body["content"], op, describing.body)
+    row = work.describe(ent, spans, body, op)
+    refuse_taken_slot(index, ent, op)
+    return act.written(ent, row, body)
+
+
+def amend(
+    act: Act,
+    id: str,
+    patch: Mapping[str, Any],
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    reason: str | None,
+    source: str | None,
+    if_number: int | None,
+) -> Node:
+    """See `GraphStore.amend`."""
+    index, work = act.index, act.work
+    ent = act.known(id, node=True)
+    name = index.names[ent]
+    refuse_forgotten(index, ent)
+    during = part(valid_from, valid_to, act.time)
+    describing = _Describing(act, ent)
+    over = describing.rows([during])
+    if not over:
+        raise NotFoundError(
+            f"nothing is believed of {name!r} over that time: there is nothing to amend. revise({name!r}, …) describes it anew there."
+        )
+    act.expect(ent, if_number)
+    fields = json_object("patch", patch)
+    source, reason = optional_text("source", source), optional_text("reason", reason)
+    trust = act.trust(source)
+    amended: dict[int, Json] = {}
+    pieces: dict[int, list[Period]] = {}
+    for row in over:
+        ver = index.r_ver[row]
+        old = describing.body(ver)
+        content = {**old["content"], **fields}
+        piece = overlap((index.r_from[row], index.r_to[row]), during)
+        if piece is None or same(old["content"], content):
+            continue
+        pieces.setdefault(ver, []).append(piece)
+        if ver not in amended:
+            by = describing.kept_source([ver], trust) if source is None else source
+            amended[ver] = version_body(content, old.get("text"), old.get("tags"), "user_feedback", by)
+    if not amended:
+        return describing.left_alone(over)
+    trust.guard(ent, [piece for changed in pieces.values() for piece in changed])
+    op = work.op("amend", name, reason)
+    work.hold(op, {"patch": fields})
+    for ver, body in amended.items():
+        act.turn(ent, pieces[ver], body["content"], op, describing.body)
+    written = {work.describe(ent, pieces[ver], body, op): body for ver, body in amended.items()}
+    versions = {index.r_ver[row]: row for row in written}
+    now = act.sight().find(ent)
+    shown = versions.get(index.r_ver[now]) if now >= 0 else None
+    if shown is None:
+        shown = max(written, key=index.r_from.__getitem__)
+    return act.written(ent, shown, written[shown])
+
+
+class _Describing:
+    """What is believed of one node while it is described again. Each body is read once."""
+
+    def __init__(self, act: Act, ent: int) -> None:
+        self.act, self.index, self.ent = act, act.index, ent
+        self._bodies: dict[int, Json] = {}
+
+    def body(self, ver: int) -> Json:
+        """Return the body of a version; {} of -1, where all that was told of the node came and went in one transaction."""
+        if ver < 0:
+            return {}
+        found = self._bodies.get(ver)
+        if found is None:
+            found = self._bodies[ver] = self.act.body(ver)
+        return found
+
+    def rows(self, spans: Sequence[Period]) -> list[int]:
+        """The rows believed over some of these periods, by valid time."""
+        over, now = self.index.over, self.index.now_of[self.ent]
+        if len(spans) == 1:
+            return over(now, spans[0])
+        return list(dict.fromkeys(row for span in sorted(spans) for row in over(now, span)))
+
+    def left_alone(self, rows: list[int]) -> Node:
+        """The node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
+
+        def make() -> Node:
+            sight = self.act.sight()
+            now = sight.find(self.ent)
+            if now in rows:
+                return sight.node(now, sight.upright(self.ent))
+            return sight.node(rows[-1], sight.standing(self.ent))
+
+        return self.act.work.answer(Node, make, id=self.index.names[self.ent])
+
+    def kept_source(self, versions: Sequence[int], trust: Trust) -> str | None:
+        """Return the source of what ranks highest among versions, of equals the latest; None when the writer ranks lower, or for -1 alone (see `body`)."""
+        index = self.index
+        if max(versions) < 0:
+            return None
+        if not trust.ranks:
+            source: str | None = self.body(max(versions, key=index.v_num.__getitem__)).get("source")
+            return source
+
+        def ranked(ver: int) -> tuple[int, int]:
+            author = index.o_author[index.v_op[ver]] if index.v_op[ver] >= 0 else None
+            return rank(trust.ranks, self.body(ver).get("source"), author), index.v_num[ver]
+
+        best = max(versions, key=ranked)
+        source = self.body(best).get("source")
+        return source if ranked(best)[0] <= trust.mine else None
+
+
+def _alike(there: Json, body: Json, text: bool, source: bool) -> bool:
+    """Whether a version says all of a description: its content and tags, and its text and source where they were given."""
+    return (
+        there.get("tags", []) == body.get("tags", [])
+        and (not text or there.get("text") == body.get("text"))
+        and (not source or there.get("source") == body.get("source"))
+        and same(there.get("content"), body["content"])
+    )
+
+
+def _put(body: Json, name: str, value: str | None) -> None:
+    if value is not None:
+        body[name] = value
+
+
+def _revised(act: Act, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None) -> list[Period]:
+    index = act.index
+    name, now = index.names[ent], index.now_of[ent]
+    if valid_from is None and valid_to is None:
+        if not now:
+            raise ConflictError(
+                f"{name!r} has no validity left to describe anew. Give valid_from= (and valid_to=) to say when it holds."
+            )
+        return act.work.validity(ent)
+    if valid_from is not None:
+        start = act.time(valid_from, "valid_from")
+    elif now:
+        start = index.r_from[now[0]]
+    else:
+        raise ConflictError(f"{name!r} has no validity that valid_to could end. Give valid_from= as well.")
+    if valid_to is not None:
+        return [period(start, act.time(valid_to, "valid_to"))]
+    end = index.r_to[now[-1]] if now else OPEN
+    return [period(start, end if end > start else OPEN)]

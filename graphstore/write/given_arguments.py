@@ -1,0 +1,133 @@
+"""What the chain records of the arguments that a caller gave to a verb, so that the verb can be done again without another operation.
+
+A head has them under `args`: the number of an operation within its line -> an object with what the effects of the operation do not show.
+
+- `valid_from`, `valid_to`, `at`: the bounds given. An open end that was given is null; a bound that was not given is absent.
+- `supersedes`, `corrects`, `derived_from`, `related_to`, `members`: the ids given, of what was known then.
+- `source`, `kind`, `target` of `unlink`: the sentence whose links were unlinked.
+- `if_number`, `minor`: as given.
+- `id` (of events and of values of a slot), `source`, `tags`: true where they were given. Their values are in the effects.
+- `verb`: the verb that was called, where the operation has another name: a value that is said again is a `confirm`.
+- `ops`: how many operations the call consists of, where it is more than one. This one is the first.
+
+An operation without an entry was called with nothing of this. In a line of a bulk load the entry `*` names the verb `bulk_load`: each operation is a row,
+which states its whole period. Its `valid_from` is there only where its effects begin at another instant; a `valid_to` that is absent was not given.
+
+Texts and contents are in bodies alone, so that erasing removes them. Where no body of a version, an event or a link has them, that of the operation has them
+under `args`: the `patch` of `amend`; of a value that is confirmed what differs from the version that stands, null for what that has and the caller did not give.
+What came and went within one transaction is not stored, and so its content is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any
+
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.values.inputs import ids
+from graphstore.values.models import Json
+from graphstore.values.period import Instant, end_moment, moment
+from graphstore.view.sight import Core
+from graphstore.write.act import Act
+from graphstore.write.transaction import Transaction
+
+Given = Mapping[str, Any]
+
+called: ContextVar[tuple[str, Given] | None] = ContextVar("called", default=None)
+"""The verb that a caller called in this thread, and the arguments given, until the verb begins."""
+
+
+def known_ids(act: Act, given: Given, name: str) -> Json:
+    """The entry of ids that were given, without those of which nothing is known."""
+    known = []
+    for id in ids(name, given[name]):
+        with suppress(NotFoundError, InvalidError):  # an event is recorded without a link to what is unknown
+            known.append(act.index.names[act.known(id)])
+    return {name: known} if known else {}
+
+
+def _instant(act: Act, given: Given, name: str) -> Json:
+    call = act.work.call
+    return {} if call is None else {name: end_moment(call.times[name])}
+
+
+def _value(act: Act, given: Given, name: str) -> Json:
+    return {name: given[name]} if given[name] else {}
+
+
+def _whether(act: Act, given: Given, name: str) -> Json:
+    return {name: True}
+
+
+def _whether_in_slot(act: Act, given: Given, name: str) -> Json:
+    return {name: True} if given.get("key") is not None else {}
+
+
+def _sentence(act: Act, given: Given, name: str) -> Json:
+    said = act.core.vocabulary.sentence(given["source"], given["kind"], given["target"], "explicit")
+    names = act.index.names
+    return {
+        "source": names[act.known(said.source)],
+        "kind": said.kind.name,
+        "target": names[act.known(said.target)],
+    }
+
+
+Noted = Callable[[Act, Given, str], Json]
+"""Gives the entry of an argument: the verb's context, all that was given, and the name of the argument."""
+
+_PERIOD: dict[str, Noted] = {"valid_from": _instant, "valid_to": _instant}
+_NAMED: dict[str, Noted] = {"supersedes": known_ids, "corrects": known_ids, "derived_from": known_ids}
+
+RECORDED: dict[str, dict[str, Noted]] = {
+    "add_node": {**_PERIOD, **_NAMED, "id": _whether_in_slot},
+    "revise": {**_PERIOD, "tags": _whether, "source": _whether, "minor": _value, "if_number": _value},
+    "amend": {**_PERIOD, "source": _whether, "if_number": _value},
+    "end": {"at": _instant, "if_number": _value},
+    "retract": {**_PERIOD, "if_number": _value},
+    "fold": {"members": known_ids},
+    "confirm": {"source": _whether, "if_number": _value},
+    "supersede": {"valid_from": _instant, "if_number": _value},
+    "link": _PERIOD,
+    "unlink": {**_PERIOD, "source": _sentence},
+    "record_event": {"id": _whether, "related_to": known_ids},
+}
+"""The arguments that are recorded, by verb."""
+
+
+def bounds(start: Instant | None, stop: Instant | None) -> Json:
+    """The entry of a period of which one bound or both were given."""
+    entry: Json = {} if start is None else {"valid_from": moment(start)}
+    return entry if stop is None else {**entry, "valid_to": end_moment(stop)}
+
+
+class Call:
+    """One call of a verb: its first operation gets what the caller gave."""
+
+    __slots__ = ("_core", "_first", "_given", "_verb", "_work", "times")
+
+    def __init__(self, core: Core, work: Transaction, verb: str, given: Given) -> None:
+        self._core, self._work, self._verb, self._given = core, work, verb, given
+        self._first = -1
+        self.times: dict[str, Instant] = {}  # the instants given, as the verb has read them
+
+    def opened(self, op: int, verb: str) -> None:
+        """Record the arguments with the operation, which the transaction has just opened, if it is the first of this call."""
+        if self._first >= 0:
+            return
+        self._first = op
+        recorded, given = RECORDED[self._verb], self._given
+        entry: Json = {}
+        for name in given:
+            if name in recorded and given[name] is not None:
+                entry |= recorded[name](Act(self._core, self._work), given, name)
+        if verb != self._verb:
+            entry["verb"] = self._verb
+        self._work.record(op, entry)
+
+    def end(self) -> None:
+        """Record how many operations the call has opened."""
+        if self._first >= 0:
+            self._work.record_call(self._first)

@@ -1,0 +1,456 @@
+"""Recording a link: whether it exists already, is allowed, or closes a cycle; and the validity a supersession takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+from graphstore.errors import ConflictError, InvalidError
+from graphstore.read.working_set import WorkingSet
+from graphstore.values.inputs import printable
+from graphstore.values.models import Json
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, overlap, without_all
+from graphstore.values.random_bits import random_64
+from graphstore.values.vocabulary import Kind, same_maker
+from graphstore.view.rows import of_sentence
+from graphstore.view.sight import Core, in_time
+from graphstore.write.drawn_ids import drawn
+from graphstore.write.transaction import Transaction
+from graphstore.write.trust import Trust
+
+T = TypeVar("T")
+Wanted = tuple[Instant | None, Instant]
+"""The period that a link is said for; None: from when its kind begins by itself."""
+
+
+class Ends(NamedTuple):
+    """The ends and the kind of a link, as entity numbers."""
+
+    source: int
+    kind: Kind
+    target: int
+
+
+def beside(index: WorkingSet, link: int, kind: str) -> list[int]:
+    """The links of another kind with the same ends."""
+    source, target = index.l_src[link], index.l_tgt[link]
+    return index.saying(source, kind, target)
+
+
+@dataclass
+class Claim:
+    """The attributes of a link besides its ends and its period."""
+
+    reason: str | None = None
+    strength: int | None = None
+    created_by: str = "user"
+    metadata: Json = field(default_factory=dict)
+    inferred: bool = False
+    id: str | None = None  # the id wanted for a new link
+
+    def body(self) -> Json:
+        """The body for the journal; empty without reason and metadata."""
+        fields: Json = {} if self.reason is None else {"reason": self.reason}
+        if self.metadata:
+            fields["metadata"] = self.metadata
+        return fields
+
+
+class Linking:
+    """The links of one transaction."""
+
+    def __init__(self, core: Core, work: Transaction, source: str | None = None) -> None:
+        self.core = core
+        self.index = core.index
+        self.work = work
+        self.trust = Trust(core, work.author, source)
+
+    def kind(self, name: str) -> Kind:
+        """A kind by its canonical name."""
+        return self.core.vocabulary.kinds[name]
+
+    def say(
+        self,
+        ends: Ends,
+        since: Instant | None,
+        until: Instant,
+        claim: Claim,
+        op: int = -1,
+        *,
+        verb: str = "link",
+    ) -> int:
+        """Record `source kind target` from `since` on, or from when its kind begins by itself; what the kind does to its ends is done. Returns the row."""
+        if ends.kind.name == "supersedes":
+            return self.supersede(ends.source, ends.target, claim, op, verb=verb, since=since, until=until)
+        if ends.kind.name == "corrects":
+            period = self._period(ends, (since, until))
+            row = self.join(ends, period, claim, op, verb=verb)
+            self.correct(ends.source, ends.target, period, claim.reason)
+            return row
+        return self.join(ends, (since, until), claim, op, verb=verb)
+
+    def supersede(
+        self,
+        new: int,
+        old: int,
+        claim: Claim,
+        op: int = -1,
+        *,
+        verb: str = "supersede",
+        since: Instant | None = None,
+        until: Instant = OPEN,
+    ) -> int:
+        """Record `new supersedes old`, and take from `old` its validity from then on. Returns the link's row.
+
+        Without `since` from the start of `new`. Said again it is the same link, and what was described anew of `old` since is taken too.
+        """
+        index = self.index
+        begun = index.start(new, self.work.tx)
+        if old in index.gone:
+            raise ConflictError(f"{index.names[old]!r} is {index.word(old)}: it cannot be superseded.")
+        if begun is None:
+            raise ConflictError(
+                f"nothing is believed of {index.names[new]!r}: it cannot supersede {index.names[old]!r}."
+            )
+        start = begun if since is None else since
+        cut = max([start, *self._starts(new, old)])
+        if cut >= until:
+            raise InvalidError(
+                f"{index.names[new]!r} would supersede {index.names[old]!r} from {exactly(cut)}, but the link would end at {exactly(until)}. "
+                "Give a later valid_to, or none."
+            )
+        ends, before = Ends(new, self.kind("supersedes"), old), len(index.k_link)
+        alike = self._alike(ends, self.work.tx)
+        there = [row for row in alike if overlap(self._held(row), (cut, until))]
+        if there:
+            said = (None if since is None else cut, until)
+            rows = self._supersede_again(there, ends, said, claim, op, verb)
+        else:
+            rows = [self._join(ends, (cut, until), since=cut, alike=alike, claim=claim, op=op, verb=verb)]
+        for row in rows:
+            self._take(row, op, verb, is_new=row >= before)
+        return rows[0]
+
+    def _starts(self, new: int, old: int) -> list[Instant]:
+        """When the old one begins: the first of what is believed of it, and of what this supersession took. Empty when there is nothing."""
+        index = self.index
+        first = index.start(old, self.work.tx)
+        starts = [] if first is None else [first]
+        for link in index.saying(new, "supersedes", old):
+            starts += [begun for _, begun, _ in index.taken.get(link, ())]
+        return [min(starts)] if starts else []
+
+    def _supersede_again(
+        self, there: list[int], ends: Ends, said: Wanted, claim: Claim, op: int, verb: str
+    ) -> list[int]:
+        """The rows of a supersession that is there already; what the store minted becomes the caller's.
+
+        Raises ConflictError for other attributes, or another date: what was taken by it would have to be given back or taken anew.
+        """
+        index = self.index
+        first, last = index.k_from[there[0]], index.k_to[there[-1]]
+        moved = said[0] not in (None, first) or said[1] not in (OPEN, last)
+        others = [row for row in there if not self._states(row, claim)]
+        if moved or not all(self._gives_way(row, claim) for row in others):
+            raise ConflictError(self._difference(there, ends, said, claim))
+        rows = [row for row in there if row not in others]
+        for row in others:
+            link = index.k_link[row]
+            rows.append(
+                self.claim(link, (index.k_from[row], index.k_to[row]), claim, self._op(op, verb, link))
+            )
+        return sorted(rows, key=index.k_from.__getitem__)
+
+    def _take(self, row: int, op: int, verb: str, *, is_new: bool) -> None:
+        """Take from the old one what it has over the period of a row that supersedes it."""
+        index = self.index
+        link, held = index.k_link[row], (index.k_from[row], index.k_to[row])
+        old = index.l_tgt[link]
+        if index.is_event[old]:
+            return
+        if not is_new and not index.over(index.now_of[old], held):
+            return
+        op = index.k_op[row] if is_new else self._op(op, verb, link)
+        self.trust.guard(old, [held])
+        gone = self.work.take(old, held, op)
+        if gone or is_new:
+            self.work.set_taken(link, [*index.taken.get(link, ()), *gone])
+
+    def correct(self, new: int, old: int, span: Period, reason: str | None) -> None:
+        """Take back the old thing over the part of `span` that the new one holds; an event whole. Raises ConflictError for what a more trusted source said."""
+        index, work = self.index, self.work
+        spans = coalesce(
+            part
+            for row in index.over(index.now_of[new], span)
+            if (part := overlap((index.r_from[row], index.r_to[row]), span))
+        )
+        if index.is_event[old] and spans:
+            spans = [ALWAYS]
+        self.trust.guard(old, spans)
+        if any(index.over(index.now_of[old], part) for part in spans):
+            op = work.op("correct", index.names[old], reason)
+            for part in spans:
+                work.take(old, part, op)
+        for part in spans if index.now_of[old] else spans and [ALWAYS]:
+            work.drop_kept(old, part)
+
+    def join(self, ends: Ends, span: Wanted, claim: Claim, op: int = -1, *, verb: str = "link") -> int:
+        """The row of the link: of those this call wrote the last, else the one that says so already.
+
+        Over a time of which it is said already with the same attributes nothing is written. What is written is a period of a link that overlaps or
+        touches it, else of a new link. The operation is `op`, or one of its own.
+        """
+        period = self._period(ends, span)
+        alike = self._alike(ends, self.work.tx)
+        return self._join(ends, period, since=span[0], alike=alike, claim=claim, op=op, verb=verb)
+
+    def _join(
+        self,
+        ends: Ends,
+        period: Period,
+        *,
+        since: Instant | None,
+        alike: list[int],
+        claim: Claim,
+        op: int,
+        verb: str,
+    ) -> int:
+        """See `join`. `alike`: the rows of a link with these ends that overlap or touch the period."""
+        index = self.index
+        if ends.source == ends.target:
+            raise InvalidError(f"{index.names[ends.source]!r} cannot be linked to itself.")
+        there = [row for row in alike if overlap(self._held(row), period)] if alike else alike
+        fresh = self._unsaid(there, ends, period, claim) if there else [period]
+        if not fresh:
+            return there[0]
+        self._refuse_senseless(ends, since, period)
+        if ends.kind.acyclic and not there:
+            self._refuse_cycle(ends, self.work.tx)
+        link = index.k_link[there[0]] if there else self._touched(alike, period, claim)
+        if link < 0:
+            name = self.new_link_id() if claim.id is None else self._free_link_id(claim.id)
+            link = index.add_link(name, ends.source, ends.kind.name, ends.target)
+        op, row = self._op(op, verb, link), -1
+        for piece in fresh:
+            for other in {index.k_link[row] for row in there} - {link}:
+                self.work.take_link(other, piece, op)
+            row = self.claim(link, piece, claim, op)
+        return row
+
+    def _period(self, ends: Ends, span: Wanted) -> Period:
+        since, until = span
+        begins = self.begins(ends) if since is None else since
+        if begins >= until:
+            default = f" {ends.kind.name} begins by itself at {exactly(begins)}:" if since is None else ""
+            raise InvalidError(
+                f"empty period:{default} valid_from {exactly(begins)} is not before valid_to {exactly(until)}. "
+                "A period is half-open, [from, to), and from must come first."
+            )
+        return begins, until
+
+    def begins(self, ends: Ends) -> Instant:
+        """When a link begins to hold of which nothing is said: one that says what rests on what, or causes it, at the later start of its ends."""
+        index, tx = self.index, self.work.tx
+        starts = [start for end in (ends.source, ends.target) if (start := index.start(end, tx)) is not None]
+        if starts and (ends.kind.causal or ends.kind.rests):
+            return max(starts)
+        if ends.kind.name == "corrects":
+            start = index.start(ends.source, tx)
+            return tx if start is None else start
+        return tx
+
+    def _unsaid(self, there: list[int], ends: Ends, period: Period, claim: Claim) -> list[Period]:
+        """The parts of a period over which a claim has to be written. Raises ConflictError where other attributes hold that do not give way."""
+        stated = [row for row in there if self._states(row, claim)]
+        for row in there:
+            if row not in stated and not self._gives_way(row, claim):
+                raise ConflictError(self._difference([row], ends, period, claim))
+        return without_all(period, map(self._held, stated))
+
+    def _touched(self, alike: list[int], period: Period, claim: Claim) -> int:
+        """The link of these rows that ends where a period begins, or begins where it ends; -1: none, or another id is wanted."""
+        index = self.index
+        for row in alike:
+            name = index.l_name[index.k_link[row]]
+            start, stop = self._held(row)
+            if (stop == period[0] or start == period[1]) and claim.id in (None, name):
+                return index.k_link[row]
+        return -1
+
+    def _held(self, row: int) -> Period:
+        return self.index.k_from[row], self.index.k_to[row]
+
+    def _op(self, op: int, verb: str, link: int) -> int:
+        if op >= 0:
+            return op
+        index = self.index
+        return self.work.op(
+            verb, index.names[index.l_tgt[link]] if verb == "supersede" else index.l_name[link]
+        )
+
+    def claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
+        """Set the attributes of a link over a period. Returns the row."""
+        return self.work.claim(
+            link,
+            span,
+            strength=claim.strength,
+            inferred=claim.inferred,
+            by=claim.created_by,
+            body=claim.body(),
+            op=op,
+        )
+
+    def holds(self, link: int, period: Period) -> bool:
+        """Whether a link is believed over a part of a period."""
+        return any(overlap(self._held(row), period) for row in self.index.believed_link(link, self.work.tx))
+
+    def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
+        """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""
+        return [row for row in self._alike(ends, tx) if overlap(self._held(row), span)]
+
+    def _alike(self, ends: Ends, tx: Instant) -> list[int]:
+        """The believed rows of a link with these ends, by valid_from."""
+        index = self.index
+        rows = [row for link in of_sentence(index, *ends) for row in index.believed_link(link, tx)]
+        return sorted(rows, key=index.k_from.__getitem__) if len(rows) > 1 else rows
+
+    def _difference(self, rows: list[int], ends: Ends, said: Wanted, claim: Claim) -> str:
+        """The words for a link that is there otherwise than it is said."""
+        index = self.index
+        name = index.l_name[index.k_link[rows[0]]]
+        start, stop = index.k_from[rows[0]], index.k_to[rows[-1]]
+        there = f"from {exactly(start)}" + ("" if stop >= OPEN else f" to {exactly(stop)}")
+        other = next((row for row in rows if not self._states(row, claim)), rows[0])
+        unlike = [
+            f"{what} {was!r}, not {wanted!r}"
+            for (what, was), wanted in zip(
+                self._said(other).items(), _attributes(claim).values(), strict=True
+            )
+            if was != wanted
+        ]
+        if ends.kind.name == "supersedes":
+            if said[0] not in (None, start):
+                unlike.append(f"from {exactly(start)}, not {exactly(said[0] or 0)}")
+            if said[1] not in (OPEN, stop):
+                unlike.append(f"to {exactly(stop)}, not {exactly(said[1])}")
+        return (
+            f"{index.names[ends.source]} {ends.kind.name} {index.names[ends.target]} is there already as {name!r} {there}, otherwise: "
+            f"{'; '.join(unlike)}. Say it as it is there, or unlink({name!r}) it first."
+        )
+
+    def _gives_way(self, row: int, claim: Claim) -> bool:
+        """Whether an explicit claim replaces a row: one that was inferred, or created by the store."""
+        claimed = self.index.k_claim[row]
+        minted = self.index.c_by[claimed] == "store" != claim.created_by
+        return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
+
+    def _states(self, row: int, claim: Claim) -> bool:
+        said, wanted = self._said(row), _attributes(claim)
+        if same_maker(said["created_by"], claim.created_by):
+            said["created_by"] = claim.created_by
+        return said == wanted
+
+    def _said(self, row: int) -> Json:
+        """The attributes of a row."""
+        return _attributes(claim_of(self.core, row))
+
+    def _refuse_senseless(self, ends: Ends, since: Instant | None, period: Period) -> None:
+        """Raise InvalidError for what runs against time, ConflictError for what would cause each other. `since`: the valid_from that was said."""
+        index, tx = self.index, self.work.tx
+        source, kind, target = ends
+        if kind.causal and not in_time(index, source, target, since, tx):
+            begun = index.start(target, tx) or 0
+            way = (
+                "an event begins when it occurred"
+                if index.is_event[source]
+                else "give the valid_from at which the effect began"
+            )
+            raise InvalidError(
+                f"a cause may not start after its effect: {index.names[target]!r} begins at {exactly(begun)}, after {index.names[source]!r}. "
+                f"Turn the link round; {way}."
+            )
+        if kind.causal and not kind.symmetric:
+            back = self.overlapping(Ends(target, kind, source), period, tx)
+            if back:
+                name = index.l_name[index.k_link[back[0]]]
+                raise ConflictError(
+                    f"{index.names[target]} {kind.name} {index.names[source]} is there already as {name!r} over part of that time: "
+                    f"two things cannot cause each other. unlink({name!r}) it first, or give another period."
+                )
+        if kind.forward:
+            first, second = index.start(source, tx), index.start(target, tx)
+            if first is not None and second is not None and first > second:
+                raise InvalidError(
+                    f"{kind.name} runs from earlier to later: {index.names[source]!r} begins at {exactly(first)}, after "
+                    f"{index.names[target]!r} at {exactly(second)}. Turn the link round."
+                )
+
+    def _refuse_cycle(self, ends: Ends, tx: Instant) -> None:
+        """Raise ConflictError when the target already leads to the source by believed links of this kind, whatever their periods."""
+        if self.closes_cycle(ends, tx):
+            source, target = self.index.names[ends.source], self.index.names[ends.target]
+            raise ConflictError(
+                f"{source!r} {ends.kind.name} {target!r} would close a cycle: {target!r} already leads to {source!r} by {ends.kind.name}."
+            )
+
+    def closes_cycle(self, ends: Ends, tx: Instant) -> bool:
+        """Whether the target already leads to the source by believed links of this kind, whatever their periods."""
+        index = self.index
+        source, kind, target = ends
+
+        def over(ent: int, side: dict[int, list[int]]) -> Iterator[int]:
+            for link in index.of_kinds(side, ent, (kind.name,)):
+                if index.l_kind[link] == kind.name and index.believed_link(link, tx):
+                    yield link
+
+        def onward(ent: int) -> Iterator[int]:
+            return (index.l_tgt[link] for link in over(ent, index.out))
+
+        return next(over(source, index.into), None) is not None and leads(target, source, onward)
+
+    def new_link_id(self) -> str:
+        """A link id that is not known yet."""
+        return drawn(lambda: f"lnk_{random_64()}", self.index.link_ids)
+
+    def _free_link_id(self, name: str) -> str:
+        printable("link id", name)
+        if name in self.index.link_ids:
+            raise ConflictError(f"link {name!r} is known already. Choose another id.")
+        return name
+
+
+def claim_of(core: Core, row: int) -> Claim:
+    """Return the attributes of a link in one of its rows."""
+    index, number = core.index, core.index.k_claim[row]
+    body = core.body(index.c_pos[number], index.c_len[number])
+    return Claim(
+        body.get("reason"),
+        index.c_strength[number] or None,
+        index.c_by[number],
+        body.get("metadata", {}),
+        bool(index.c_inferred[number]),
+    )
+
+
+def leads(start: T, goal: T, onward: Callable[[T], Iterable[T]]) -> bool:
+    """Return True if steps from a start reach a goal. `onward`: where one step from something goes."""
+    seen, todo = {start}, [start]
+    while todo:
+        for one in onward(todo.pop()):
+            if one == goal:
+                return True
+            if one not in seen:
+                seen.add(one)
+                todo.append(one)
+    return False
+
+
+def _attributes(claim: Claim) -> Json:
+    return {
+        "reason": claim.reason,
+        "strength": claim.strength,
+        "created_by": claim.created_by,
+        "metadata": claim.metadata,
+        "confidence": "inferred" if claim.inferred else "explicit",
+    }

@@ -1,0 +1,191 @@
+"""Recording an event: as a new one, or as an occurrence of the event with the same fingerprint."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from graphstore.errors import ConflictError, InvalidError, NotFoundError
+from graphstore.read.occurrences import Happened, print_of
+from graphstore.read.working_set import WorkingSet
+from graphstore.values.event_fields import differing
+from graphstore.values.fingerprints import MENDING, SINGLE, digest
+from graphstore.values.inputs import text_of
+from graphstore.values.models import Json, Recorded
+from graphstore.values.period import OPEN, Instant, period
+from graphstore.values.random_bits import random_64
+from graphstore.values.vocabulary import creator_of
+from graphstore.write.act import Act
+from graphstore.write.drawn_ids import drawn
+from graphstore.write.linking import Claim, Ends, Linking
+from graphstore.write.transaction import Transaction
+
+TOLD_APART = "told apart"
+"""The setting: fingerprints of which each text is an event of its own."""
+
+
+class Report(NamedTuple):
+    """A caller's description of an event, checked. `at` None: now. `related`: ids of what it is about."""
+
+    type: str
+    body: Json
+    id: str | None = None
+    at: Instant | None = None
+    related: tuple[str, ...] = ()
+
+
+class Written(NamedTuple):
+    """The event of a report, whether it is new, and warnings of what could not be done."""
+
+    ent: int
+    is_new: bool
+    warnings: tuple[str, ...] = ()
+
+
+class Recording:
+    """The events of one transaction."""
+
+    def __init__(self, act: Act) -> None:
+        self.act = act
+        self.core, self.index, self.work = act.core, act.index, act.work
+
+    def record(self, report: Report) -> Recorded:
+        """Write a report. Returns its event as it is now."""
+        report = self._to_the_letter(report)
+        written = self.write(report)
+
+        def make() -> Recorded:
+            sight = self.act.sight()
+            event = sight.event_and_links(written.ent, report.body if written.is_new else None)
+            return Recorded.made({"event": event, "is_new": written.is_new, "warnings": written.warnings})
+
+        return self.work.answer(Recorded, make)
+
+    def write(self, report: Report) -> Written:
+        """Write a report: nothing when its id is known, an occurrence when its fingerprint is, else a new event.
+
+        Raises ConflictError when the id is known with other content.
+        """
+        known = -1 if report.id is None else self._same(report, report.id)
+        if known >= 0:
+            return Written(known, is_new=False)
+        when = self.work.tx if report.at is None else report.at
+        report = self._to_the_letter(report)
+        ent = self._alike(report)
+        is_new = ent < 0
+        if is_new:
+            ent, op = self._new(report, when)
+        else:
+            op = self.work.op("record_event", self.index.names[ent])
+            first = self.act.body(self.index.versions_of[ent][0])
+            self.work.happen_again(ent, when, op, differing(first, report.body))
+        agent = report.body.get("agent")
+        maker = f"agent:{agent}" if agent else "store"
+        warnings = [self._relate(ent, other, when, maker, op) for other in report.related]
+        return Written(ent, is_new, tuple(filter(None, warnings)))
+
+    def _new(self, report: Report, when: Instant) -> tuple[int, int]:
+        name = self.new_id(when) if report.id is None else self.act.free_id(report.id)
+        op = self.work.op("record_event", name)
+        ent = self.index.add_entity(name, True, report.type, None, "", self.work.tx)
+        self.work.describe(ent, [period(when, OPEN)], report.body, op)
+        self.index.note_print(ent, report.body)
+        return ent, op
+
+    def new_id(self, at: Instant) -> str:
+        """A new id for an event that happened then."""
+        return drawn(lambda: f"evt_{at // 1000}_{random_64()[:8]}", self.index.ids)
+
+    def _same(self, report: Report, id: str) -> int:
+        """The event of that id, when its content is the same; -1 when the id is not known."""
+        index = self.index
+        ent = index.ids.get(text_of("id", id), -1)
+        if ent < 0:
+            return -1
+        if not index.is_event[ent]:
+            raise ConflictError(f"{id!r} is a node already. Choose another id for the event.")
+        ver = index.versions_of[ent][0]
+        was = self.core.body(index.v_pos[ver], index.v_len[ver])
+        was.pop("salt", None)
+        happened = {index.first_reported(ent), *(index.s_at[row] for row in index.seen_of.get(ent, ()))}
+        if (
+            index.kind[ent] != report.type
+            or was != report.body
+            or (report.at is not None and report.at not in happened)
+        ):
+            raise ConflictError(
+                f"event {id!r} is known with other content. An event is never revised: record a new one and link it."
+            )
+        return ent
+
+    def _to_the_letter(self, report: Report) -> Report:
+        """The report, with a fingerprint of its very text where its own was told apart."""
+        body = report.body
+        if not may_repeat(report) or body["fingerprint"] not in (self.index.setting(TOLD_APART) or ()):
+            return report
+        own = digest(report.type, body["description"], body.get("source"))
+        return report._replace(body={**body, "fingerprint": own})
+
+    def _alike(self, report: Report) -> int:
+        """The event that a report without an id repeats, or -1: of several the one recorded last."""
+        if not may_repeat(report):
+            return -1
+        for ent in reversed(self.index.prints.get(print_of(report.body), ())):
+            if self.index.kind[ent] == report.type and can_come_again(self.index, ent, self.work.tx):
+                return ent
+        return -1
+
+    def _relation(self, event: int, other: int) -> tuple[str, bool]:
+        """The kind of the link between an event and what it is about, and whether it runs from the other to the event."""
+        index = self.index
+        happened = Happened(index, self.core.raw, self.work.tx, self.work.tx)
+        if index.kind[event] in MENDING and happened.can_be_open(other):
+            return "resolved_by", True
+        if index.is_event[other] and index.kind[other] in MENDING and happened.can_be_open(event):
+            return "resolved_by", False
+        return "related_to", False
+
+    def _minted(self, there: list[int]) -> str | None:
+        """By whom the first of these links was minted with an event: by the store, or for an agent. None where there is none."""
+        for row in there:
+            maker = self.index.c_by[self.index.k_claim[row]]
+            if creator_of(maker) in ("store", "agent"):
+                return maker
+        return None
+
+    def _relate(self, event: int, other: str, at: Instant, maker: str, op: int) -> str | None:
+        """Link an event with what it is about, made by `maker` unless it was minted before. Returns a warning when that is not possible."""
+        index = self.index
+        try:
+            target = self.act.known(other)
+            name, turned = self._relation(event, target)
+            linking = Linking(self.core, self.work)
+            ends = (target, event) if turned else (event, target)
+            if name == "resolved_by":  # nothing is resolved before its fix has happened, or before it has
+                at = max(at, index.start(target, self.work.tx) or at)
+            joined, span = Ends(ends[0], linking.kind(name), ends[1]), (at, OPEN)
+            known = self._minted(linking.overlapping(joined, span, self.work.tx))
+            linking.join(joined, span, Claim(created_by=known or maker), op)
+        except (NotFoundError, InvalidError, ConflictError) as error:
+            return f"recorded without the link to {other!r}: {error}"
+        return None
+
+
+def may_repeat(report: Report) -> bool:
+    """Whether a report counts as an occurrence of an existing event with its fingerprint."""
+    return (
+        report.id is None
+        and "fingerprint" in report.body
+        and report.type not in SINGLE
+        and "authorized" not in report.body
+    )
+
+
+def can_come_again(index: WorkingSet, ent: int, tx: Instant) -> bool:
+    """Whether a report with the fingerprint of an event is an occurrence of it: it is believed, and nothing superseded it."""
+    return bool(index.now_of[ent]) and not index.superseded(ent, tx, tx)
+
+
+def occur(work: Transaction, id: str, at: Instant, own: Json) -> None:
+    """Record one more occurrence of the event of that id, whatever its fingerprint, and what it says otherwise than the first report.
+    The event must be believed."""
+    work.happen_again(work.index.ids[id], at, work.op("record_event", id), own)

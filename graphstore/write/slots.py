@@ -1,0 +1,164 @@
+"""Slots: what a new value does to the values already there, and how the same value again confirms one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from graphstore.values import sameness
+from graphstore.values.fingerprints import CONFIRMATION
+from graphstore.values.inputs import event_of
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant, Period
+from graphstore.values.vocabulary import maker_of
+from graphstore.write.act import Act
+from graphstore.write.linking import Claim, Ends, Linking
+from graphstore.write.recording import Recording, Report
+from graphstore.write.trust import Trust
+
+_MINTED = ("transition", "contradicts")  # beside `supersedes`
+
+
+class Slot(NamedTuple):
+    """Where a value belongs: at most one of a key and scope holds at a time, whatever its kind. `kind`: that of the value."""
+
+    kind: str
+    key: str
+    scope: str
+
+
+class Held(NamedTuple):
+    """A row that another node of the slot has now."""
+
+    start: Instant
+    stop: Instant
+    ent: int
+    row: int
+
+
+class Filling:
+    """One value put into a slot, in one transaction. `named`: what it supersedes explicitly, `corrected`: what it corrects; the value does not end
+    where one of these begins."""
+
+    def __init__(
+        self,
+        act: Act,
+        slot: Slot,
+        start: Instant,
+        stop: Instant | None,
+        named: frozenset[int] = frozenset(),
+        corrected: frozenset[int] = frozenset(),
+        source: str | None = None,
+    ) -> None:
+        self.core, self.index, self.work = act.core, act.index, act.work
+        self.slot = slot
+        self.named, self.corrected, self.source = named, corrected, source
+        self.during, self.rows = self._place(start, stop)
+        self._lasting = {row.ent for row in self.rows if self._ends(row.ent) > self.during[1]}
+
+    def restated(self, body: Json) -> int:
+        """The row with the same content over the whole period, or -1."""
+        start, stop = self.during
+        for row in self.rows:
+            if row.start <= start and stop <= row.stop and self.index.kind[row.ent] == self.slot.kind:
+                held = self._body(row.row)
+                if sameness.alike(held["content"], body["content"]) and _same_text(held, body):
+                    return row.row
+        return -1
+
+    def refuse_untrusted(self) -> None:
+        """Raise ConflictError when the source would close a value of a source or author that ranks higher."""
+        trust = Trust(self.core, self.work.author, self.source)
+        for row in self._met() if trust.ranks else ():
+            trust.guard(row.ent, [self.during])
+
+    def close(self, new: int, reason: str | None, op: int) -> None:
+        """End what held there for the period of the new value, and link the value with what it replaced."""
+        start, stop = self.during
+        for row in self._met():
+            if row.ent in self.corrected:
+                continue
+            if row.start <= start:
+                until = (
+                    stop if row.ent in self._lasting else OPEN
+                )  # whether a prior value holds again after the new one
+                claim = Claim(reason=reason, created_by=maker_of(self.source, self.work.author))
+                self._replace(new, row.ent, (start, until), claim, op)
+            elif row.ent not in self.named:
+                self.work.take(row.ent, self.during, op)
+
+    def follow(self, new: int, op: int) -> None:
+        """Link the next value with the new one that ends where it begins, unless that would close a cycle."""
+        stop = self.during[1]
+        linking = Linking(self.core, self.work)
+        for row in self.rows:
+            if row.start == stop and not linking.closes_cycle(
+                Ends(row.ent, linking.kind("supersedes"), new), self.work.tx
+            ):
+                self._replace(row.ent, new, (stop, OPEN), Claim(), op)
+
+    def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
+        linking = Linking(self.core, self.work, self.source)
+        minted = replace(claim, created_by="store")
+        chosen = claim if old in self.named else minted
+        linking.supersede(new, old, chosen, op, since=during[0], until=during[1])
+        for name in _MINTED:
+            linking.join(Ends(new, linking.kind(name), old), during, minted, op)
+
+    def _place(self, start: Instant, stop: Instant | None) -> tuple[Period, list[Held]]:
+        """How long the value holds from `start` on: until `stop` if given, else until the next value begins; what holds over that time, and what begins
+        where it ends."""
+        index, gives_way = self.index, self.named | self.corrected
+        begins = index.r_from.__getitem__
+        rows = index.held((self.slot.key, self.slot.scope))
+        if stop is None:
+            later = rows.first_since(start + 1)
+            while later >= 0 and index.r_ent[later] in gives_way:
+                later = rows.first_since(begins(later) + 1)
+            stop = OPEN if later < 0 else begins(later)
+        first = rows.last_before(start + 1)
+        there = [*([first] if first >= 0 else ()), *rows.between(start + 1, stop + 1)]
+        return (start, stop), [Held(begins(row), index.r_to[row], index.r_ent[row], row) for row in there]
+
+    def _ends(self, ent: int) -> Instant:
+        return self.index.r_to[self.index.now_of[ent][-1]]
+
+    def _met(self) -> list[Held]:
+        start, stop = self.during
+        return [row for row in self.rows if row.start < stop and start < row.stop]
+
+    def _body(self, row: int) -> Json:
+        index = self.index
+        ver = index.r_ver[row]
+        return self.core.body(index.v_pos[ver], index.v_len[ver])
+
+
+def _same_text(held: Json, body: Json) -> bool:
+    """Whether two descriptions with similar contents have the same text; beside contents, one text may be absent."""
+    one, other = held.get("text"), body.get("text")
+    if one is None or other is None:
+        return one == other or bool(held["content"])
+    return sameness.same(one, other)
+
+
+def confirm(act: Act, row: int, reason: str | None, said: Json) -> None:
+    """Record a confirmation of a row; one from another source is an event that supports the thing. `said`: the `source`, and of a value that is said again
+    all that describes it."""
+    index, work = act.index, act.work
+    ent, ver = index.r_ent[row], index.r_ver[row]
+    name = index.names[ent]
+    op = work.op("confirm", name, reason)
+    held = act.core.body(index.v_pos[ver], index.v_len[ver])
+    work.hold(op, {name: value for name, value in said.items() if value != held.get(name)})
+    source = said.get("source")
+    if source is None or source == held.get("source"):
+        return
+    text = f"{source} says so too"  # the reason stays with the operation, so that erasing the thing takes it along
+    type, body = event_of(
+        CONFIRMATION, text, "system", None, source=source, fingerprint=f"{name} by {source}"
+    )
+    written = Recording(act).write(Report(type, body))
+    linking = Linking(act.core, work)
+    linking.join(
+        Ends(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), Claim(created_by="store"), op
+    )

@@ -1,0 +1,922 @@
+"""An open transaction: changes of periods in its working set, and the line of the chain that records them.
+
+Each change is applied to the working set at once, at the transaction's instant: its own reads see it, no other coordinate does. A failed
+verb or block is rolled back to a mark. At the end the remaining changes become the line: a row opened and closed inside is never written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
+from weakref import ref
+
+from orjson import loads
+
+from graphstore.errors import ConflictError
+from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.chain import DESCRIBING, OWN, REQUIRES, dumps
+from graphstore.read.believed_rows import BelievedRows
+from graphstore.read.columns import Mark, Taken
+from graphstore.read.occurrences import FIRST
+from graphstore.read.working_set import WorkingSet
+from graphstore.values.inputs import text_of
+from graphstore.values.models import Json, Value
+from graphstore.values.period import (
+    EPOCH,
+    MICROSECOND,
+    OPEN,
+    Instant,
+    Period,
+    coalesce,
+    end_moment,
+    moment,
+    overlap,
+    without,
+    without_all,
+)
+from graphstore.values.random_bits import random_64
+
+V = TypeVar("V", bound=Value)
+C = TypeVar("C")
+_MANY = 100
+AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
+Numbers = Sequence[int]
+By = tuple[Sequence[Any], Sequence[int]]  # a column, and the column that has a place in it for each row
+
+
+@dataclass(slots=True)
+class Line:
+    """A line to be written: its head and its bodies."""
+
+    head: dict[str, Any]
+    first_op: int = 0
+    bodies: list[bytes] = field(default_factory=list)
+    order: dict[int, int] = field(default_factory=dict)  # pending place -> body number
+
+
+class Born(NamedTuple):
+    """A thing or link that a transaction made: its id, whether it is a link, and the scope of a node, or that an event says in its metadata."""
+
+    id: str
+    is_link: bool
+    scope: str | None
+
+
+class Call(Protocol):
+    """A call of a verb, which knows the arguments given."""
+
+    times: dict[str, Instant]
+
+    def opened(self, op: int, verb: str) -> None:
+        """Note an operation that was opened in the call."""
+
+    def end(self) -> None:
+        """Note that the call has opened all its operations."""
+
+
+class Progress(NamedTuple):
+    """How much a transaction has done: when a verb begins, to be restored when it fails."""
+
+    mark: Mark
+    steps: int
+    bodies: int
+    retaken: int
+    kinds: int
+    promoted: int
+    settings: int
+    removals: int
+    aliases: int
+
+
+class Transaction:
+    """The changes of one transaction. All share one instant `tx`, one author, one reason."""
+
+    def __init__(
+        self, index: WorkingSet, pending: list[bytes], tx: Instant, author: str | None, reason: str | None
+    ) -> None:
+        self.index = index
+        self.tx = tx
+        self.branches: list[list[Any]] = []  # operations on branches: verb, name, where one begins
+        self.aliases: list[
+            tuple[int, int]
+        ] = []  # (number on a branch, version) of each version merged from it
+        self.author = author
+        self.spoiled = False  # a verb was interrupted between two steps
+        self.on_working_set: Callable[[], AbstractContextManager[None]] = (
+            nullcontext  # lets a block read from `index`
+        )
+        self.is_deciding = False  # whether a verb is under way that changes more than other verbs it calls
+        self._answers: list[ref[Value]] = []
+        self.bodies = pending
+        self.bodies.clear()
+        self.mark = index.lengths()
+        self.carried = False  # operations of a branch, of which not all shows in rows, were carried over
+        # of those: link, period, operation
+        self.link_ghosts: list[tuple[int, Period, int]] = []
+        self.taken_before: dict[
+            int, list[Taken]
+        ] = {}  # supersedes link -> the periods it had taken, before this transaction changed them
+        self._retaken: list[int] = []  # supersessions whose list was set, in order
+        # the periods actually removed: entity, period, operation
+        self.removals: list[tuple[int, Period, int]] = []
+        self.call: Call | None = None  # the verb that opens operations now
+        # operation -> what its effects do not show of the arguments given, see `given_arguments`; in the order of operations
+        self.args: dict[int, Json] = {}
+        self.starts: dict[int, Instant] | None = (
+            None  # of a bulk load: when what an operation describes begins
+        )
+        self.why = self.body({"reason": reason}) if reason is not None else (0, 0)
+        self.begun = self.point(self.mark)
+
+    # ------------------------------------------------------------------ bodies and operations
+
+    def body(self, body: Json) -> tuple[int, int]:
+        """Add a salt to a body and keep it for the line. Returns a place at which the open transaction can read it."""
+        body["salt"] = random_64()
+        raw = dumps(body)
+        self.bodies.append(raw)
+        return -len(self.bodies), len(raw)
+
+    def salts(self, count: int) -> list[bytes]:
+        """Salts for bodies that are made outside."""
+        fresh = os.urandom(8 * count).hex().encode()
+        return [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
+
+    def op(self, verb: str, subject: str, reason: str | None = None) -> int:
+        """Record one operation, with the arguments of the verb that is called. Returns its number, which the rows it opens and closes carry."""
+        pos, length = self.why if reason is None else self.reason(reason)
+        op = self.index.add_op(self.tx, verb, subject, self.author, pos, length)
+        if self.call is not None:
+            self.call.opened(op, verb)
+        return op
+
+    def op_of(self, verb: str, subject: str, author: str | None, body: Json) -> int:
+        """Record an operation that another author did elsewhere, with its own reason or none."""
+        place = self.body(dict(body)) if body else (0, 0)
+        return self.index.add_op(self.tx, verb, subject, author, *place)
+
+    def reason(self, reason: str | None) -> tuple[int, int]:
+        """The place of an operation's reason, which defaults to that of the transaction."""
+        return self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
+
+    def record(self, op: int, entry: Json) -> None:
+        """Record with an operation what its effects do not show of the arguments given."""
+        if entry:
+            self.args[op] = entry
+
+    def record_call(self, first: int) -> None:
+        """Record that one call opened all operations from number `first` on, where those are several."""
+        count = len(self.index.o_tx) - first
+        if count > 1:
+            self.args.setdefault(first, {})["ops"] = count
+
+    def leave(self, op: int, said: Json) -> None:
+        """Record with an operation of this transaction what it says beside its reason, as the place in its trace of an event that is evicted."""
+        index = self.index
+        why = loads(self.bodies[-index.o_pos[op] - 1]) if index.o_len[op] else {}
+        index.o_pos[op], index.o_len[op] = self.body({**why, **said})
+
+    def hold(self, op: int, said: Json) -> None:
+        """Keep with an operation what the caller gave of texts and contents that no other body has."""
+        if said:
+            self.leave(op, {"args": said})
+
+    def answer(self, kind: type[V], make: Callable[[], V], **known: Any) -> V:
+        """Return what a verb answers. It is made when somebody looks at more of it than its `known` fields, or when the rows are written."""
+        answer = kind.later(self._reading(make), **known)
+        self._answers.append(ref(answer))
+        return answer
+
+    def _reading(self, make: Callable[[], V]) -> Callable[[], V]:
+        """Return what makes an answer from what the transaction has read, whenever that is asked for."""
+
+        def made() -> V:
+            with self.on_working_set():
+                return make()
+
+        return made
+
+    def complete(self) -> None:
+        """Make the answers that are still held. To be called before anything changes."""
+        for held in self._answers:
+            answer = held()
+            if answer is not None:
+                answer.__class__  # noqa: B018
+        self._answers.clear()
+
+    def point(self, mark: Mark | None = None) -> Progress:
+        """Return how much the transaction has done. `mark`: the lengths of the columns, if the caller has them."""
+        index = self.index
+        return Progress(
+            mark or index.lengths(),
+            index.steps(),
+            len(self.bodies),
+            len(self._retaken),
+            len(index.kinds),
+            len(index.promoted),
+            len(index.settings),
+            len(self.removals),
+            len(self.aliases),
+        )
+
+    def back(self, point: Progress) -> None:
+        """Roll back to `point`; the transaction goes on."""
+        del self._retaken[point.retaken :]
+        del self.bodies[point.bodies :]
+        del self.removals[point.removals :]
+        del self.aliases[point.aliases :]
+        while self.args and next(reversed(self.args)) >= point.mark.ops:
+            self.args.popitem()
+        del self.index.kinds[point.kinds :]
+        del self.index.promoted[point.promoted :]
+        self.index.undo(point.mark, point.steps)
+
+    def taken_since(self, point: Progress) -> set[int]:
+        """Return the supersessions whose list of what they have taken was set since a `point`."""
+        return {*self._retaken[point.retaken :]}
+
+    def born(self, raw: Callable[[int, int], bytes]) -> list[Born]:
+        """The things and links that were made so far. `raw` reads a body."""
+        index = self.index
+        found = []
+        for ent in range(self.mark.entities, len(index.names)):
+            scope: Any = index.scope[ent]
+            if index.is_event[ent]:
+                ver = index.versions_of[ent][0]
+                metadata = loads(raw(index.v_pos[ver], index.v_len[ver])).get("metadata")
+                scope = metadata.get("scope") if isinstance(metadata, dict) else None
+            found.append(Born(index.names[ent], False, scope if isinstance(scope, str) else None))
+        links = range(self.mark.links, len(index.l_name))
+        return found + [Born(index.l_name[link], True, None) for link in links]
+
+    @property
+    def sets_anything(self) -> bool:
+        """Whether a setting of the store was set."""
+        return len(self.index.settings) > self.begun.settings
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was done."""
+        return len(self.index.o_tx) == self.mark.ops
+
+    # ------------------------------------------------------------------ periods of versions
+
+    def take(self, ent: int, period: Period, op: int) -> list[Taken]:
+        """Stop believing an entity over a period and keep the rest of its rows. Returns the versions and periods removed."""
+        index = self.index
+        gone: list[Taken] = []
+        now = index.now_of[ent]
+        start, stop = period
+        for row in index.over(now, period) if now else ():
+            first, last, ver = index.r_from[row], index.r_to[row], index.r_ver[row]
+            index.close_row(row, self.tx, op)
+            part = (max(first, start), min(last, stop))
+            gone.append((ver, *part))
+            self.removals.append((ent, part, op))
+            if first < start:
+                index.open_row(ver, (first, start), self.tx, op)
+            if stop < last:
+                index.open_row(ver, (stop, last), self.tx, op)
+        return gone
+
+    def describe(self, ent: int, periods: Iterable[Period], body: Json, op: int, number: int = 0) -> int:
+        """Write a new version of an entity over periods that its earlier versions lose. Returns the last row written.
+
+        `number` is the least number it may get. Raises ConflictError for an evicted or erased entity.
+        """
+        index = self.index
+        if ent in index.gone:
+            refuse_forgotten(index, ent)
+        wanted, now = list(periods), index.now_of[ent]
+        for period in wanted:
+            if now and index.r_to[now[-1]] > period[0]:
+                self.take(ent, period, op)
+        pos, length = self.body(body)
+        ver = index.add_version(ent, max(number, self.next_number(ent)), pos, length, op)
+        row = -1
+        for period in wanted:
+            row = index.open_row(ver, period, self.tx, op)
+            index.say(ent, ver, period)
+        return row
+
+    def happen_again(self, ent: int, at: Instant, op: int, own: Json) -> None:
+        """Record an occurrence of a believed event, with what it says otherwise than the first report. If it is the earliest, the event is
+        valid from then on."""
+        index = self.index
+        row = index.now_of[ent][0]
+        start = index.r_from[row]
+        said: Json = {OWN: own} if own else {}
+        if at < start:
+            index.close_row(row, self.tx, op)
+            index.open_row(index.r_ver[row], (at, OPEN), self.tx, op)
+            if index.r_end[row] == index.r_tx[row] and index.first_reported(ent) == at:
+                # the first row is never stored: the new one records the earlier instant
+                at = start
+                said[FIRST] = True
+        if said:
+            self.leave(op, said)
+        index.add_seen(ent, at, self.tx, op)
+
+    def validity(self, ent: int) -> list[Period]:
+        """The valid time of an entity now, in as few periods as possible."""
+        index = self.index
+        return coalesce((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
+
+    def last_version(self, ent: int) -> int:
+        """The version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
+        index = self.index
+        newest = index.fresh_version(ent)
+        if newest >= 0:
+            for row in index.fresh_rows(ent):
+                if index.r_op[row] < index.v_op[newest]:
+                    break  # rows of earlier ones
+                if index.r_close[row] < 0 and index.r_ver[row] == newest:
+                    return newest
+            alive = max((ver for ver in self._alive(ent) if index.v_num[ver]), default=-1)
+            if alive >= self.mark.versions:
+                return alive
+        return index.newest_version(ent)
+
+    def next_number(self, ent: int) -> int:
+        """One more than the highest number."""
+        last = self.last_version(ent)
+        return 1 if last < 0 else self.index.v_num[last] + 1
+
+    def _alive(self, ent: int) -> Iterator[int]:
+        """The versions that are believed now, and those that a supersession replaced, which may be believed again."""
+        index = self.index
+        yield from (index.r_ver[row] for row in index.now_of[ent])
+        for link in self.taken_before:
+            if index.l_tgt[link] == ent and index.l_kind[link] == "supersedes":
+                yield from (ver for ver, _, _ in index.taken.get(link, ()))
+
+    def ghost(self, ent: int, period: Period, ver: int) -> None:
+        """Record that a version was said over a period where no row of it is believed."""
+        self.index.push(self.index.ghosts, ent, (self.tx, *period, ver))
+
+    def link_ghost(self, link: int, period: Period, op: int) -> None:
+        """Record that an operation said a link over a period where no row of it shows that."""
+        self.link_ghosts.append((link, period, op))
+
+    def turn(self, ent: int, period: Period, op: int) -> None:
+        """Record that an operation changed the content of an entity over a period."""
+        self.index.add_turn(ent, (self.tx, *period, op))
+
+    # ------------------------------------------------------------------ periods of links
+
+    def take_link(self, link: int, period: Period, op: int) -> list[Period]:
+        """Stop believing a link over a period and keep the rest of its rows. Returns the periods removed."""
+        index = self.index
+        gone = []
+        for row in index.believed_link(link, self.tx):
+            whole = (index.k_from[row], index.k_to[row])
+            part = overlap(whole, period)
+            if part is None:
+                continue
+            index.close_link_row(row, self.tx, op)
+            gone.append(part)
+            for piece in without(whole, period):
+                index.open_link_row(index.k_claim[row], piece, self.tx, op)
+        return gone
+
+    def claim(
+        self, link: int, period: Period, *, strength: int | None, inferred: bool, by: str, body: Json, op: int
+    ) -> int:
+        """Record that a link holds over a period with these attributes. Returns the row."""
+        index = self.index
+        if index.rows_of_link[link]:
+            self.take_link(link, period, op)
+        claims = index.claims_of[link]
+        number = 1 + max(index.c_num[claim] for claim in claims) if claims else 1
+        place = self.body(body) if body else (0, 0)
+        made = index.add_claim(link, number, strength or 0, int(inferred), by, *place, op)
+        if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
+            index.o_pos[op], index.o_len[op] = place
+        return index.open_link_row(made, period, self.tx, op)
+
+    # ------------------------------------------------------------------ what a supersession took
+
+    def set_taken(self, link: int, pieces: list[Taken]) -> None:
+        self._retaken.append(link)
+        self.taken_before.setdefault(link, self.index.taken.get(link) or [])
+        self.index.set_taken(link, pieces)
+
+    def free(self, link: int, freed: Period) -> list[Taken]:
+        """Let go of what a supersession took over a period. Returns what is nobody's now: where another supersession holds, it passes to that one."""
+        index = self.index
+        old = index.l_tgt[link]
+        others = sorted(
+            (index.k_from[row], index.link_since(row), index.l_name[other], other, index.k_to[row])
+            for other in index.successors[old]
+            if other != link
+            for row in index.believed_link(other, self.tx)
+        )
+        kept: list[Taken] = []
+        free: list[Taken] = []
+        passed: dict[int, list[Taken]] = {}
+        for ver, start, stop in index.taken.get(link, []):
+            kept += [(ver, *piece) for piece in without((start, stop), freed)]
+            part = overlap((start, stop), freed)
+            loose = [part] if part else []
+            for begin, _, _, other, end in others:
+                held = [part for piece in loose if (part := overlap(piece, (begin, end)))]
+                passed.setdefault(other, []).extend((ver, *part) for part in held)
+                loose = [piece for part in loose for piece in without_all(part, held)]
+            free += [(ver, *piece) for piece in loose]
+        if index.taken.get(link):
+            self.set_taken(link, kept)
+        for other, pieces in passed.items():
+            if pieces:
+                self.set_taken(other, [*index.taken.get(other, []), *pieces])
+        return free
+
+    def drop_kept(self, ent: int, period: Period) -> None:
+        """Drop what supersessions of a thing keep over a period for giving back."""
+        for link in self.index.keeping(ent):
+            pieces = self.index.taken.get(link, ())
+            left = [(ver, *part) for ver, *piece in pieces for part in without((piece[0], piece[1]), period)]
+            if left != list(pieces):
+                self.set_taken(link, left)
+
+    def restore(self, ent: int, ver: int, wanted: Period, op: int) -> None:
+        """Believe a version again over a period where nothing else is believed. Adjacent rows of the version become one."""
+        index = self.index
+        if ent in index.gone:
+            return
+        now = index.now_of[ent]
+        believed = [(index.r_from[row], index.r_to[row]) for row in index.over(now, wanted)]
+        for start, stop in without_all(wanted, believed):
+            row = now.last_before(start)
+            if row >= 0 and index.r_ver[row] == ver and index.r_to[row] == start:
+                start = index.r_from[row]
+                index.close_row(row, self.tx, op)
+            while (row := now.first_since(stop)) >= 0:
+                if index.r_ver[row] != ver or index.r_from[row] != stop:
+                    break
+                stop = index.r_to[row]
+                index.close_row(row, self.tx, op)
+            index.open_row(ver, (start, stop), self.tx, op)
+
+    # ------------------------------------------------------------------ the line
+
+    def lines(self) -> list[Line]:
+        """Return the transaction's lines."""
+        return Composer(self).compose()
+
+    def of_the_store(self) -> dict[str, Any]:
+        """The changes of the store itself: kinds of link, settings."""
+        index, begun = self.index, self.begun
+        promoted = ({"promoted": name} for name in index.promoted[begun.promoted :])
+        changed = {
+            "kinds": [*index.kinds[begun.kinds :], *promoted],
+            "settings": index.settings[begun.settings :],
+        }
+        return {name: entries for name, entries in changed.items() if entries}
+
+    def named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
+        """Of each version merged from a branch: the branch, the number there, the thing's id, and the version here."""
+        index = self.index
+        for number, ver in self.aliases:
+            yield (
+                "" if self.branches[0][0] == "pull" else self.branches[0][1],
+                number,
+                index.names[index.v_ent[ver]],
+                ver,
+            )
+
+
+def refuse_forgotten(index: WorkingSet, ent: int) -> None:
+    """Raise ConflictError for what was evicted or erased."""
+    if ent in index.gone:
+        raise ConflictError(
+            f"{index.names[ent]!r} is {index.word(ent)}: nothing new can be recorded of it. Use another id."
+        )
+
+
+def refuse_taken_slot(index: WorkingSet, ent: int, op: int) -> None:
+    """Raise ConflictError when another node of the same slot is believed over a time that operations from number `op` on describe an entity over."""
+    key = index.key[ent]
+    if key is None:
+        return
+    held = index.held((key, index.scope[ent]))
+    for row in index.fresh_rows(ent):
+        if index.r_op[row] < op:
+            break
+        other = _other_at(index, held, row) if index.r_close[row] < 0 else ent
+        if other != ent:
+            raise ConflictError(
+                f"the slot {key!r} is held by {index.names[other]!r} over part of that time. "
+                f"Supersede it (supersedes=[{index.names[other]!r}]), revise it, or choose another key or scope."
+            )
+
+
+def _other_at(index: WorkingSet, held: BelievedRows, mine: int) -> int:
+    """The thing that holds a slot over a part of the time of a row, which is among `held`; that of the row itself when no other does."""
+    start = index.r_from[mine]
+    for row in reversed(held.between(start, index.r_to[mine])):
+        if index.r_ent[row] != index.r_ent[mine]:
+            return index.r_ent[row]
+    row = held.last_before(start)  # no two of the others overlap: an earlier one ends before this one begins
+    return index.r_ent[row if row >= 0 and index.r_to[row] > start else mine]
+
+
+# ---------------------------------------------------------------- the lines of the journal
+
+
+class Composer:
+    """Turns the changes that a transaction made in the index into the heads and bodies of its lines.
+
+    A large transaction is split into lines of `AT_ONCE` things; a reader applies it as one, at its last line. An operation is named by its
+    offset from the first operation of the line, so it may be in another line.
+    """
+
+    def __init__(self, work: Transaction) -> None:
+        self.work = work
+        self.index, self.mark = work.index, work.mark
+        self.line = Line({})
+        self.order = self.line.order
+        self.first_op = self.mark.ops
+
+    def compose(self) -> list[Line]:
+        """Return the lines. They omit rows that were opened and closed in this transaction."""
+        index, mark = self.index, self.mark
+        lists: dict[str, Numbers] = self._born()
+        died = self.work.carried
+        for name, column, kept, first in (
+            ("closings", index.closings, "closed", mark.rows),
+            ("link_closings", index.link_closings, "link_closed", mark.link_rows),
+        ):
+            if name in lists:
+                rows = [column[at] for at in lists.pop(name)]
+                lists[kept] = [row for row in rows if row < first]
+                died = died or len(lists[kept]) < len(rows)
+        if died:
+            left = self._left()
+            lists.update(left)
+            self._record_starts(left["rows"])
+        wanted = [(name, lists[name]) for name in _LISTS if lists.get(name)]
+        if len(lists.get("ops", ())) + len(lists.get("rows", ())) + len(lists.get("links", ())) <= AT_ONCE:
+            lines = [self._fill(wanted)]
+        else:
+            lines = [
+                self._fill([(name, numbers[start : start + AT_ONCE])])
+                for name, numbers in wanted
+                for start in range(0, len(numbers), AT_ONCE)
+            ]
+        last = lines[-1].head
+        self.first_op, self.line, self.order = lines[-1].first_op, lines[-1], lines[-1].order
+        if died:
+            self._write_gaps(last, set(lists["entities"]))
+            self._write_unstored(last, lists)
+        self._write_turns(last, lists, died)
+        if self.work.taken_before:
+            self._write_taken(last, set(lists.get("links", ())), set(lists.get("versions", ())))
+        lines[0].head.update(self.work.of_the_store())
+        if self.work.branches or self.work.aliases:
+            self._branches(last, set(lists.get("versions", ())))
+        return lines
+
+    # ------------------------------------------------------------------ what is written
+
+    def _born(self) -> dict[str, Numbers]:
+        """What the transaction added to each group of columns, where it added anything."""
+        ends = zip(Mark._fields, self.mark, self.index.lengths(), strict=True)
+        return {name: range(start, stop) for name, start, stop in ends if start < stop}
+
+    def _left(self) -> dict[str, Numbers]:
+        """The same without rows closed in this transaction and what only they refer to."""
+        index, mark, born = self.index, self.mark, self._born()
+        rows = [row for row in born.get("rows", ()) if index.r_close[row] < 0]
+        link_rows = [row for row in born.get("link_rows", ()) if index.k_close[row] < 0]
+        claims = _among(born.get("claims", ()), {index.k_claim[row] for row in link_rows})
+        links = _among(born.get("links", ()), {index.k_link[row] for row in link_rows})
+        named = {end for link in links for end in (index.l_src[link], index.l_tgt[link])}
+        entities = _among(born.get("entities", ()), {index.r_ent[row] for row in rows} | named)
+        # a thing that a link names keeps its last description, even without a row
+        last = {index.versions_of[ent][-1] for ent in entities if not index.now_of[ent]}
+        # and so does what a supersession took: it can be restored
+        last |= {
+            ver
+            for link in self.work.taken_before
+            for ver, _, _ in index.taken.get(link, ())
+            if ver >= mark.versions
+        }
+        used = {index.r_ver[row] for row in rows} | last
+        versions = [ver for ver in born.get("versions", ()) if ver in used and index.v_num[ver]]
+        kept = set(entities)
+        seen = [
+            row
+            for row in born.get("seen", ())
+            if index.s_ent[row] < mark.entities or index.s_ent[row] in kept
+        ]
+        return {
+            "entities": entities,
+            "versions": versions,
+            "rows": rows,
+            "seen": seen,
+            "links": links,
+            "claims": claims,
+            "link_rows": link_rows,
+        }
+
+    def _fill(self, lists: list[tuple[str, Numbers]]) -> Line:
+        head: dict[str, Any] = {"requires": REQUIRES, "tx": moment(self.work.tx)}
+        self.line = Line(head, self.first_op)
+        self.order = self.line.order
+        if self.index.branch is not None:
+            head["branch"] = self.index.branch
+        if self.work.author is not None:
+            head["author"] = self.work.author
+        for name, numbers in lists:
+            head[name] = _LISTS[name](self, numbers)
+            if name == "ops":
+                self._write_args(head, numbers)
+        self.first_op += len(head.get("ops", ()))
+        return self.line
+
+    def _write_args(self, head: dict[str, Any], ops: Numbers) -> None:
+        """Record what the effects of operations do not show of the arguments given."""
+        work, first = self.work, self.first_op
+        args = {str(op - first): work.args[op] for op in ops if op in work.args} if work.args else {}
+        if work.starts is not None:
+            args["*"] = {"verb": "bulk_load"}
+        if args:
+            head["args"] = args
+
+    def _record_starts(self, rows: Numbers) -> None:
+        """Record when what an operation of a bulk load describes begins, where the rows that are left of it begin otherwise, or none is left."""
+        index, work = self.index, self.work
+        shown: dict[int, Instant] = {}
+        for row in rows:
+            op, start = index.v_op[index.r_ver[row]], index.r_from[row]
+            shown[op] = min(start, shown.get(op, start))
+        for op, start in (work.starts or {}).items():
+            if shown.get(op) != start:
+                work.args.setdefault(op, {})["valid_from"] = moment(start)
+
+    def _write_gaps(self, head: dict[str, Any], entities: set[int]) -> None:
+        """Record which operation removed which period of a thing: the rows that show it are not written."""
+        index, mark = self.index, self.mark
+        gaps = [
+            [index.names[ent], moment(start), end_moment(stop), op - self.first_op]
+            for ent, (start, stop), op in self.work.removals
+            if (ent < mark.entities or ent in entities) and index.o_verb[op] not in DESCRIBING
+        ]
+        if gaps:
+            head["gaps"] = gaps
+
+    def _write_unstored(self, head: dict[str, Any], lists: dict[str, Numbers]) -> None:
+        """Record what was said first by an operation whose rows are not written, and what was said last and is in no version written."""
+        index, mark, first = self.index, self.mark, self.first_op
+        versions = set(lists["versions"])
+        told = {index.r_ver[row]: index.r_op[row] for row in reversed(lists["rows"])}
+        link_told = {index.k_claim[row]: index.k_op[row] for row in reversed(lists["link_rows"])}
+        entities, links = set(lists["entities"]), set(lists["links"])
+        head["told"] = [
+            [index.names[index.v_ent[ver]], index.v_num[ver], index.v_op[ver] - first]
+            for ver in lists["versions"]
+            if told.get(ver) != index.v_op[ver] >= 0
+        ]
+        head["link_told"] = [
+            [index.l_name[index.c_link[claim]], index.c_num[claim], index.c_op[claim] - first]
+            for claim in lists["claims"]
+            if link_told.get(claim) != index.c_op[claim] >= 0
+        ]
+        fresh = range(mark.versions, len(index.v_ent))
+        said_last = {
+            ent: index.said_last(ent, mark)
+            for ent in {index.v_ent[ver] for ver in fresh}
+            if (ent < mark.entities or ent in entities) and not index.is_event[ent]
+        }
+        head["said"] = [
+            [
+                index.names[ent],
+                index.v_num[ver] if ver in versions else 0,
+                None if ver in versions else self._place(index.v_pos[ver]),
+                moment(start),
+                end_moment(stop),
+                index.v_op[ver] - first,
+            ]
+            for ver in fresh
+            if (ent := index.v_ent[ver]) in said_last and (said_last[ent] or ver not in versions)
+            for start, stop in self._periods_said(ent, ver, versions, said_last[ent])
+        ]
+        head["linked"] = [
+            [index.l_name[link], moment(start), end_moment(stop), op - first]
+            for link, (start, stop), op in self.work.link_ghosts
+            if link < mark.links or link in links
+        ] + [
+            [
+                index.l_name[link],
+                moment(index.k_from[row]),
+                end_moment(index.k_to[row]),
+                index.c_op[index.k_claim[row]] - first,
+            ]
+            for row in range(mark.link_rows, len(index.k_link))
+            if index.k_close[row] >= 0
+            and index.k_claim[row] >= mark.claims
+            and ((link := index.k_link[row]) < mark.links or link in links)
+        ]
+        for name in ("told", "link_told", "said", "linked"):
+            if not head[name]:
+                del head[name]
+
+    def _periods_said(
+        self, ent: int, ver: int, versions: set[int], said_last: dict[int, list[Period]]
+    ) -> list[Period]:
+        """The periods to record of a version: where nothing said it over, and all of what was said of an entity first if that is not written."""
+        index = self.index
+        if not index.v_num[ver]:
+            return [(start, stop) for _, start, stop, of in index.ghosts.get(ent, ()) if of == ver]
+        if ver in versions or ver != index.versions_of[ent][0]:
+            return said_last.get(ver, [])
+        return [
+            (index.r_from[row], index.r_to[row])
+            for row in index.rows_of[ent]
+            if index.r_ver[row] == ver and index.r_op[row] == index.v_op[ver]
+        ]
+
+    def _place(self, pos: int) -> int:
+        """The number of a body in the line."""
+        number = self.order.get(pos)
+        if number is None:
+            number = self.order[pos] = len(self.line.bodies)
+            self.line.bodies.append(self.work.bodies[-pos - 1])
+        return number
+
+    def _write_turns(self, head: dict[str, Any], lists: dict[str, Numbers], died: bool) -> None:
+        index, mark = self.index, self.mark
+        entities = set(lists.get("entities", ())) if died else None
+        turns = [
+            [index.names[ent], moment(start), end_moment(stop), op - self.first_op]
+            for ent, (_, start, stop, op) in index.turns_since(mark.ops)
+            if ent < mark.entities or entities is None or ent in entities
+        ]
+        if turns:
+            head["turns"] = turns
+
+    def _write_taken(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
+        index, mark = self.index, self.mark
+        taken = {
+            index.l_name[link]: [
+                [index.v_num[ver], moment(start), end_moment(stop)]
+                for ver, start, stop in index.taken[link]
+                if ver < mark.versions or ver in versions
+            ]
+            for link in self.work.taken_before
+            if (link < mark.links or link in links) and link in index.taken
+        }
+        if taken:
+            head["took"] = taken
+
+    def _branches(self, head: dict[str, Any], versions: set[int]) -> None:
+        if self.work.branches:
+            head["branches"] = self.work.branches
+        if self.work.aliases:
+            numbers = self.index.v_num
+            head["aliases"] = [
+                [branch, there, name, numbers[ver]]
+                for branch, there, name, ver in self.work.named_aliases()
+                if ver < self.mark.versions or ver in versions
+            ]
+
+    # ------------------------------------------------------------------ how each list is written
+
+    def _bodies(self, column: Sequence[int], rows: Numbers) -> Numbers:
+        """The numbers of the bodies whose places are in these rows of a column."""
+        order, bodies, written = self.order, self.line.bodies, self.work.bodies
+        places = _of(column, rows)
+        fresh = dict.fromkeys(places)
+        if len(fresh) == len(places) and order.keys().isdisjoint(fresh):
+            numbers: Numbers = range(len(bodies), len(bodies) + len(places))
+            order.update(zip(places, numbers, strict=True))
+            bodies += [written[-pos - 1] for pos in places]
+        else:
+            numbers = [self._place(pos) for pos in places]
+        return numbers
+
+    def _ops(self, ops: Numbers) -> list[Any]:
+        index, why, author = self.index, self.work.why[0], self.work.author
+        verbs, subjects, authors = index.o_verb, index.o_subject, _of(index.o_author, ops)
+        length = _of(index.o_len, ops)
+        written: list[Any] = list(map(list, zip(_of(verbs, ops), _of(subjects, ops), strict=True)))
+        same = not self.work.why[1]
+        if same and not any(length) and authors.count(author) == len(ops):
+            return written
+        bodies = iter(self._bodies(index.o_pos, [op for op, size in zip(ops, length, strict=True) if size]))
+        for op, entry, size, told_by in zip(ops, written, length, authors, strict=True):
+            if same and not size and told_by == author:
+                continue
+            number = next(bodies) if size else None
+            if told_by != author:
+                entry += [number, told_by]
+            elif number is not None and index.o_pos[op] == why:
+                self.line.head["why"] = number
+            elif number is not None or self.work.why[1]:
+                entry.append(number)
+        return written
+
+    def _entities(self, entities: Numbers) -> list[Any]:
+        index = self.index
+        names, kind, key, scope, is_event = index.names, index.kind, index.key, index.scope, index.is_event
+        return [
+            [names[ent], kind[ent]] if is_event[ent] else [names[ent], kind[ent], key[ent], scope[ent]]
+            for ent in entities
+        ]
+
+    def _versions(self, versions: Numbers) -> list[Any]:
+        index = self.index
+        names, ents, numbers = index.names, index.v_ent, index.v_num
+        bodies = self._bodies(index.v_pos, versions)
+        return [[names[ents[ver]], numbers[ver], body] for ver, body in zip(versions, bodies, strict=True)]
+
+    def _closed(self, rows: Numbers) -> list[Any]:
+        return [[row % SPAN, self.index.r_close[row] - self.first_op] for row in rows]
+
+    def _rows(self, rows: Numbers) -> list[Any]:
+        index = self.index
+        self.line.head["turns"] = []  # those of the transaction are in its last line
+        things, versions = (index.names, index.r_ent), (index.v_num, index.r_ver)
+        return self._periods(rows, things, versions, index.r_from, index.r_to, index.r_op)
+
+    def _seen(self, rows: Numbers) -> list[Any]:
+        index, first = self.index, self.first_op
+        return [
+            [index.names[index.s_ent[row]], moment(index.s_at[row]), index.s_op[row] - first] for row in rows
+        ]
+
+    def _links(self, links: Numbers) -> list[Any]:
+        index = self.index
+        names, links_named, kinds = index.names, index.l_name, index.l_kind
+        sources, targets = index.l_src, index.l_tgt
+        return [
+            [links_named[link], names[sources[link]], kinds[link], names[targets[link]]] for link in links
+        ]
+
+    def _claims(self, claims: Numbers) -> list[Any]:
+        index = self.index
+        bodies = iter(self._bodies(index.c_pos, [claim for claim in claims if index.c_len[claim]]))
+        return [
+            [
+                index.l_name[index.c_link[claim]],
+                index.c_num[claim],
+                index.c_strength[claim] or None,
+                index.c_inferred[claim],
+                index.c_by[claim],
+                next(bodies) if index.c_len[claim] else None,
+            ]
+            for claim in claims
+        ]
+
+    def _link_closed(self, rows: Numbers) -> list[Any]:
+        return [[row % SPAN, self.index.k_close[row] - self.first_op] for row in rows]
+
+    def _link_rows(self, rows: Numbers) -> list[Any]:
+        index = self.index
+        links, claims = (index.l_name, index.k_link), (index.c_num, index.k_claim)
+        return self._periods(rows, links, claims, index.k_from, index.k_to, index.k_op)
+
+    def _periods(
+        self, rows: Numbers, named: By, numbered: By, starts: Any, stops: Any, ops: Any
+    ) -> list[Any]:
+        """The rows of things or links: the name, the number, from when, until when (None: open), and which operation of the transaction."""
+        (names, things), (numbers, texts), first = named, numbered, self.first_op
+        return [
+            [
+                names[things[row]],
+                numbers[texts[row]],
+                EPOCH + MICROSECOND * starts[row],
+                None if stops[row] >= OPEN else EPOCH + MICROSECOND * stops[row],
+                ops[row] - first,
+            ]
+            for row in rows
+        ]
+
+
+# each list follows those it refers to; a large transaction writes all of one before the next
+_LISTS: dict[str, Callable[[Composer, Numbers], list[Any]]] = {
+    "ops": Composer._ops,
+    "entities": Composer._entities,
+    "versions": Composer._versions,
+    "closed": Composer._closed,
+    "rows": Composer._rows,
+    "seen": Composer._seen,
+    "links": Composer._links,
+    "claims": Composer._claims,
+    "link_closed": Composer._link_closed,
+    "link_rows": Composer._link_rows,
+}
+
+
+def _of(column: Sequence[C], rows: Numbers) -> Sequence[C]:
+    """The values of a column in some rows."""
+    if isinstance(rows, range) and isinstance(column, list):
+        return column[rows.start : rows.stop]
+    return [column[row] for row in rows]
+
+
+def _among(numbers: Numbers, used: set[int]) -> Numbers:
+    return [number for number in numbers if number in used]

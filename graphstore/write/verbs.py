@@ -1,0 +1,267 @@
+"""Decides what each verb changes, and changes it in the working set of a transaction. `GraphStore` has their signatures and documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from graphstore.errors import InvalidError, NotFoundError
+from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
+from graphstore.values.keys import slot_name
+from graphstore.values.models import Link, Node
+from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, exactly, overlap
+from graphstore.values.vocabulary import maker_of, refuse_creator, strength_of
+from graphstore.view.rows import of_sentence
+from graphstore.write.act import Act, new_id
+from graphstore.write.giving_back import let_go, unlink_supersession
+from graphstore.write.linking import Claim, Ends, Linking, Wanted
+from graphstore.write.slots import Filling, Slot, confirm
+from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
+
+_DESCRIBING = ("content", "text", "tags", "trigger", "source")  # the fields of a version's body
+_NONE: tuple[str, ...] = ()  # what names nothing: the default of `add_node`
+
+
+def add_node(
+    act: Act,
+    kind: str,
+    content: Mapping[str, Any],
+    id: str | None,
+    key: str | None,
+    text: str | None,
+    tags: Iterable[str],
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    scope: str,
+    named_by_kind: Mapping[str, str | Iterable[str]],
+    reason: str | None,
+    source: str | None,
+    trigger: str,
+) -> Node:
+    """See `GraphStore.add_node`."""
+    index, work = act.index, act.work
+    text_of("kind", kind)
+    slot = None if key is None else slot_name(key)
+    body = version_body(content, text, tags, trigger, source)
+    text_of("scope", scope, empty=True)
+    during = span(valid_from, valid_to, work.tx, act.time)
+    named = named_ids(act, named_by_kind)
+    filling = None
+    if slot is not None:
+        stop = None if valid_to is None else during[1]
+        over, wrong = (frozenset(named.get(kind, ())) for kind in ("supersedes", "corrects"))
+        filling = Filling(act, Slot(kind, slot, scope), during[0], stop, over, wrong, source)
+        during = filling.during
+        there = -1 if id is not None else filling.restated(body)
+        if there >= 0:
+            ent = index.r_ent[there]
+            confirm(act, there, reason, dict.fromkeys(_DESCRIBING) | body)
+            others = {kind: [id for id in named[kind] if id != ent] for kind in named}
+            link_named(act, ent, others, during[0], reason, source=source)
+            return act.shown(ent, there)
+        filling.refuse_untrusted()
+    name = new_id(index) if id is None else act.free_id(id)
+    op = work.op("add_node", name, reason)
+    ent = index.add_entity(name, False, kind, slot, scope, work.tx)
+    row = work.describe(ent, [during], body, op)
+    if filling is not None:
+        filling.close(ent, reason, op)
+    if named:
+        link_named(act, ent, named, during[0], reason, op, source=source)
+    if filling is not None:
+        filling.follow(ent, op)
+    refuse_taken_slot(index, ent, op)
+    return act.written(ent, row, body)
+
+
+def end(act: Act, id: str, at: TimeLike | None, reason: str | None, if_number: int | None) -> None:
+    """See `GraphStore.end`."""
+    index, work = act.index, act.work
+    ent = act.known(id, node=True)
+    refuse_forgotten(index, ent)
+    name, start = index.names[ent], index.start(ent, work.tx)
+    cut = work.tx if at is None else act.time(at, "at")
+    if start is None or index.r_to[index.now_of[ent][-1]] <= cut:
+        raise NotFoundError(
+            f"nothing is believed of {name!r} from {exactly(cut)} on: there is nothing to end."
+        )
+    if cut <= start:
+        raise InvalidError(
+            f"{name!r} cannot end at {exactly(cut)}: it begins at {exactly(start)}. To take it back altogether use retract({name!r}, reason=…)."
+        )
+    act.expect(ent, if_number)
+    act.trust().guard(ent, [(cut, OPEN)])
+    work.take(ent, (cut, OPEN), work.op("end", name, reason))
+    work.drop_kept(ent, (cut, OPEN))
+
+
+def retract(
+    act: Act,
+    id: str,
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    reason: str,
+    if_number: int | None = None,
+) -> None:
+    """See `GraphStore.retract`."""
+    index, work = act.index, act.work
+    ent = act.known(id)
+    name = index.names[ent]
+    if index.is_event[ent] and (valid_from is not None or valid_to is not None):
+        raise InvalidError(f"{name!r} is an event: it is retracted whole. Leave valid_from and valid_to out.")
+    during = part(valid_from, valid_to, act.time)
+    refuse_forgotten(index, ent)
+    if index.over(index.now_of[ent], during):
+        act.expect(ent, if_number)
+    trust = act.trust()
+    trust.guard(ent, [during])
+    op = work.op("retract", name, reason)
+    if not work.take(ent, during, op):
+        raise NotFoundError(f"nothing is believed of {name!r} over that time: there is nothing to retract.")
+    if not index.now_of[ent]:
+        during = ALWAYS  # what leaves nothing takes back all of it
+    work.drop_kept(ent, during)
+    let_go(act.core, work, ent, during, trust, op)
+
+
+def supersede(
+    act: Act,
+    olds: Iterable[str],
+    by: str,
+    reason: str | None,
+    valid_from: TimeLike | None,
+    if_number: int | None,
+    created_by: str | None,
+) -> list[Link]:
+    """See `GraphStore.supersede`."""
+    new = act.known(by)
+    since = None if valid_from is None else act.time(valid_from, "valid_from")
+    linking = Linking(act.core, act.work)
+    maker = maker_of(None, act.work.author) if created_by is None else text_of("created_by", created_by)
+    refuse_creator(linking.kind("supersedes"), maker)
+    claim = Claim(reason=optional_text("reason", reason), created_by=maker)
+    known = [act.known(name) for name in olds]
+    if if_number is not None and len(known) > 1:
+        raise InvalidError(
+            "if_number is of one version, and several things are superseded. Name one of them."
+        )
+    for old in known:
+        act.expect(old, if_number)
+    rows = [linking.supersede(new, old, claim, since=since) for old in known]
+    return act.linked(rows)
+
+
+def unlink(
+    act: Act, link_id: str, valid_from: TimeLike | None, valid_to: TimeLike | None, reason: str | None
+) -> None:
+    """See `GraphStore.unlink`."""
+    link = act.known_link(link_id)
+    _unlink(act, [link], f"link {act.index.l_name[link]!r}", part(valid_from, valid_to, act.time), reason)
+
+
+def unlink_said(
+    act: Act,
+    source: str,
+    kind: str,
+    target: str,
+    valid_from: TimeLike | None,
+    valid_to: TimeLike | None,
+    reason: str | None,
+) -> None:
+    """See `GraphStore.unlink`: every link that says `source kind target`."""
+    said = act.core.vocabulary.sentence(source, kind, target, "explicit")
+    ends = act.known(said.source), said.kind, act.known(said.target)
+    links = of_sentence(act.index, *ends)
+    what = f"'{said.source} {said.kind.name} {said.target}'"
+    _unlink(act, links, what, part(valid_from, valid_to, act.time), reason)
+
+
+def _unlink(act: Act, links: list[int], what: str, over: Period, reason: str | None) -> None:
+    index, work = act.index, act.work
+    rows = [row for link in links for row in index.believed_link(link, work.tx)]
+    rows = [row for row in rows if overlap((index.k_from[row], index.k_to[row]), over)]
+    if not rows:
+        raise NotFoundError(f"nothing is believed of {what} over that time: there is nothing to unlink.")
+    act.trust().guard_links(rows)
+    first = len(index.o_tx)
+    there = sorted({index.k_link[row] for row in rows})
+    for link in there:
+        op = work.op("unlink", index.l_name[link], reason)
+        if index.l_kind[link] == "supersedes":
+            unlink_supersession(act.core, work, link, over, op, pass_on=False)
+        else:
+            work.take_link(link, over, op)
+    for link in there:
+        if index.l_kind[link] == "supersedes":
+            refuse_taken_slot(index, index.l_tgt[link], first)
+
+
+def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
+    """The entities that a new node names, by kind of link; kinds without any are left out."""
+    return {
+        kind: [act.known(id) for id in names]
+        for kind, given in named.items()
+        if given is not _NONE and (names := ids(kind, given))
+    }
+
+
+def link_named(
+    act: Act,
+    ent: int,
+    named: dict[str, list[int]],
+    since: Instant,
+    reason: str | None,
+    op: int = -1,
+    *,
+    source: str | None = None,
+) -> None:
+    """Link a node with the entities it names, by kind of link: it supersedes from `since` on, other links begin as their kind does by itself.
+
+    `source`: that of the node.
+    """
+    linking = Linking(act.core, act.work, source)
+    claim = Claim(reason=reason, created_by=maker_of(source, act.work.author))
+    for kind, others in named.items():
+        start = since if kind == "supersedes" else None
+        for other in others:
+            linking.say(Ends(ent, linking.kind(kind), other), start, OPEN, claim, op)
+
+
+def link_row(
+    act: Act,
+    source: str,
+    kind: str,
+    target: str,
+    *,
+    reason: str | None = None,
+    strength: int | None = None,
+    confidence: str = "explicit",
+    created_by: str = "user",
+    valid_from: TimeLike | None = None,
+    valid_to: TimeLike | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    id: str | None = None,
+    exactly_over: Wanted | None = None,
+) -> int:
+    """The row of a link, added or existing. See `GraphStore.link`. `exactly_over`: instants in place of `valid_from` and `valid_to`."""
+    sentence = act.core.vocabulary.sentence(source, kind, target, confidence)
+    refuse_creator(sentence.kind, text_of("created_by", created_by))
+    claim = Claim(
+        None if reason is None else text_of("reason", reason, empty=True),
+        strength_of(strength),
+        created_by,
+        json_object("metadata", metadata) if metadata else {},
+        sentence.confidence == "inferred",
+        None if id is None else text_of("link id", id),
+    )
+    if claim.inferred and sentence.kind.name == "supersedes":
+        raise InvalidError(
+            "a supersession is always explicit. Leave confidence out, or record a suspicion with another kind."
+        )
+    ends = Ends(act.known(sentence.source), sentence.kind, act.known(sentence.target))
+    if exactly_over is None:
+        since = None if valid_from is None else act.time(valid_from, "valid_from")
+        until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
+    else:
+        since, until = exactly_over
+    return act.linking.say(ends, since, until, claim)

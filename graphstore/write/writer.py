@@ -1,0 +1,1006 @@
+"""Begins and ends transactions: the store's now, the one instant of each, and when it is durable.
+
+A transaction: take the writer's lock → one instant → changes in a working set, invisible to other threads → one line (or several) → commit, which makes it durable and visible to every reader → release the lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self, TypeVar
+
+from graphstore.errors import EngineError, GraphStoreError, InvalidError
+from graphstore.graph.graphs import Graphs
+from graphstore.ledger.chain import COUNTS, TOUCH
+from graphstore.ledger.folder import Folder
+from graphstore.ledger.ledger import DoneElsewhere, Ledger
+from graphstore.read import counted
+from graphstore.read.points import Point
+from graphstore.read.working_set import WorkingSet
+from graphstore.search.model_vectors import Vectors
+from graphstore.values import coordinates
+from graphstore.values.doors import DOOR
+from graphstore.values.gc_pause import no_collecting
+from graphstore.values.inputs import text_of
+from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, exactly, instant, moment
+from graphstore.values.vocabulary import Vocabulary
+from graphstore.view import snapshots
+from graphstore.view.sight import Core
+from graphstore.view.view import Reader, View
+from graphstore.write import deciding, evictable_rows, retention
+from graphstore.write.drawn_ids import given, noted
+from graphstore.write.durability import Waiting
+from graphstore.write.given_arguments import Call, called
+from graphstore.write.shown_rows import ShownRows
+from graphstore.write.transaction import Born, Transaction
+
+T = TypeVar("T")
+Clock = Callable[[], datetime]
+Progress = Callable[[int, int], None]
+_BEHIND, _AHEAD = (
+    3_600_000_000,
+    7 * 86_400_000_000,
+)  # microseconds between clock and last transaction that are told
+_request: ContextVar[_Request | None] = ContextVar("_request", default=None)
+_DOORS = 500  # transactions whose door is remembered
+_LIMITS = f"SELECT 1 FROM setting WHERE name = '{retention.RETENTION}' LIMIT 1"
+
+
+class _Request:
+    """What asks for transactions: its id, how far the journal had followed others when it was known that none had done it, and what was done of it here."""
+
+    __slots__ = ("done", "id", "since")
+
+    def __init__(self, id: str, since: int | None) -> None:
+        self.id, self.since = id, since
+        self.done: set[Instant] = set()
+
+    def refuse_done(self, journal: Ledger) -> None:
+        """Raise DoneElsewhere where another process has done it meanwhile."""
+        if self.since is not None and not self.done and journal.done_elsewhere(self.id, self.since):
+            raise DoneElsewhere(
+                "another server has done this meanwhile. changes() has what it wrote.", outcome="kept"
+            )
+
+
+@contextlib.contextmanager
+def _asked_by(request: _Request | None) -> Iterator[None]:
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+class _TakenBack(Exception):
+    """Leaves the block of a transaction that was only tried."""
+
+
+class NotFollowed(InvalidError):
+    """A follower of another process's journal was asked for a tx later than what it has read."""
+
+    def __init__(self, message: str, tx: Instant) -> None:
+        super().__init__(message)
+        self.tx = tx
+
+
+class _Handed:
+    """How late the views are that were handed out. No transaction is at or before that.
+
+    Each thread records its own, so none waits for another. A reader records the view first and then checks for a transaction that has begun and is not
+    later; a writer begins the transaction first and then checks the views. So one of the two sees the other.
+    """
+
+    def __init__(self) -> None:
+        self._by_thread: dict[int, Instant] = {}
+
+    def note(self, at: Instant) -> bool:
+        """Record a view. Returns whether it is the latest of this thread: an earlier one needs no check."""
+        thread = threading.get_ident()
+        later = at > self._by_thread.get(thread, -OPEN)
+        if later:
+            self._by_thread[thread] = at
+        return later
+
+    @property
+    def last(self) -> Instant:
+        """The tx of the latest."""
+        return max(tuple(self._by_thread.values()), default=-OPEN)
+
+
+class Writer(Reader):
+    """An open store without its verbs: its ledger, its clock, and how a transaction begins and ends."""
+
+    _trying: Instant | None = None  # what is done now is taken back: at this instant
+    _given: Sequence[Instant] = ()  # instants of what is done once more
+    _written: Instant = -OPEN  # the last that was made durable by a write of this process
+
+    def __init__(
+        self, place: Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
+    ) -> None:
+        self._place = place
+        self._clock = clock
+        self._author = author
+        self._handed = _Handed()  # branches share it
+        self._open: Transaction | None = None
+        self._owner = 0
+        self._too_big: int = 0  # no eviction below this size: it would not free enough
+        self._waiting = Waiting()  # branches share it
+        self._writer = threading.RLock()
+        self._named = "the trunk"
+        self._lines: list[Writer] = [self]  # the trunk, then the branches in use
+        # the branches in use, by name and when each was made
+        self._in_use: dict[tuple[str, Instant], Any] = {}
+        # the line on which a transaction was begun last: none is open on another
+        self._begun: list[Writer] = []
+        self.notices = place.notices
+        journal = place.open_ledger(durability)
+        try:
+            place.prepare(journal)
+            vocabulary = Vocabulary()
+            graphs = Graphs(
+                place.tables, journal, vocabulary, driver=driver, notify=self.notices.append,
+                ledger=journal,
+            )  # fmt: skip
+            vectors = Vectors(
+                place.shown,
+                journal if place.shown is not None else None,
+                None if place.read_only else self._tell_once,
+            )
+            self._core = Core(journal, vocabulary, graphs, rows=journal, vectors=vectors)
+            self._last_committed_tx()
+            self._core.accesses.again(place.kept_accesses(journal))
+            self._compare_clock()
+        except BaseException:
+            with contextlib.suppress(EngineError):  # why it failed is told by the first error
+                journal.close()
+            raise
+        _opened.add(self)
+
+    # ------------------------------------------------------------------ opening and closing
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the store; None for one in memory."""
+        return self._place.shown
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this store only follows another process's journal."""
+        return self._place.read_only
+
+    def close(self) -> None:
+        """Close the graph tables cleanly if they were used, and release the folder."""
+        with self._writer, self._core.lock:
+            core = self._core
+            if core.closed:
+                return
+            self._refuse_open("close()")
+            for line in self._lines:
+                line._write_accesses()
+            whole = not core.journal.broken
+            core.closed = "the store is closed. Open it again with graphstore.open(…)."
+            try:
+                core.vectors.close()
+                if not whole:  # the tables may know what is not on the disk
+                    core.graphs.follow()
+                for line in reversed(self._lines):
+                    line._let_go(core.closed)
+                if whole:
+                    self._place.finish(core.journal)
+            finally:
+                try:
+                    core.journal.close()
+                finally:
+                    self._place.release()
+
+    def _last_committed_tx(self) -> Instant:
+        """Learn what other processes have committed. Returns the last tx."""
+        core = self._core
+        last, kinds = core.rows.last_tx_and_new_kinds()
+        if kinds is not None:
+            core.vocabulary.extend(kinds)
+        return last
+
+    @property
+    def _ledger(self) -> Ledger:
+        """Return the ledger of the store, also where this is a branch."""
+        return self._core.journal
+
+    def _tell_once(self, notice: str) -> None:
+        if notice not in self.notices[-8:]:
+            self.notices.append(notice)
+
+    def _let_go(self, why: str) -> None:
+        """Refuse further reads, with this message."""
+        self._core.closed = why
+        self._core.graphs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        core = self._core
+        state = "closed" if core.closed else "read only" if self.read_only else "open"
+        opened = f"GraphStore {str(self._place.named)!r} {state}"
+        if core.closed:
+            return f"<{opened}>"
+        found = counted.counts(Point(core.rows.database, OPEN, OPEN))
+        return f"<{opened}: {found.things} things, {found.links} links, {found.transactions} transactions>"
+
+    # ------------------------------------------------------------------ coordinates
+
+    def _now(self) -> Instant:
+        return max(self._told_time(), self._last_tx)
+
+    def _told_time(self) -> Instant:
+        return time.time_ns() // 1000 if self._clock is None else instant(self._clock(), "the clock's time")
+
+    def _compare_clock(self) -> None:
+        """Note a clock that is far from the last transaction: one of the two was told a wrong time."""
+        last = self._last_tx
+        if not last:
+            return
+        ahead = self._told_time() - last
+        if ahead < -_BEHIND:
+            self.notices.append(
+                f"the clock is {_span(-ahead)} behind the last transaction, of {exactly(last)}: it is wrong now, or was then. Now is that "
+                "transaction here, and what is written follows it by microseconds. undo(since=TX) takes back what a wrong clock wrote."
+            )
+        elif not self.read_only and min(ahead, self._told_time() - self._core.journal.changed()) > _AHEAD:
+            self.notices.append(
+                f"the clock is {_span(ahead)} ahead of the last transaction, of {exactly(last)}. If nothing was written for so long, it is right; "
+                "else set it right before you write: no later transaction can have an earlier instant."
+            )
+
+    @property
+    def _first_tx(self) -> Instant | None:
+        """The instant of the first transaction that is still known; None where there is none."""
+        found = self._core.rows.database.rows("SELECT tx FROM operation ORDER BY number LIMIT 1")
+        return found[0][0] if found else None
+
+    @property
+    def _last_tx(self) -> Instant:
+        """The instant of the last transaction, on the trunk or on any branch."""
+        return self._last_committed_tx()
+
+    def _coordinate(self) -> tuple[Instant, Instant]:
+        self._usable()
+        work, waiting, place = self._open, self._waiting, self._place
+        if work is not None and self._owner == threading.get_ident():
+            return work.tx, work.tx
+        if place.shared:  # another process, with another clock, may write anything later than that
+            known = self._last_tx
+            return max(self._told_time(), known), known
+        now = known = self._now()
+        work = (
+            self._open
+        )  # after the clock and before what waits: so a transaction is seen on its way from one to the other
+        if work is not None:
+            known = min(known, work.tx - 1)  # other threads see a transaction once it is committed
+        if waiting.grouping:
+            if waiting.mine:
+                return now, now
+            known = min(known, waiting.first - 1)  # and once its group is
+        return now, known
+
+    def _fixed(self) -> View:
+        return self.as_of()
+
+    def as_of(
+        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+    ) -> View:
+        """The view of what held at `valid` as the store knew it at `tx`; each defaults to now. Or that of a snapshot, by its name.
+
+        Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
+        """
+        here, at = now_valid, now_tx = self._coordinate()
+        asked = at
+        if snapshot is not None:
+            if valid is not None or tx is not None:
+                raise InvalidError("a snapshot is a whole coordinate. Leave valid and tx out, or the name.")
+            found = snapshots.find(self._core.snapshots(now_tx), snapshot)
+            valid, tx = found.valid, found.tx
+        if valid is not None:
+            if isinstance(valid, str):
+                names = partial(self._core.snapshots, now_tx)
+                here = coordinates.resolve(valid, "valid", now_valid, names)
+            else:
+                here = instant(valid, "valid")
+        if tx is not None:
+            if isinstance(tx, str):
+                names = partial(self._core.snapshots, now_tx)
+                at = coordinates.resolve(tx, "tx", now_valid, names, axis="tx", present=now_tx)
+            else:
+                at = instant(tx, "tx")
+            asked = at
+            if at > now_tx and self._place.shared and at <= now_valid:
+                at = now_tx  # another process may be committing just before that
+            elif at > now_tx:
+                self._refuse_ahead(at, now_tx)
+        if self._handed.note(asked) and self._has_begun(at) and at > self._coordinate()[1]:
+            return self.as_of(snapshot, valid=valid, tx=tx)
+        return View(self._core, here, at)
+
+    def _has_begun(self, at: Instant) -> bool:
+        """Whether a transaction that is not later is under way, or not durable yet."""
+        work = self._open  # before what waits, as for `_coordinate`
+        if work is not None and work.tx <= at:
+            return True
+        return self._waiting.first <= at
+
+    def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
+        if self.read_only:
+            raise NotFollowed(
+                f"tx {exactly(at)} is not known here yet: this reader has followed the journal to {exactly(now_tx)}. "
+                "Leave tx out for what it knows, or call refresh() and ask for what it knows then.",
+                at,
+            )
+        raise InvalidError(
+            f"tx {exactly(at)} has not come yet: it is {exactly(now_tx)}. What will be known then cannot be said now."
+        )
+
+    def knowledge_at(self, t: TimeLike) -> View:
+        """What the store believed at `t` about `t`."""
+        return self.as_of(valid=t, tx=t)
+
+    def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
+        """The view for a single read: a follower answers a tx between its last known one and the present with what it knows."""
+        try:
+            return self.as_of(valid=valid, tx=tx)
+        except NotFollowed as error:
+            if error.tx > self._now():
+                raise
+            return self.as_of(valid=valid)
+
+    def _known_by(self, tx: TimeLike) -> Instant:
+        return instant(self._read_once(None, tx).at.tx)
+
+    # ------------------------------------------------------------------ transactions
+
+    @contextlib.contextmanager
+    def transaction(
+        self, *, at: TimeLike | None = None, author: str | None = None, reason: str | None = None
+    ) -> Iterator[Writer]:
+        """Many verbs, one instant, all or nothing. `at` replays an older source: later than the last tx, not ahead of the clock.
+
+        Raises InvalidError for an `at` that runs backwards. Other threads wait; nothing of it shows to them before the end.
+        """
+        wanted = None if at is None else self._time(at, "at", "tx")
+        with self._transact(wanted, author, reason):
+            yield self
+
+    def in_transaction(
+        self, work: Callable[[Self], T], *, author: str | None = None, reason: str | None = None
+    ) -> T:
+        """Call `work` with this store in one transaction, and return what it returns. Where another process writes to a store in PostgreSQL first, it is
+        called again, some times, after a pause: so it reads what it decides on from the store it is given, and does nothing that may not be done twice.
+
+        Raises WriteConflictError when others were first each time, and what `work` raises; nothing is kept then.
+        """
+
+        def block() -> T:
+            with self.transaction(author=author, reason=reason):
+                return work(self)
+
+        return deciding.decided_again(block)
+
+    @staticmethod
+    def _decided_again(work: Callable[[], T]) -> T:
+        """What some work gives, done again where another process wrote first and nothing of it was kept."""
+        return deciding.decided_again(work)
+
+    @property
+    def last_write(self) -> datetime | None:
+        """The tx of the last transaction when a write of this opening was acknowledged last; None before the first."""
+        written = self._lines[0]._written
+        return None if written < BEGINNING else moment(written)
+
+    @contextlib.contextmanager
+    def _transact(
+        self,
+        at: Instant | None,
+        author: str | None,
+        reason: str | None,
+        *,
+        early: bool = False,
+    ) -> Iterator[Transaction]:
+        """Open a transaction; see `transaction`. `early`: as of `_verb`."""
+        with self._writer:
+            if self._open is not None:
+                raise InvalidError(
+                    "a transaction is open in this thread already: one block is one transaction. End it first."
+                )
+            self._refuse_open(f"a verb of {self._named}")
+            self._writable()
+            author = self._author if author is None else text_of("author", author)
+            reason = None if reason is None else text_of("reason", reason, empty=True)
+            core = self._core
+            work: Transaction | None = None
+            asked = _request.get()
+            self._take_turn()
+            try:
+                if asked is not None:
+                    asked.refuse_done(core.journal)
+                with core.lock:
+                    work = self._new_work(at, author, reason, early)
+                is_limited = bool(self._lines[0]._core.rows.database.rows(_LIMITS))
+                yield work
+                self._commit(work)
+            except BaseException as error:
+                self._give_up(work, error)
+                raise
+            finally:
+                self._open = core.working = core.shown = None
+                core.journal.leave_turn()
+            grouping = self._waiting.grouping
+            last = self._last_tx if work.empty else work.tx
+        if asked is not None:
+            asked.done.add(work.tx)
+        if not grouping:
+            self._acknowledge(max(last, BEGINNING))
+            if is_limited or work.sets_anything:
+                self._keep_small()
+
+    def _new_work(
+        self, at: Instant | None, author: str | None, reason: str | None, early: bool
+    ) -> Transaction:
+        """Begin a transaction, in the turn to write and with the lock held."""
+        core = self._core
+        self._owner = threading.get_ident()
+        assert core.working is not None
+        given = self._trying or self._again()
+        tx = given or self._chosen_tx(at, early)
+        self._begun[:] = [self]
+        self._open = work = Transaction(core.working, core.pending, tx, author, reason)
+        while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
+            work.tx = self._chosen_tx(at, early)
+        core.shown = ShownRows(self._ledger, work, core.working.line)
+        work.on_working_set = core.on_working_set
+        return work
+
+    def _give_up(self, work: Transaction | None, error: BaseException) -> None:
+        """Make the answers that are still held of a transaction that is not written."""
+        core = self._core
+        if work is not None:
+            if isinstance(error, Exception):
+                with contextlib.suppress(EngineError):
+                    work.complete()
+            core.vocabulary.reset(core.kinds.kinds)
+
+    def _take_turn(self) -> None:
+        """Become the process that may write, until the journal's `leave_turn`."""
+        core, ledger = self._core, self._ledger
+        ledger.take_turn()
+        try:
+            with core.lock:
+                core.worker = threading.get_ident()
+                core.working = WorkingSet(core.rows.database, core.kinds, core.show_rows)
+        except BaseException as error:
+            ledger.leave_turn()
+            if isinstance(error, EngineError):
+                error.outcome = "not kept"
+            raise
+
+    def _commit(self, work: Transaction) -> None:
+        """Write a transaction, then make the answers of its verbs, whose standings the rows have by now."""
+        core, ledger = self._core, self._ledger
+        if work.spoiled:
+            raise _interrupted()
+        counts: dict[str, int] = {}
+        with core.lock:
+            working = core.working
+            assert working is not None
+            core.in_verb = True
+            try:
+                ledger.hide()
+                if not work.empty:
+                    counts = _touch(core, work) if core.accesses.due(work.tx) else {}
+                    lines = work.lines()
+                    if (request := _request.get()) is not None:
+                        lines[0].head["request"] = request.id
+                    ledger.append([(line.head, line.bodies) for line in lines])
+                    working.note_written()
+                try:
+                    work.complete()
+                except BaseException:
+                    if not work.empty:
+                        ledger.rewind()
+                    raise
+            except BaseException:
+                core.accesses.back(counts)
+                raise
+            finally:
+                core.in_verb = False
+            if work.empty:
+                return
+            self._waiting.add(work.tx)
+        try:
+            ledger.commit()
+        except EngineError:
+            with core.lock:
+                core.accesses.back(counts)
+                self._read_again()
+            raise
+        self._note_door(work)
+
+    def _note_door(self, work: Transaction) -> None:
+        doors = self._lines[0]._core.doors
+        doors[work.tx] = DOOR.get()
+        if len(doors) > _DOORS:
+            del doors[next(iter(doors))]
+
+    def _write_accesses(self) -> None:
+        """Keep the counted accesses before the store is closed, for its next commit. When the disk refuses, only they are lost."""
+        if not self.read_only and self._core.accesses.waiting:
+            try:
+                self._keep_accesses()
+            except (GraphStoreError, OSError) as error:
+                self.notices.append(f"how often things were looked up was not written: {error}")
+
+    def _keep_accesses(self) -> None:
+        self._ledger.keep_lookups(self._core.accesses.waiting)
+
+    def flush_accesses(self) -> int:
+        """Write how often things were looked up since the last such write, as one operation. Returns the number of those things.
+
+        Otherwise this is written with a commit, every quarter of an hour at most, and with the first one after an opening. Raises InvalidError inside a transaction.
+        """
+        core = self._core
+        with self._alone("flush_accesses()"):
+            if not core.accesses.waiting:
+                return 0
+            counts: dict[str, int] = {}
+            try:
+                with self._transact(None, None, None) as work, core.on_working_set():
+                    counts = _touch(core, work)
+            except EngineError:
+                with core.lock:
+                    core.accesses.back(counts)
+                raise
+            return len(counts)
+
+    def _chosen_tx(self, at: Instant | None, early: bool) -> Instant:
+        return self._soonest_tx() if early else self._next_tx(at)
+
+    def _next_tx(self, at: Instant | None) -> Instant:
+        handed, last = self._handed.last, self._last_tx
+        if at is None:
+            return max(self._told_time(), last + 1, handed + 1)
+        clock = self._told_time()
+        if at <= last and self._any_written():
+            raise InvalidError(
+                f"at {exactly(at)} runs backwards: the last transaction was at {exactly(last)}. Give a later instant."
+            )
+        if at <= handed:
+            raise InvalidError(
+                f"at {exactly(at)} runs backwards: a view as of tx {exactly(handed)} has been handed out and must not change. Give a later instant."
+            )
+        if at > clock:
+            raise InvalidError(
+                f"at {exactly(at)} lies ahead of the clock, {exactly(clock)}. A transaction cannot have happened yet."
+            )
+        return at
+
+    def _any_written(self) -> bool:
+        """Return True if there is any transaction, on the trunk or on any branch."""
+        return self._ledger.last()[0] > 0
+
+    def _again(self) -> Instant | None:
+        """The next instant of what is done once more."""
+        return next((at for at in self._given if at > self._last_tx), None)
+
+    def _soonest_tx(self) -> Instant:
+        """The first instant after every transaction and every view handed out, however long ago that is."""
+        last = self._last_tx if self._any_written() else BEGINNING
+        return max(last, self._handed.last, BEGINNING) + 1
+
+    def _verb(self, *, early: bool = False, is_narrow: bool = False) -> _Verb:
+        """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
+
+        `early`: it says nothing of the world, and its own transaction has the soonest instant, so that a source may still be replayed (`at`).
+        `is_narrow`: it reads what it needs from the working set of the transaction. Else it is made of other verbs, and reads as its caller does.
+        """
+        return _Verb(self, early, is_narrow)
+
+    def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
+        """Store a JSON value in the store's settings, as one operation; the last value of a name counts."""
+        with self._verb(is_narrow=True) as work:
+            work.op(verb, subject)
+            work.index.add_settings([{name: value}])
+
+    def _keep_all(self, verb: str, values: dict[str, object]) -> None:
+        """As `_keep`, many at once. In a transaction that holds something they are kept without an operation of their own."""
+        with self._verb(is_narrow=True) as work:
+            if work.empty:
+                work.op(verb, "")
+            work.index.add_settings([values])
+
+    def _holds_more(self) -> bool:
+        """Whether the open transaction holds something."""
+        return self._open is not None and not self._open.empty
+
+    @contextlib.contextmanager
+    def _together(self) -> Iterator[None]:
+        """Transactions that become durable and visible to other threads together, at the end. When that fails, none is kept.
+
+        A group inside another, or inside a transaction, is part of it.
+        """
+        with self._writer:
+            if self._waiting.grouping or self._open is not None:
+                yield
+                return
+            self._take_turn()
+            self._core.working = None  # each transaction of the block has its own
+            self._waiting.begin()
+            self._core.journal.begin_group()
+            try:
+                with no_collecting():  # what a large group writes stays
+                    yield
+            except BaseException:
+                self._acknowledge(self._close_group())
+                self._keep_small()
+                raise
+            tx = self._close_group()
+        self._acknowledge(tx)
+        self._keep_small()
+
+    def _doors(self) -> dict[Instant, str]:
+        """Through which door this process wrote its last transactions, by tx."""
+        return dict(self._lines[0]._core.doors)
+
+    @staticmethod
+    def _asked_by(request: str | None, since: int | None = None) -> contextlib.AbstractContextManager[None]:
+        """Have the transactions of the block carry the id of the request that asks for them: another process knows what was done of it.
+
+        `since`: what `_done_elsewhere` gave when it was known that no other had done it. A transaction of the block raises DoneElsewhere where one has since.
+        """
+        return _asked_by(None if request is None else _Request(request, since))
+
+    def _done_elsewhere(self) -> int:
+        """How many requests of others were followed so far, for `_asked_by`."""
+        return self._core.journal.last()[0]
+
+    @contextlib.contextmanager
+    def _tried(
+        self, tx: Instant, author: str | None, reason: str | None
+    ) -> Iterator[Callable[[], list[Born]]]:
+        """Let verbs be done at an instant after all that is known, and take all of it back at the end: nothing is written, not even by a follower.
+
+        Gives what tells the things and links that were made so far.
+        """
+        with self._writer:
+            self._trying = tx
+            try:
+                with self._transact(None, author, reason) as work:
+                    yield partial(work.born, self._core.raw)
+                    raise _TakenBack
+            except _TakenBack:
+                pass
+            finally:
+                self._trying = None
+
+    def _hide_rows(self) -> None:
+        """Take back the rows that the open transaction shows to its own reads."""
+        self._core.hide_rows()
+
+    @staticmethod
+    def _noting() -> contextlib.AbstractContextManager[list[str]]:
+        """The ids that the store chooses in the block."""
+        return noted()
+
+    @staticmethod
+    def _naming(names: Iterable[str]) -> contextlib.AbstractContextManager[None]:
+        """Have what is made in the block get these ids, where the store chooses them."""
+        return given(names)
+
+    def _close_group(self) -> Instant:
+        """Commit the group. Returns the instant of its last transaction. Raises EngineError where it was not kept, or may not have been."""
+        core = self._core
+        with core.lock:
+            core.working = None
+            try:
+                try:
+                    last = self._last_tx
+                finally:
+                    core.journal.end_group()
+            except EngineError:
+                self._read_again()
+                raise
+            finally:
+                core.journal.leave_turn()
+                self._waiting.end()
+        return last
+
+    def _read_again(self) -> None:
+        """Forget what a transaction that was not kept has defined, on every line."""
+        with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
+            for each in [line._core for line in self._lines if "_core" in vars(line)]:
+                each.kinds.read_again(each.rows.database)
+                each.vocabulary.reset(each.kinds.kinds)
+                each.forget_found()
+                each.graphs.follow()
+
+    def _acknowledge(self, tx: Instant) -> None:
+        """Note a committed transaction."""
+        trunk = self._lines[0]
+        trunk._written = max(trunk._written, tx)
+        deciding.kept.count += 1
+
+    @contextlib.contextmanager
+    def _alone(self, what: str) -> Iterator[None]:
+        """Hold the writer's lock, with no transaction open."""
+        with self._writer:
+            self._writable()
+            self._refuse_open(what)
+            yield
+
+    @contextlib.contextmanager
+    def _by_itself(self, what: str) -> Iterator[None]:
+        """Hold the writer's lock and the turn to write, with no transaction open."""
+        core = self._core
+        with self._alone(what):
+            self._take_turn()
+            core.working = None  # each transaction of the block has its own
+            try:
+                yield
+            finally:
+                core.journal.leave_turn()
+
+    def _call_outside(self, call: Callable[..., object], *values: object) -> None:
+        """Call a function of the caller inside `on_working_set`: what it reads is no part of the verb."""
+        core = self._core
+        before, core.in_verb = core.in_verb, False
+        try:
+            call(*values)
+        finally:
+            core.in_verb = before and core.working is not None
+
+    def _refuse_open(self, what: str) -> None:
+        """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
+        for line in self._begun:
+            if line._open is not None:
+                where = "" if line is self else f" of {line._named}"
+                raise InvalidError(f"{what} inside transaction(){where}. Leave the block first.")
+
+    def _forget(self, verb: str, names: list[str], reason: str | None, author: str | None = None) -> None:
+        """Write the line first, then the files. No reader sees an intermediate state."""
+        core = self._core
+        with core.lock, self._left_alone():
+            with self._transact(None, author, reason) as work, core.on_working_set():
+                retention.forget(work, verb, names, core.raw)
+            self._waiting.clear()
+            core.graphs.follow()
+            self._remove_forgotten(self._ledger)
+
+    def _remove_forgotten(self, ledger: Ledger) -> None:
+        """Remove from the files what was forgotten, by the rows of the ledger."""
+        try:
+            self._place.remove_forgotten(ledger)
+        except EngineError as error:
+            error.outcome = error.outcome or "kept"
+            raise
+        except BaseException:  # interrupted anywhere
+            self._place.remove_forgotten(ledger)
+            raise
+
+    def _evictable(self) -> retention.Evictable:
+        """Return what may be evicted of the trunk."""
+        return evictable_rows.OfRows(self._ledger.database)
+
+    @contextlib.contextmanager
+    def _left_alone(self) -> Iterator[None]:
+        """Skip the check of the journal's size: an eviction is running."""
+        before, self._too_big = self._too_big, OPEN
+        try:
+            yield
+        finally:
+            self._too_big = before
+
+    def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
+        """Rewrite the chain without these things. `sums` are kept of them, in one record a day."""
+        core = self._core
+        with core.lock:
+            tx, ledger = self._next_tx(None), self._ledger
+            try:
+                ledger.settle()
+            except EngineError as error:
+                error.outcome = "not kept"
+                raise
+            core.graphs.follow()
+            count, folded = len(names), frozenset[Instant]()
+            if sums is not None:
+                folded, earlier = evictable_rows.summed_before(ledger.database, tx)
+                sums = retention.together(earlier, sums)
+                count = sum(sum(types.values()) for types in sums.values())
+            last = retention.without_trace(tx, count, self._author, reason, sums)
+            self._waiting.clear()
+            try:
+                self._place.compact(ledger, names, [last], folded)
+            except EngineError:
+                with contextlib.suppress(GraphStoreError):  # each later call says that it cannot go on
+                    self._begin_again()
+                raise
+            except BaseException:
+                self._begin_again()
+                raise
+            try:
+                self._begin_again()
+            except EngineError as error:
+                error.outcome = "kept"
+                raise
+
+    def _begin_again(self) -> None:
+        """Go on from a chain that was rewritten, or might have been."""
+        core = self._core
+        self._ledger.reopen()
+        core.forget_found()
+        core.graphs.follow()
+
+    def _keep_small(self) -> None:
+        """Evict the oldest events once the journal has outgrown the size the store keeps."""
+        core = self._core
+        kept = core.setting(retention.RETENTION)
+        if kept is None or kept["bytes"] is None or self._too_big >= OPEN:
+            return
+        with core.lock:
+            size = core.journal.size()
+        if size <= max(kept["bytes"], self._too_big):
+            return
+        with self._writer:
+            if core.closed or self._waiting.grouping or any(line._open is not None for line in self._begun):
+                return
+            why = f"the journal passed {kept['bytes']} bytes"
+            try:
+                with _asked_by(None), self._by_itself("eviction"):
+                    of, size = self._evictable(), core.journal.size()
+                    ents, summed = retention.outgrown(of, size, kept["bytes"], self._now())
+                    names = [of.name(ent) for ent in ents]
+                    if ents and summed:
+                        self._purge(set(names), why, retention.sums_of(of, ents))
+                    elif ents:
+                        self._forget("evict", names, why)
+            except EngineError as error:  # committed transactions stay
+                self.notices.append(str(error))
+            finally:  # where what cannot be evicted exceeds the size, only growth makes another attempt worthwhile
+                size = core.journal.size()
+                self._too_big = 0 if size <= kept["bytes"] else int(size * 1.25)
+
+    def _usable(self) -> None:
+        self._core.refuse_closed()
+
+    def _writable(self) -> None:
+        self._usable()
+        if self.read_only and self._trying is None:
+            raise InvalidError("the store is open read only. Open it with read_only=False to write.")
+
+    def refresh(self) -> int:
+        """Learn the kinds of link that other processes have defined. Returns 0: each read sees what was committed before it. A View does not move."""
+        with self._writer, self._core.lock:
+            self._usable()
+            if (self.read_only or self._place.shared) and all(line._open is None for line in self._begun):
+                self._last_committed_tx()
+            return 0
+
+    def _lags(self, tx: Instant) -> bool:
+        """Whether a tx may be known here later, and is not yet."""
+        return self._last_tx < tx and (self.read_only or self._place.shared)
+
+
+def _interrupted() -> EngineError:
+    return EngineError(
+        "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again.",
+        outcome="not kept",
+    )
+
+
+def _span(microseconds: int) -> str:
+    days, hours = divmod(microseconds // 3_600_000_000, 24)
+    return f"{days} days" if days > 1 else f"{days * 24 + hours} hours"
+
+
+def _touch(core: Core, work: Transaction) -> dict[str, int]:
+    """Write how often things were looked up since the last such write. Returns the counts."""
+    counts = core.accesses.take(work.index, work.tx)
+    if counts:
+        work.index.add_op(work.tx, TOUCH, "", work.author, *work.body({COUNTS: counts}))
+    return counts
+
+
+class _Verb:
+    """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
+
+    __slots__ = (
+        "_alone",
+        "_around",
+        "_early",
+        "_is_narrow",
+        "_point",
+        "_store",
+        "_was_deciding",
+        "_was_in_verb",
+        "_work",
+    )
+
+    def __init__(self, store: Writer, early: bool = False, is_narrow: bool = False) -> None:
+        self._store = store
+        self._early, self._is_narrow = early, is_narrow
+
+    def __enter__(self) -> Transaction:
+        store = self._store
+        work, core = store._open, store._core
+        self._alone: contextlib.AbstractContextManager[Transaction] | None = None
+        self._was_in_verb = core.in_verb
+        if work is None or store._owner != threading.get_ident():
+            self._alone = store._transact(None, None, None, early=self._early)
+            work = self._alone.__enter__()
+            core.lock.acquire()
+        else:
+            work.complete()
+            core.lock.acquire()
+            self._point = work.point()
+        core.in_verb = self._is_narrow
+        self._was_deciding, work.is_deciding = work.is_deciding, work.is_deciding or self._is_narrow
+        self._work, self._around = work, work.call
+        work.call = None
+        if (asked := called.get()) is not None:
+            called.set(None)  # once: what this verb does with another is not what the caller asked
+            work.call = Call(core, work, *asked)
+        return work
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        core, work = self._store._core, self._work
+        if error is None and work.call is not None:
+            work.call.end()
+        work.call, work.is_deciding = self._around, self._was_deciding
+        if self._alone is not None:
+            core.in_verb = self._was_in_verb
+            core.lock.release()
+            self._alone.__exit__(kind, error, trace)
+            return
+        try:
+            if error is not None and not isinstance(error, Exception):
+                work.spoiled = (
+                    True  # interrupted anywhere, perhaps between two columns: the index cannot be trusted
+                )
+            elif error is not None:
+                core.hide_rows()
+                work.back(self._point)
+                core.vocabulary.reset(work.index.kinds)
+        finally:
+            core.in_verb = self._was_in_verb
+            core.lock.release()
+
+
+_opened: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # In the child nothing may be written or read: the files, the lock and the engine are the parent's.
+    for store in _opened:
+        if not store._core.closed:
+            store._core.closed = "this store was opened before a fork. Open it anew in the child: graphstore.open(…, read_only=True)."
+            store._core.lock = threading.RLock()
+            store._writer = threading.RLock()
+            for line in store._lines[1:]:
+                line._writer = store._writer
+                if "_core" in vars(line):
+                    line._core.closed, line._core.lock = store._core.closed, store._core.lock
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
