@@ -238,7 +238,10 @@ class History:
                         yield line, "as_of", view
                         continue
                     for question, ask in self._of_view(view, things):
-                        yield line, question, f"{at} {tx} {self._answer(ask)}"
+                        answer = self._answer(ask)
+                        if question == "operations":  # release 0.1 wrote as revise what a merge had decided
+                            answer = answer.replace('"verb":"amend"', '"verb":"revise"')
+                        yield line, question, f"{at} {tx} {answer}"
 
     def _of_view(self, view: Any, things: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
         if self.shape not in ("hub", "chain"):
