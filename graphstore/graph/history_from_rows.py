@@ -155,6 +155,10 @@ class RowHistory:
         """Return the kinds of link that were given tables of their own."""
         return [row.promoted for row in PROMOTED.rows(self._database, {})]
 
+    def transactions(self, upto: Reached) -> int:
+        """Return how many transactions there are up to there."""
+        return self._ledger.transactions(upto.end[1])
+
     def last_tx(self, operations: int) -> Instant:
         """Return the instant of the last of so many operations; 0 of none."""
         return self._rows(TABLES["Op"], [operations - 1])[0].tx if operations else 0

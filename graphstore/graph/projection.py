@@ -302,6 +302,7 @@ class Projection:
                 "schema": SCHEMA,
                 **self._reached._asdict(),
                 "end": [*self._reached.end],
+                "transactions": self._history.transactions(self._reached),
                 "mark": self._done._asdict(),
                 "tables": sorted(self._tables),
                 "promoted": self._promoted,

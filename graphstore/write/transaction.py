@@ -154,8 +154,8 @@ class Transaction:
         return op
 
     def op_of(self, verb: str, subject: str, author: str | None, body: Json) -> int:
-        """Record an operation that another author did elsewhere, with its own reason or none."""
-        place = self.body(dict(body)) if body else (0, 0)
+        """Record an operation that another author did elsewhere, with its own reason, or else that of the transaction."""
+        place = self.body(dict(body)) if body else self.why
         return self.index.add_op(self.tx, verb, subject, author, *place)
 
     def reason(self, reason: str | None) -> tuple[int, int]:
