@@ -550,6 +550,7 @@ def test_what_only_the_branch_changed_comes_over(rule, clock):
     assert "it worked" == told["merge", "try"]
     assert "nobody needs it" == told["retract", "freeze"]
     assert "Tuesday is meeting day" == told["revise", "release"]
+    assert "it worked" == told["add_node", "aside0"]  # said without a reason of its own
     assert rule.verify().ok
 
 
@@ -643,6 +644,20 @@ def test_a_conflict_decided_for_the_branch(rule, how):
     (decided,) = [change for change in rule.changes() if change.verb == "decide"]
     assert "of the trunk and branch 'try' the branch is followed" in decided.reason
     assert [1, 2, 3] == [version.number for version in rule.versions("release")]
+
+
+def test_a_merge_with_a_conflict_says_what_was_done_and_why(rule):
+    rule.on("try").amend("release", {"by": "Ana"})
+    rule.on("try").confirm("freeze", reason="looked")
+    rule.revise("release", FRIDAYS)
+    before = rule.stats()["last_tx"]
+    rule.merge("try", decide="branch", reason="asked Ana")
+
+    told = [(change.verb, change.subject, change.reason) for change in rule.changes(since=before)]
+    assert ("amend", "release", "asked Ana") in told
+    assert ("confirm", "freeze", "looked") in told
+    assert THURSDAYS | {"by": "Ana"} == rule.node("release").content
+    assert rule.verify().ok
 
 
 def test_a_conflict_decided_for_the_trunk_is_none_the_next_time(rule):
