@@ -128,7 +128,8 @@ class Transaction:
         self.starts: dict[int, Instant] | None = (
             None  # of a bulk load: when what an operation describes begins
         )
-        self.why = self.body({"reason": reason}) if reason is not None else (0, 0)
+        self._reason: Json = {} if reason is None else {"reason": reason}
+        self.why = self.body(dict(self._reason)) if self._reason else (0, 0)
         self.begun = self.point(self.mark)
 
     # ------------------------------------------------------------------ bodies and operations
@@ -155,7 +156,7 @@ class Transaction:
 
     def op_of(self, verb: str, subject: str, author: str | None, body: Json) -> int:
         """Record an operation that another author did elsewhere, with its own reason, or else that of the transaction."""
-        place = self.body(dict(body)) if body else self.why
+        place = self.body({**self._reason, **body}) if body else self.why
         return self.index.add_op(self.tx, verb, subject, author, *place)
 
     def reason(self, reason: str | None) -> tuple[int, int]:
