@@ -45,7 +45,7 @@ def test_an_answer_that_differs_is_found(
 ) -> None:
     tree = shutil.copytree(tree, tmp_path / "tree")
     with open(tree / "graphstore" / "__init__.py", "a") as file:
-        file.write("\nfrom graphstore.view.view import View\nView.links_from = lambda self, id: []\n")
+        file.write("\nfrom graphstore.core.read.view import View\nView.links_from = lambda self, id: []\n")
     both = releases.Release(tree, sys.executable), releases.Release(releases.HERE, sys.executable)
 
     assert releases.compared(both, range(1), [], Counter()) == [0]

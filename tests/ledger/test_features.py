@@ -40,7 +40,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "graphstore", folder / "graphstore", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("sql", "cypher"):
         shutil.copytree(ROOT / name, folder / name)
-    file = folder / "graphstore" / "core" / "journal" / "line.py"
+    file = folder / "graphstore" / "ledger" / "chain.py"
     text = file.read_text(encoding="utf-8")
     assert 1 == text.count("REQUIRES: tuple[str, ...] = ()")
     file.write_text(text.replace("= ()", '= ("wings",)', 1), encoding="utf-8")
