@@ -33,6 +33,7 @@ _SCHEMA = "SELECT name, type, sql FROM {}.sqlite_master WHERE sql IS NOT NULL"
 _COMMENT_OR_SPACE = re.compile(r"--[^\n]*|\s+")
 _MADE = re.compile(r"^\w+ (?:TABLE|INDEX|VIEW) (\w+)", re.MULTILINE)
 _OF_CHAIN = ("chain", "body")
+_STATEMENTS = schema_statements()
 _ANALYZERS = "SELECT (SELECT identity FROM ledger.analyzer), (SELECT identity FROM main.analyzer)"
 _VANISHED = f"""
 SELECT l.name, e.id, v.ordinal
@@ -177,7 +178,7 @@ def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
         if kind == "view" or (kind == "table" and (name in TABLES or is_old)):
             connection.execute(f"DROP {kind} {name}")
     there = {name for name, _, _ in connection.execute(_SCHEMA.format("main"))}
-    for statement in schema_statements():
+    for statement in _STATEMENTS:
         made = _MADE.search(statement)
         if made is not None and made[1] not in there:
             connection.execute(statement)
@@ -193,7 +194,7 @@ def _differences(ledger: str, words: WordRows | None) -> Iterator[str]:
     with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:  # a temporary database
         connection.execute("ATTACH ? AS ledger", (ledger,))
         connection.execute("BEGIN")
-        for statement in schema_statements():
+        for statement in _STATEMENTS:
             connection.execute(statement)
         yield from _differing_schema(connection)
         for table in _OF_CHAIN:  # then the name means that of the ledger

@@ -290,6 +290,8 @@ class Ledger:
             return
         if self.database.read_only:
             return
+        if self.database.writes_here:  # an interrupt kept the turn before from being ended
+            self.database.end()
         try:
             self.database.begin()
             try:

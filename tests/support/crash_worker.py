@@ -155,7 +155,8 @@ def until_enough_interrupts(path: str, run: int) -> None:
     hits = 0
     while hits < 150:
         try:
-            signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00005, 0.004))
+            # once more after a second: Python drops an interrupt that falls into a callback of a weak reference
+            signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00005, 0.004), 1.0)
             while True:
                 writer.step()
                 if writer.count % 10 == 0:
