@@ -18,7 +18,7 @@ from graphstore.graph.arrow_tables import (
     event_columns,
     said_of_links,
 )
-from graphstore.graph.graph_source import ABSENT, EVENT, NODE, Bounds, Span
+from graphstore.graph.graph_span import ABSENT, EVENT, NODE, Bounds, Span
 from graphstore.graph.history_arrow import tombstone
 from graphstore.graph.result import arrow_out
 from graphstore.ledger.chain import dumps

@@ -21,7 +21,7 @@ from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from graphstore.graph.graph_from_rows import Forgetting
-    from graphstore.graph.graph_source import Span
+    from graphstore.graph.graph_span import Span
     from graphstore.graph.guard import Limits
     from graphstore.graph.projection import Projection
     from graphstore.graph.result import Result
@@ -240,7 +240,7 @@ class Graphs:
     ) -> list[Result] | None:
         """The answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
         from graphstore.graph import period_graph
-        from graphstore.graph.graph_source import Span
+        from graphstore.graph.graph_span import Span
         from graphstore.graph.guard import LIMITS
 
         found = period_graph.at_each(cypher, params)
@@ -311,7 +311,7 @@ class Graphs:
         from graphstore.graph import loading
         from graphstore.graph.engine import NODE_GROUP, Engine
         from graphstore.graph.graph_from_rows import RowSource, stretch_of
-        from graphstore.graph.graph_source import Span
+        from graphstore.graph.graph_span import Span
         from graphstore.graph.workers import ProcessEngine
 
         def engine(memory: int, things: int) -> AnyEngine:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from graphstore.errors import QueryError
 from graphstore.graph.arrow_tables import fractions, instants, numbers, texts, truths
 from graphstore.graph.graph_from_rows import RowSource
-from graphstore.graph.graph_source import ABSENT, EVENT, LABELS, NODE, Bounds, Span
+from graphstore.graph.graph_span import ABSENT, EVENT, LABELS, NODE, Bounds, Span
 from graphstore.graph.once_each import LINK_ID
 from graphstore.graph.projection import POOL, link_table
 from graphstore.graph.properties import FieldKind, chosen, field_kind, property_name

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from graphstore.errors import QueryError
 from graphstore.graph import macros
-from graphstore.graph.graph_source import (
+from graphstore.graph.graph_span import (
     Span,
 )
 from graphstore.graph.guard import Limits, Statement, parse, pieces

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphstore.errors import QueryError
 from graphstore.graph import macros, unknown_names
-from graphstore.graph.graph_source import (
+from graphstore.graph.graph_span import (
     LABELS,
 )
 from graphstore.graph.guard import LIMITS, Limits, parse

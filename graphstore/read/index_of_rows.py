@@ -13,8 +13,8 @@ from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.statements import Statement
 from graphstore.read.columns import Mark
 from graphstore.read.happened import SETTING
-from graphstore.read.index import Index
 from graphstore.read.points import UNDONE, Point, as_json
+from graphstore.read.standing_rules import Index
 from graphstore.values.period import OPEN, Instant
 
 __all__ = ["ENTITIES_NUMBERED", "FORGOTTEN", "NAMES", "SHAKY", "IndexOfRows", "Named", "Number"]

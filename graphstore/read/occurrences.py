@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import orjson
 
 from graphstore.ledger.chain import OWN
-from graphstore.read.index import Index
+from graphstore.read.standing_rules import Index
 from graphstore.values.fingerprints import NEVER_OPEN
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json, Status

@@ -31,9 +31,9 @@ from graphstore.read.columns import (
     Read,
     Taken,
 )
-from graphstore.read.index import Index
 from graphstore.read.latest_versions import Said, between, write
 from graphstore.read.occurrences import fingerprint_of, print_of
+from graphstore.read.standing_rules import Index
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, recorded, without_all
 from graphstore.values.vocabulary import KINDS, RESTS, UPHOLDING
 

@@ -10,7 +10,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from graphstore.read.index import Index
+from graphstore.read.standing_rules import Index
 from graphstore.values.period import Instant
 
 Counts = tuple[Instant, Mapping[str, int]]

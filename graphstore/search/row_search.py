@@ -18,9 +18,9 @@ from graphstore.ledger.branch_rows import SPAN, TRUNK
 from graphstore.ledger.closings import closings
 from graphstore.ledger.statements import Statement
 from graphstore.ledger.word_rows import terms_of
-from graphstore.read.index import Index
 from graphstore.read.index_of_rows import FORGOTTEN, IndexOfRows, Number
 from graphstore.read.points import Point, as_json
+from graphstore.read.standing_rules import Index
 from graphstore.search.search import REMEMBERED, Layer, Layers, Numbered, Ranker, SearchedTexts
 from graphstore.search.source import At
 from graphstore.search.standing import Standing

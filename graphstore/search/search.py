@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import orjson
 
 from graphstore.ledger.branch_rows import SPAN
-from graphstore.read.index import Index
+from graphstore.read.standing_rules import Index
 from graphstore.search.source import At, Source
 from graphstore.search.word_columns import Posting, together
 from graphstore.values.searched_text import text_of_event, text_of_node

@@ -9,7 +9,7 @@ from typing import Protocol
 import orjson
 
 from graphstore.ledger.ledger import Ledger
-from graphstore.read.index import Index
+from graphstore.read.standing_rules import Index
 from graphstore.values.models import Json
 from graphstore.values.period import Instant
 

@@ -21,7 +21,7 @@ from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core
 from graphstore.write import evictable_rows, retention
-from graphstore.write.durability import Waiting
+from graphstore.write.commit_group import Waiting
 from graphstore.write.writer import _Handed
 
 _CONTENTS = """

@@ -10,7 +10,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from graphstore.read.index import Index
+from graphstore.read.standing_rules import Index
 from graphstore.values.inputs import version_body
 from graphstore.values.models import Json, Node
 from graphstore.values.period import OPEN, Instant, moment

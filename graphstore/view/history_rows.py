@@ -20,7 +20,7 @@ from graphstore.graph.arrow_tables import (
     texts,
     truths,
 )
-from graphstore.graph.graph_source import columns_of
+from graphstore.graph.graph_span import columns_of
 from graphstore.graph.history_arrow import tombstone
 from graphstore.graph.properties import FieldKind, field_kind, property_name
 from graphstore.graph.step_functions import grouped, whole

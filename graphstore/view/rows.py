@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import orjson
 
 from graphstore.ledger.chain import FORGETTING
-from graphstore.read.index import Index
 from graphstore.read.occurrences import Happened, kept_place
+from graphstore.read.standing_rules import Index
 from graphstore.read.working_set import WorkingSet
 from graphstore.values.models import Change, Event, Json, Link, Node
 from graphstore.values.period import OPEN, Instant, Period, moment

@@ -16,9 +16,9 @@ from graphstore.read import settings
 from graphstore.read.counted import counts
 from graphstore.read.described import event, shown, standings, things
 from graphstore.read.ids import beside, is_link, resolve
-from graphstore.read.index import Index
 from graphstore.read.index_of_rows import NAMES, IndexOfRows, Named, Number
 from graphstore.read.points import Point, as_json
+from graphstore.read.standing_rules import Index
 from graphstore.search.asserted import Asserted
 from graphstore.search.lookups import Accesses, Counts
 from graphstore.search.message_rows import MessageRows

@@ -15,7 +15,7 @@ from graphstore.ledger.branch_rows import SPAN, TRUNK
 from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.database import Readable
 from graphstore.read.columns import Gap
-from graphstore.read.index import Index
+from graphstore.read.standing_rules import Index
 from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import Source
 from graphstore.values.models import Json

@@ -37,8 +37,8 @@ from graphstore.view import snapshots
 from graphstore.view.sight import Core
 from graphstore.view.view import Reader, View
 from graphstore.write import deciding, evictable_rows, retention
+from graphstore.write.commit_group import Waiting
 from graphstore.write.drawn_ids import given, noted
-from graphstore.write.durability import Waiting
 from graphstore.write.given_arguments import Call, called
 from graphstore.write.shown_rows import ShownRows
 from graphstore.write.transaction import Born, Transaction
