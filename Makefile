@@ -98,7 +98,6 @@ release-check: $(VENV)/dev  ## build the release and use it in an empty environm
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) .demo .pictures dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .mutants
-	rm -f graphstore/view/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each mark stands for a set of packages in the environment; it is made anew when what is to be there changes. On Linux they are the pinned ones, checked

@@ -32,7 +32,7 @@ _SALT = b',"salt":"'
 
 
 def description_columns(bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """The columns of a version beside its content and its periods."""
+    """Return the columns of a version beside its content and its periods."""
     return {"text": texts(map(text_of_body, bodies)), **_circumstances(bodies)}
 
 
@@ -47,7 +47,7 @@ def _circumstances(bodies: Sequence[Json]) -> dict[str, pa.Array]:
 def body_columns(
     bodies: Sequence[bytes], tombstone: Callable[[int], Json] = lambda _: {}
 ) -> dict[str, pa.Array]:
-    """The same of their bodies. `tombstone`: what stands in place of an empty one, by its place among them."""
+    """Return the same of their bodies. `tombstone`: what stands in place of an empty one, by its place among them."""
     contents, rests = _split(bodies)
     for at, body in enumerate(bodies):
         if not body:
@@ -60,7 +60,7 @@ def body_columns(
 
 
 def event_columns(types: Sequence[str], bodies: Sequence[Json]) -> dict[str, pa.Array]:
-    """The columns of events of these types beside their id, type and instants."""
+    """Return the columns of events of these types beside their id, type and instants."""
     columns = {
         field.name: texts(body.get(field.name, field.absent) for body in bodies)
         for field in BODY
@@ -95,12 +95,12 @@ def columns_by_name(columns: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]
 
 
 def json_text(value: Any) -> str:
-    """A body's field as JSON text; an absent one is an empty object."""
+    """Return a body's field as JSON text; an absent one is an empty object."""
     return dumps(value).decode() if value else "{}"
 
 
 def texts(values: Iterable[str | None]) -> pa.Array:
-    """A column of text."""
+    """Return a column of text."""
     values = values if isinstance(values, list) else list(values)
     if len(values) > _FEW and values.count(values[0]) == len(values):
         return texts(values[:1]).take(numbers(array("i", bytes(4 * len(values)))))
@@ -114,13 +114,13 @@ def texts(values: Iterable[str | None]) -> pa.Array:
 
 
 def encoded_texts(values: list[bytes | None]) -> pa.Array:
-    """A column of text in UTF-8."""
+    """Return a column of text in UTF-8."""
     known = [value or b"" for value in values]
     return _strings(b"".join(known), _lengths(known), _there(values))
 
 
 def text_lists(values: Sequence[Sequence[str]]) -> pa.Array:
-    """A column of lists of texts."""
+    """Return a column of lists of texts."""
     offsets = array("i", accumulate(map(len, values), initial=0))
     inner = texts(list(chain.from_iterable(values)))
     return pa.ListArray.from_arrays(
@@ -129,7 +129,7 @@ def text_lists(values: Sequence[Sequence[str]]) -> pa.Array:
 
 
 def numbers(values: Any) -> pa.Array:
-    """A column of whole numbers; an array is taken as it is, and so is a column of numpy."""
+    """Return a column of whole numbers; an array is taken as it is, and so is a column of numpy."""
     if isinstance(values, (array, memoryview)) or hasattr(values, "dtype"):
         kind = pa.int64() if values.itemsize == 8 else pa.int32()
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]).cast(pa.int64())
@@ -137,12 +137,12 @@ def numbers(values: Any) -> pa.Array:
 
 
 def fractions(values: Sequence[float | None]) -> pa.Array:
-    """A column of numbers."""
+    """Return a column of numbers."""
     return _fixed(pa.float64(), "d", values)
 
 
 def truths(values: Sequence[bool | None]) -> pa.Array:
-    """A column of truth values."""
+    """Return a column of truth values."""
     column = _bytes(bytes(map(bool, values))).cast(pa.bool_())
     there = _there(values)
     if there is None:
@@ -151,17 +151,17 @@ def truths(values: Sequence[bool | None]) -> pa.Array:
 
 
 def instants(values: Any) -> pa.Array:
-    """A column of instants."""
+    """Return a column of instants."""
     return numbers(values).cast(pa.timestamp("us"))
 
 
 def names_of(values: Any) -> pa.Array:
-    """A column of numbers as text."""
+    """Return a column of numbers as text."""
     return numbers(values).cast(pa.string())
 
 
 def _there(values: Sequence[Any]) -> pa.Buffer | None:
-    """Which values are not None, as bits; None when all are."""
+    """Return which values are not None, as bits; None when all are."""
     if None not in values:
         return None
     return _bytes(bytes(value is not None for value in values)).cast(pa.bool_()).buffers()[1]
@@ -205,7 +205,7 @@ def parsed(bodies: Sequence[bytes | None]) -> list[Json]:
 
 
 def _split(bodies: Sequence[bytes]) -> tuple[list[bytes | None], list[Json]]:
-    """The content of each body as JSON text, and the rest of it but for the salt, parsed: one for all that are alike. What was forgotten is empty."""
+    """Return the content of each body as JSON text, and the rest of it but for the salt, parsed: one for all that are alike. What was forgotten is empty."""
     contents: list[bytes | None] = []
     rests: list[bytes] = []
     for body in bodies:
@@ -231,7 +231,7 @@ def _split(bodies: Sequence[bytes]) -> tuple[list[bytes | None], list[Json]]:
 
 
 def _texts_of(contents: Sequence[bytes | None], rests: Sequence[Json]) -> list[str | None]:
-    """The text of each description: what `text_of_body` says."""
+    """Return the text of each description: what `text_of_body` says."""
     found = [rest.get("text") for rest in rests]
     bare = [at for at, text in enumerate(found) if text is None and contents[at] is not None]
     for lo in range(0, len(bare), _BATCH):

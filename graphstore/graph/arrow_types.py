@@ -20,7 +20,7 @@ _LIST = re.compile(r"\[\d*\]\Z")
 
 
 def arrow_type(kind: str) -> Any:
-    """The Arrow type of a type of the engine; None for one that is found out from the values."""
+    """Return the Arrow type of a type of the engine; None for one that is found out from the values."""
     kind = kind.strip()
     if kind in _FLAT:
         return _FLAT[kind]
@@ -41,7 +41,7 @@ def arrow_type(kind: str) -> Any:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """What stands between the commas that are in no bracket and no quotes."""
+    """Yield what stands between the commas that are in no bracket and no quotes."""
     depth, quoted, begin = 0, False, 0
     for at, letter in enumerate(text):
         quoted ^= letter == "`"
@@ -53,7 +53,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _field(text: str) -> tuple[str, Any]:
-    """The name and type of a field. A type has no space outside of brackets."""
+    """Return the name and type of a field. A type has no space outside of brackets."""
     if text.startswith("`"):
         name, _, kind = text[1:].partition("`")
         return name, arrow_type(kind)
@@ -97,7 +97,7 @@ def spelled_out(kind: pa.DataType) -> str | None:
 
 
 def fitted(value: Any, kind: pa.DataType) -> Any:
-    """A value as Arrow takes it for a type: maps as pairs, ids as text, whole numbers of a decimal as decimals."""
+    """Return a value as Arrow takes it for a type: maps as pairs, ids as text, whole numbers of a decimal as decimals."""
     if value is None:
         return None
     if pa.types.is_map(kind):
@@ -117,5 +117,5 @@ def fitted(value: Any, kind: pa.DataType) -> Any:
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Whether values of a type have to be fitted one by one."""
+    """Return whether values of a type have to be fitted one by one."""
     return bool(pa.types.is_nested(kind) or pa.types.is_decimal(kind))

@@ -76,7 +76,7 @@ COPY_FROM = 20_000
 
 
 def bind(name: str, value: Any) -> Any:
-    """A parameter as the engine takes it. Raises InvalidError for what it would get wrong.
+    """Return a parameter as the engine takes it. Raises InvalidError for what it would get wrong.
 
     Aware datetimes become UTC, a date is midnight UTC, tuples are lists; a list has one type and at least one value.
     """
@@ -140,7 +140,7 @@ def _bind_list(name: str, values: Sequence[Any]) -> list[Any]:
 
 
 def _arrow_in(rows: pyarrow.Table, types: Mapping[str, str]) -> pyarrow.Table:
-    """The table with the types the engine reads right: naive UTC microseconds, plain strings, one chunk.
+    """Return the table with the types the engine reads right: naive UTC microseconds, plain strings, one chunk.
 
     A column of nothing but nulls takes the type its name has in `types`.
     """
@@ -223,12 +223,12 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def seconds_limit() -> float | None:
-    """How long a query may run here; None for as long as it takes."""
+    """Return how long a query may run here; None for as long as it takes."""
     return _seconds.get()
 
 
 def stopping_event() -> threading.Event | None:
-    """The event of `stopped_by` that holds here."""
+    """Return the event of `stopped_by` that holds here."""
     return _stopping.get()
 
 
@@ -486,7 +486,7 @@ class Engine:
             reader.interrupt()
 
     def _result(self, raw: Any) -> Result:
-        """What the engine found, read."""
+        """Return what the engine found, read."""
         columns, types = raw.get_column_names(), raw.get_column_data_types()
         many = raw.get_num_tuples() >= 1000 and len(set(columns)) == len(columns)
         if many and all(_FLAT.match(kind) for kind in types):
@@ -518,7 +518,7 @@ class Engine:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The shapes of queries that this engine gets wrong rows for; the self-test runs once per version in a process, about 50 ms."""
+        """Return the shapes of queries that this engine gets wrong rows for; the self-test runs once per version in a process, about 50 ms."""
         version = str(getattr(self._module, "__version__", "unknown"))
         if (self.driver, version) not in _faults:
             known_good = (self.driver, version) == ("kuzu", "0.11.3")
@@ -530,7 +530,7 @@ class Engine:
         return {str(name): str(kind) for name, kind in self.run("CALL show_tables() RETURN name, type")}
 
     def _properties(self, label: str) -> dict[str, str]:
-        """The columns of a table and their types, in the order of its definition, without the ends of a relationship."""
+        """Return the columns of a table and their types, in the order of its definition, without the ends of a relationship."""
         if label not in self._columns:
             with self._lock:
                 raw = self._connection.execute(f"CALL table_info({label!r}) RETURN name, type")
@@ -545,7 +545,7 @@ class Engine:
 
     @property
     def gone(self) -> bool:
-        """Whether it was closed."""
+        """Return whether it was closed."""
         return self._connection is None
 
     def _usable(self) -> None:
@@ -623,7 +623,7 @@ _UNVOUCHED = "{driver} returned wrong rows in a self-test ({faults}); one relati
 
 
 def _bind_all(statement: Statement, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The bound parameters. Raises QueryError when the text and `params` do not name the same."""
+    """Return the bound parameters. Raises QueryError when the text and `params` do not name the same."""
     missing, unknown = statement.params - params.keys(), params.keys() - statement.params
     if missing:
         raise QueryError(f"parameter {_dollars(missing)} is in the query but was given no value.")
@@ -635,7 +635,7 @@ def _bind_all(statement: Statement, params: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _wide(bound: Mapping[str, Any]) -> dict[str, str]:
-    """The types of whole numbers: the engine takes a small one as 8 bits, and list_sum([100, 100, 100]) is 44 there."""
+    """Return the types of whole numbers: the engine takes a small one as 8 bits, and list_sum([100, 100, 100]) is 44 there."""
     types = {}
     for name, value in bound.items():
         if type(value) is int:
@@ -715,7 +715,7 @@ _SHAPES = {
 
 
 def _self_test(driver: str) -> tuple[str, ...]:
-    """The names of the query shapes that give wrong rows on a small graph whose answers are counted in Python."""
+    """Return the names of the query shapes that give wrong rows on a small graph whose answers are counted in Python."""
     import pyarrow as pa
 
     links = [(i * 7 % 61, (i * i + 3 * i) % 61, i * 31 % 100) for i in range(400)]

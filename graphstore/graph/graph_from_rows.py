@@ -99,7 +99,7 @@ class State(NamedTuple):
 
     @property
     def forgetting(self) -> Forgetting:
-        """What is another value as soon as something more was forgotten."""
+        """Return what is another value as soon as something more was forgotten."""
         return self.rewritten, self.forgotten, self.forgotten_by
 
 

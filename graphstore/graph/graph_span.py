@@ -1,4 +1,4 @@
-"""Which part of a store the graph of a view, or of many coordinates, is of."""
+"""Describe which part of a store a graph holds: that of one coordinate, or of many."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Graphs:
 
     @property
     def projection(self) -> Projection:
-        """The tables of the whole history."""
+        """Return the tables of the whole history."""
         from graphstore.graph.history_from_rows import RowHistory
         from graphstore.graph.projection import Projection
 
@@ -119,7 +119,7 @@ class Graphs:
 
     @property
     def workers(self) -> Workers | None:
-        """The processes queries run in; None for this one."""
+        """Return the processes queries run in; None for this one."""
         return self._workers
 
     @contextmanager
@@ -139,7 +139,7 @@ class Graphs:
         params: Mapping[str, Any],
         limits: Limits | None,
     ) -> Result:
-        """The answer of a text over the tables. `lock`, that of the index, is free while it runs; `ready` looks whether the store is open."""
+        """Return the answer of a text over the tables. `lock`, that of the index, is free while it runs; `ready` looks whether the store is open."""
         from graphstore.graph import macros, unknown_names
         from graphstore.graph.workers import ProcessEngine
 
@@ -162,7 +162,7 @@ class Graphs:
                         raise
 
     def _field(self, engine: AnyEngine, variable: str, name: str) -> str:
-        """The field of the content of a version in the tables."""
+        """Return the field of the content of a version in the tables."""
         from graphstore.graph import macros
 
         return macros.in_content(variable, name, macros.kinds_of(engine, "Version", name))
@@ -203,7 +203,7 @@ class Graphs:
                 workers.give_back(worker)
 
     def _claimed(self, workers: Workers, asked: _Asked, until: float) -> tuple[ViewGraph, Worker]:
-        """The graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
+        """Return the graph of a view in a process that is free, claimed: one there is, else a new one. Raises QueryError when none is free in time."""
         began = monotonic()
         while True:
             with self._reading(asked) as point:
@@ -238,7 +238,7 @@ class Graphs:
     def at_each(
         self, core: Any, at: Sequence[Coordinate], axis: Axis, cypher: str, params: Mapping[str, Any]
     ) -> list[Result] | None:
-        """The answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
+        """Return the answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
         from graphstore.graph import period_graph
         from graphstore.graph.graph_span import Span
         from graphstore.graph.guard import LIMITS
@@ -267,7 +267,7 @@ class Graphs:
             return None  # where it is no answer anywhere, the first graph says why
 
     def tables(self) -> AnyEngine:
-        """The tables, caught up."""
+        """Return the tables, caught up."""
         return self.projection.engine()
 
     def rebuild(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -276,11 +276,11 @@ class Graphs:
 
     @property
     def thrown_away(self) -> int:
-        """How often the tables in use held something else than was written, and were made anew."""
+        """Return how often the tables in use held something else than was written, and were made anew."""
         return 0 if self._projection is None else self._projection.thrown_away
 
     def verify(self) -> list[Problem]:
-        """What of the tables differs from the history."""
+        """Return what of the tables differs from the history."""
         return self.projection.verify()
 
     def _view(self, asked: _Asked, cypher: str, limits: Limits | None) -> ViewGraph:
@@ -292,7 +292,7 @@ class Graphs:
             return graph.make_ready(cypher, limits)
 
     def _kept(self, span: Span | None, point: Point) -> list[ViewGraph]:
-        """The graphs of a coordinate, or of a span, that are there."""
+        """Return the graphs of a coordinate, or of a span, that are there."""
         last, forgetting = _state(point)
         found = []
         for key, graph in list(self._views.items()):

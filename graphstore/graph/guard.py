@@ -312,7 +312,7 @@ def check_aggregates(statement: Statement) -> None:
 
 
 def _projections(tokens: tuple[tuple[str, str], ...]) -> Iterator[list[list[tuple[str, str]]]]:
-    """The items of each RETURN and WITH, as lists of tokens."""
+    """Yield the items of each RETURN and WITH, as lists of tokens."""
     items: list[list[tuple[str, str]]] | None = None
     depth = 0
     for at, (kind, piece) in enumerate(tokens):
@@ -384,7 +384,7 @@ def _null(piece: str) -> str:
 
 
 def _bare(argument: Sequence[tuple[str, str]]) -> str | None:
-    """The one token that an argument is, without brackets around it; None: it is more."""
+    """Return the one token that an argument is, without brackets around it; None: it is more."""
     pieces = [piece for _, piece in argument]
     start = 0
     while pieces[start : start + 1] == ["("]:
@@ -423,7 +423,7 @@ def check_stoppable(statement: Statement, bound: Mapping[str, Any]) -> None:
 
 
 def _arguments(tokens: tuple[tuple[str, str], ...]) -> Iterator[list[tuple[str, str]]]:
-    """The arguments of a call whose tokens begin behind its bracket."""
+    """Yield the arguments of a call whose tokens begin behind its bracket."""
     argument: list[tuple[str, str]] = []
     depth = 0
     for token in tokens:
@@ -439,7 +439,7 @@ def _arguments(tokens: tuple[tuple[str, str], ...]) -> Iterator[list[tuple[str, 
 
 
 def _number(argument: list[tuple[str, str]], bound: Mapping[str, Any]) -> int | None:
-    """The whole number that an argument is, as it stands or as a parameter; None: something else."""
+    """Return the whole number that an argument is, as it stands or as a parameter; None: something else."""
     negative = argument[:1] == [("mark", "-")]
     match argument[1:] if negative else argument:
         case [("number", text)] if text.isdigit():
@@ -456,7 +456,7 @@ def _refused(word: str, hint: str) -> QueryError:
 
 
 def widened(statement: Statement, types: dict[str, str]) -> str:
-    """The text with the parameters in `types` cast to their type, wherever the engine takes an expression."""
+    """Return the text with the parameters in `types` cast to their type, wherever the engine takes an expression."""
     if not types or ("word", "CALL") in {(kind, piece.upper()) for kind, piece in statement.tokens}:
         return statement.text
     pieces: list[str] = []
@@ -473,7 +473,7 @@ def widened(statement: Statement, types: dict[str, str]) -> str:
 
 
 def split(script: str) -> list[str]:
-    """The statements of a script, one by one, without comments."""
+    """Return the statements of a script, one by one, without comments."""
     pieces: list[str] = []
     found: list[str] = []
     for match in _TOKEN.finditer(script):

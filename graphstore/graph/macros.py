@@ -39,7 +39,7 @@ FieldOf = Callable[[str, str], str]
 
 
 def reads(cypher: str) -> set[Axis]:
-    """Which of `valid` and `tx` the words of a text need."""
+    """Return which of `valid` and `tx` the words of a text need."""
     if not isinstance(cypher, str) or not _USED.search(cypher):
         return set()
     return {axis for kind, piece in pieces(cypher) if kind == "word" for axis in AXES.get(piece.upper(), ())}
@@ -48,13 +48,13 @@ def reads(cypher: str) -> set[Axis]:
 def with_coordinate(
     cypher: str, params: Mapping[str, Any], at: Callable[[Axis, Any], int]
 ) -> Mapping[str, Any]:
-    """The parameters with `valid` and `tx` as far as words of the text need them. `at` reads a time of an axis; None is the default there."""
+    """Return the parameters with `valid` and `tx` as far as words of the text need them. `at` reads a time of an axis; None is the default there."""
     needed = reads(cypher)
     return {**params, **{axis: moment(at(axis, params.get(axis))) for axis in needed}} if needed else params
 
 
 def written_out(cypher: str, field: FieldOf, *, of_view: bool) -> str:
-    """The text as the engine takes it. Raises QueryError for a word with the wrong arguments."""
+    """Return the text as the engine takes it. Raises QueryError for a word with the wrong arguments."""
     ends = ("valid_to",) if of_view else ("valid_to", "tx_to")
     if not isinstance(cypher, str):
         return cypher
@@ -79,7 +79,7 @@ def _written(of_view: bool, hops: bool) -> texts.Macros:
 
 
 def _named(cypher: str, ends: Sequence[str]) -> str:
-    """The text with a name for each column that has none and uses a word or a label: what was written."""
+    """Return the text with a name for each column that has none and uses a word or a label: what was written."""
     found: list[str] = []
     _, _, words = _said(cypher)
     of_end = re.compile(
@@ -183,14 +183,14 @@ def in_content(variable: str, name: str, kinds: Collection[str]) -> str:
 
 
 def _said(cypher: str) -> tuple[list[tuple[str, str]], list[int], list[str]]:
-    """The pieces of a text without its comments, where those are that are no space, and these."""
+    """Return the pieces of a text without its comments, where those are that are no space, and these."""
     tokens = [(kind, piece) for kind, piece in pieces(cypher) if kind != "comment"]
     said = [at for at, (kind, _) in enumerate(tokens) if kind != "space"]
     return tokens, said, [tokens[at][1] for at in said]
 
 
 def _names_of_ends(words: Sequence[str], ends: Sequence[str]) -> set[str]:
-    """The names given to an end of a period, or to the first or last of them."""
+    """Return the names given to an end of a period, or to the first or last of them."""
     found: set[str] = set()
     for at, word in enumerate(words):
         if word not in ends or words[at - 1 : at] != ["."]:

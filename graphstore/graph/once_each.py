@@ -48,7 +48,7 @@ class _Relationship:
     is_directed: bool
 
     def may_be(self, other: _Relationship) -> bool:
-        """Whether one relationship may be both. None leads from a thing to itself."""
+        """Return whether one relationship may be both. None leads from a thing to itself."""
         if self.labels and other.labels and not self.labels & other.labels:
             return False
         if self.star >= 0 or other.star >= 0 or not (self.is_directed and other.is_directed):
@@ -61,7 +61,7 @@ PLACE, LINK_ID = "id({})", "{}.id"
 
 
 def once_each(statement: Statement, identity: str = PLACE) -> Statement:
-    """The statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
+    """Return the statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
     tokens = tokens_of(statement.text)
     added: list[tuple[int, str]] = []
     taken = {token.text for token in tokens}
@@ -74,7 +74,7 @@ def once_each(statement: Statement, identity: str = PLACE) -> Statement:
 
 
 def with_added(text: str, added: list[tuple[int, str]]) -> str:
-    """The text with more at some places of it."""
+    """Return the text with more at some places of it."""
     found, last = [], 0
     for place, more in sorted(added, key=lambda one: one[0]):
         found += [text[last:place], more]
@@ -115,7 +115,7 @@ def _additions(
 
 
 def condition(tokens: list[Token], end: int, said: str) -> Iterator[tuple[int, str]]:
-    """A condition of the MATCH whose pattern ends there."""
+    """Yield a condition of the MATCH whose pattern ends there."""
     if end < len(tokens) and tokens[end].word == "WHERE":
         stop, depth = end + 1, 0
         while stop < len(tokens):
@@ -137,7 +137,7 @@ def condition(tokens: list[Token], end: int, said: str) -> Iterator[tuple[int, s
 
 
 def returns_all(tokens: list[Token]) -> bool:
-    """Whether some RETURN or WITH gives every name there is."""
+    """Return whether some RETURN or WITH gives every name there is."""
     for one, then, after in zip(tokens, tokens[1:], [*tokens[2:], Token("", "", 0)], strict=False):
         if one.word in ("RETURN", "WITH") and (
             then.text == "*" or (then.word == "DISTINCT" and after.text == "*")
@@ -147,7 +147,7 @@ def returns_all(tokens: list[Token]) -> bool:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a text."""
+    """Return the tokens of a text."""
     found, at = [], 0
     for kind, piece in pieces(text):
         if kind not in ("space", "comment"):
@@ -186,7 +186,7 @@ class Pattern:
         return self._tokens[at].text if at < len(self._tokens) else ""
 
     def _skip(self) -> list[Token]:
-        """What is within the bracket that begins here; it is left behind."""
+        """Return what is within the bracket that begins here; it is left behind."""
         begin, depth = self.end, 0
         while self.end < len(self._tokens):
             token = self._tokens[self.end]
@@ -197,7 +197,7 @@ class Pattern:
         return self._tokens[begin + 1 : self.end - 1]
 
     def _node(self) -> str:
-        """What a node is known by; empty where there is none."""
+        """Return what a node is known by; empty where there is none."""
         if self._text() != "(":
             return ""
         within = self._skip()
@@ -234,7 +234,7 @@ class Pattern:
 
 
 def _described(within: list[Token], at: int, around: tuple[str, str]) -> _Relationship:
-    """A relationship by what is within its brackets."""
+    """Return a relationship by what is within its brackets."""
     named = bool(within) and within[0].kind in ("word", "quoted")
     rest = within[1:] if named else within
     labels: set[str] = set()

@@ -1,4 +1,4 @@
-"""Texts over the graph of many coordinates: those that begin with FOR VALID_TIME, and those that are asked at many instants.
+"""Run texts over the graph of many coordinates: those that begin with FOR VALID_TIME, and those that are asked at many instants.
 
 Each pattern of the latter gets the condition that what it matches holds at the instant. A text of which that would not be sure to give what the graph of each
 coordinate gives is asked there.
@@ -39,7 +39,7 @@ class AtEach(NamedTuple):
 
 
 def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
-    """The text for a graph of periods; None where that might give something else than the graph of a coordinate."""
+    """Return the text for a graph of periods; None where that might give something else than the graph of a coordinate."""
     statement = parse(cypher)
     tokens = tokens_of(statement.text)
     if not _is_plain(cypher, params, statement, tokens):
@@ -85,7 +85,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
 
 
 def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, tokens: list[Token]) -> bool:
-    """Whether a text names the label Node of each node, the kinds of each link, and nothing that differs in a graph of periods."""
+    """Return whether a text names the label Node of each node, the kinds of each link, and nothing that differs in a graph of periods."""
     if named_labels(cypher) != frozenset({"NODE"}) or named_tables(cypher) is None:
         return False
     if {"valid", "tx"} & (statement.params | params.keys()) or returns_all(tokens):
@@ -111,7 +111,7 @@ def _opened(tokens: list[Token], begin: int, end: int) -> Iterator[tuple[int, st
 
 
 def _are_read_by_property(tokens: list[Token], names: set[str], within: set[int]) -> bool:
-    """Whether nothing of a node or a link is read but its properties, and how many there are."""
+    """Return whether nothing of a node or a link is read but its properties, and how many there are."""
     clause = ""
     padded = [*tokens, *[Token("", "", 0)] * 2]
     matching = False
@@ -140,7 +140,7 @@ def _are_read_by_property(tokens: list[Token], names: set[str], within: set[int]
 
 
 def begins_with_periods(cypher: Any) -> bool:
-    """Whether a text begins with FOR VALID_TIME."""
+    """Return whether a text begins with FOR VALID_TIME."""
     words = (
         (piece.upper() for kind, piece in pieces(cypher) if kind not in ("space", "comment"))
         if isinstance(cypher, str)
@@ -160,7 +160,7 @@ class Clause(NamedTuple):
 
 
 def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Clause:
-    """What FOR VALID_TIME says. Raises QueryError where that is not ALL, AS OF a time, or FROM a time TO a time."""
+    """Return what FOR VALID_TIME says. Raises QueryError where that is not ALL, AS OF a time, or FROM a time TO a time."""
     cypher = parse(cypher, limits).text
     tokens = tokens_of(cypher)
     rest = tokens[2:]
@@ -193,7 +193,7 @@ def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> 
 
 
 def of_clause(since: Instant | None, until: Instant | None, tx: Instant) -> Span:
-    """The span of a clause at a tx. Raises QueryError for one that is empty."""
+    """Return the span of a clause at a tx. Raises QueryError for one that is empty."""
     begin, end = BEGINNING if since is None else since, OPEN if until is None else until
     if begin >= end:
         raise QueryError(

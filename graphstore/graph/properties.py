@@ -17,14 +17,14 @@ _LONGEST_NAME = 200
 
 
 def chosen(contents: Iterable[Mapping[str, Any]]) -> tuple[list[str], int]:
-    """The names of the fields that become properties, sorted, and how many are left out."""
+    """Return the names of the fields that become properties, sorted, and how many are left out."""
     seen = Counter(name for content in contents for name in content)
     names = sorted(name for name, _ in seen.most_common(FIELDS))
     return names, len(seen) - len(names)
 
 
 def property_name(name: str, taken: set[str]) -> str:
-    """The property of a content field; one that clashes (whatever the case), or cannot be a name, gets `c_` in front. It is added to `taken`."""
+    """Return the property of a content field; one that clashes (whatever the case), or cannot be a name, gets `c_` in front. It is added to `taken`."""
     found = _UNUSABLE.sub("_", name)[:_LONGEST_NAME]
     if found != name or not found.strip():
         found = f"c_{found}"

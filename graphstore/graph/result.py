@@ -108,13 +108,13 @@ class Reader:
 
 
 def needs_arrow(kind: str) -> bool:
-    """Whether a type of the engine has dates or instants in it, whose conversion into rows ends the process where Python cannot hold one; or maps,
+    """Return whether a type of the engine has dates or instants in it, whose conversion into rows ends the process where Python cannot hold one; or maps,
     whose keys may be lists."""
     return any(word in kind for word in ("DATE", "TIMESTAMP", "MAP("))
 
 
 def rows_of(table: pyarrow.Table, types: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table, as the engine would give them."""
+    """Return the rows of an Arrow table, as the engine would give them."""
     columns = [
         [value for chunk in column.chunks for value in arrow_values(chunk)] for column in table.columns
     ]
@@ -125,7 +125,7 @@ def rows_of(table: pyarrow.Table, types: Sequence[str]) -> list[tuple[Any, ...]]
 
 
 def arrow_values(column: pyarrow.Array) -> list[Any]:
-    """The values of an Arrow column as the engine's rows have them. A date, instant or span that Python cannot hold is text."""
+    """Return the values of an Arrow column as the engine's rows have them. A date, instant or span that Python cannot hold is text."""
     import pyarrow as pa
 
     kind = column.type
@@ -164,7 +164,7 @@ def arrow_values(column: pyarrow.Array) -> list[Any]:
 
 
 def _spread(values: list[Any], of: pyarrow.Array) -> list[Any]:
-    """The values of a field of structs, one for each: the engine leaves out those of structs that are null."""
+    """Return the values of a field of structs, one for each: the engine leaves out those of structs that are null."""
     if len(values) == len(of):
         return values
     rest = iter(values)
@@ -227,7 +227,7 @@ def _span(microseconds: int) -> Any:
 
 
 def arrow_out(rows: pyarrow.Table) -> pyarrow.Table:
-    """The table with aware instants, and null where an end is open."""
+    """Return the table with aware instants, and null where an end is open."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -244,7 +244,7 @@ def arrow_out(rows: pyarrow.Table) -> pyarrow.Table:
 
 
 def fits(rows: pyarrow.Table) -> bool:
-    """Whether Python can hold the instants of what `arrow_out` gave."""
+    """Return whether Python can hold the instants of what `arrow_out` gave."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -264,7 +264,7 @@ _AS_THEY_ARE = frozenset({"STRING", "BOOL", "SERIAL", "INT64", "INT32", "INT16",
 
 
 def legible(value: Any, ends: Mapping[tuple[int, int], str] = MappingProxyType({})) -> Any:
-    """A value of a row as JSON has it, the same at every door: what JSON has no form for is text, and a span of time is seconds.
+    """Return a value of a row as JSON has it, the same at every door: what JSON has no form for is text, and a span of time is seconds.
 
     NaN, Infinity and -Infinity, whole numbers beyond 64 bits and decimals are text; bytes are base64; keys of maps are text. `ends`: ids of nodes by their
     places; a relationship between two of them says them, as `_source` and `_target`.
@@ -324,13 +324,13 @@ class Result:
 
     @classmethod
     def of_arrow(cls, table: pyarrow.Table, warnings: Sequence[str] = ()) -> Self:
-        """The Result of an Arrow table; rows are made on demand."""
+        """Return the Result of an Arrow table; rows are made on demand."""
         self = cls(table.column_names, (), warnings=warnings)
         self._tuples, self._arrow = None, table
         return self
 
     def tuples(self) -> list[tuple[Any, ...]]:
-        """The rows as tuples in the order of `columns`."""
+        """Return the rows as tuples in the order of `columns`."""
         if self._tuples is None:
             assert self._arrow is not None
             lists = [column.to_pylist() for column in self._arrow.columns]
@@ -349,7 +349,7 @@ class Result:
         return [{name: legible(value, ends) for name, value in row.items()} for row in self.rows()]
 
     def _ends(self) -> dict[tuple[int, int], str]:
-        """The ids of the nodes among the values, by their places."""
+        """Return the ids of the nodes among the values, by their places."""
         return {
             each.at: each["id"]
             for each in _entities(self.tuples())
@@ -357,7 +357,7 @@ class Result:
         }
 
     def single(self) -> dict[str, Any]:
-        """The only row. Raises NotFoundError when there is none, QueryError when there are more."""
+        """Return the only row. Raises NotFoundError when there is none, QueryError when there are more."""
         if len(self) == 0:
             raise NotFoundError("the query found no row, and exactly one was asked for.")
         if len(self) > 1:
@@ -377,7 +377,7 @@ class Result:
     def steps(
         self, aggregate: str, *, by: str | Sequence[str] = (), axis: Literal["valid", "tx"] = "valid"
     ) -> Steps:
-        """What the rows add up to over time: `count(*)`, or `count`, `sum`, `avg`, `min` or `max` of a column, at each instant of an axis.
+        """Return what the rows add up to over time: `count(*)`, or `count`, `sum`, `avg`, `min` or `max` of a column, at each instant of an axis.
 
         Of a table with the periods as columns `valid_from` and `valid_to` (`tx_from`, `tx_to`), such as that of `history_table`. A row for each stretch
         over which the value stays the same, for each of the columns `by`; where nothing holds there is none. Raises InvalidError for an aggregate or a
@@ -388,7 +388,7 @@ class Result:
         return Steps.of_arrow(step_functions.steps(self.to_arrow(), aggregate, names("by", by), axis))
 
     def to_arrow(self) -> pyarrow.Table:
-        """A pyarrow Table: nodes and relationships as structs, instants aware, open ends null."""
+        """Return a pyarrow Table: nodes and relationships as structs, instants aware, open ends null."""
         import pyarrow as pa
 
         if self._arrow is None:
@@ -400,11 +400,11 @@ class Result:
         return self._arrow
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as a stream of the Arrow C interface: pandas, polars, DuckDB and others take a Result as it is."""
+        """Return the rows as a stream of the Arrow C interface: pandas, polars, DuckDB and others take a Result as it is."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other has the same columns and rows, in the same order."""
+        """Return whether the other has the same columns and rows, in the same order."""
         if not isinstance(other, Result):
             return NotImplemented
         return self.columns == other.columns and self.tuples() == other.tuples()
@@ -412,17 +412,17 @@ class Result:
     __hash__ = None  # type: ignore[assignment]  # two that are equal now may have other warnings
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas DataFrame. Needs the extra `graphstore[pandas]`."""
+        """Return a pandas DataFrame. Needs the extra `graphstore[pandas]`."""
         _need("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """A polars DataFrame. Needs the extra `graphstore[polars]`."""
+        """Return a polars DataFrame. Needs the extra `graphstore[polars]`."""
         frame: polars.DataFrame = _need("polars").from_arrow(self.to_arrow())
         return frame
 
     def to_networkx(self) -> networkx.MultiDiGraph:
-        """The nodes and relationships among the values as a MultiDiGraph: nodes by `id`, edges keyed by their `id`.
+        """Return the nodes and relationships among the values as a MultiDiGraph: nodes by `id`, edges keyed by their `id`.
 
         An end of a relationship that is itself in no row is named by its place, `table:offset`: return both ends.
         """
@@ -482,7 +482,7 @@ class Steps(Result):
 
 
 def distinct(columns: Sequence[str]) -> list[str]:
-    """The names, each once: a row as a dict would lose a column whose name another has."""
+    """Return the names, each once: a row as a dict would lose a column whose name another has."""
     if len(set(columns)) == len(columns):
         return list(columns)
     found: list[str] = []

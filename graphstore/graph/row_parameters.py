@@ -101,7 +101,7 @@ def _table(name: str, value: Any) -> pyarrow.Table:
 
 
 def _unwound(tokens: Sequence[_Token], name: str) -> str:
-    """The variable of the UNWIND that reads the rows."""
+    """Return the variable of the UNWIND that reads the rows."""
     places = [at for at, token in enumerate(tokens) if token.text == f"${name}"]
     at = places[0]
     around = [token.text.upper() for token in (tokens[at - 1], *tokens[at + 1 : at + 2])]
@@ -111,7 +111,7 @@ def _unwound(tokens: Sequence[_Token], name: str) -> str:
 
 
 def _as_columns(tokens: Sequence[_Token], name: str, variable: str, columns: Sequence[str]) -> list[_Token]:
-    """The tokens with the columns as variables: `r.id` is one, `r` a map of them, or in WITH all of them."""
+    """Return the tokens with the columns as variables: `r.id` is one, `r` a map of them, or in WITH all of them."""
     found, start = _loaded(tokens, name)
     whole = "{" + ", ".join(f"`{column}`: `{variable}.{column}`" for column in columns) + "}"
     every = ", ".join(f"`{variable}.{column}`" for column in columns)
@@ -160,7 +160,7 @@ def _as_columns(tokens: Sequence[_Token], name: str, variable: str, columns: Seq
 
 
 def _loaded(tokens: Sequence[_Token], name: str) -> tuple[list[_Token], int]:
-    """The tokens up to the rows, with LOAD FROM for UNWIND, and where these are."""
+    """Return the tokens up to the rows, with LOAD FROM for UNWIND, and where these are."""
     start = next(at for at, token in enumerate(tokens) if token.text == f"${name}")
     load = [_Token("word", "LOAD", tokens[start - 1].space), _Token("word", "FROM"), tokens[start]]
     return [*tokens[: start - 1], *load], start
@@ -173,7 +173,7 @@ def _as_values(found: list[_Token], places: Sequence[int]) -> None:
 
 
 def _as_nulls(tokens: Sequence[_Token], name: str, variable: str) -> list[_Token]:
-    """The tokens for a list without rows: NULL fits every type that the text needs, and no row has it."""
+    """Return the tokens for a list without rows: NULL fits every type that the text needs, and no row has it."""
     found, start = _loaded(tokens, name)
     clause, brackets, at = "", [""], start + 3
     while at < len(tokens):

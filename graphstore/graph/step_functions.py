@@ -21,7 +21,7 @@ _BITS, _DIGIT = 30, (1 << 30) - 1
 
 
 def steps(table: pa.Table, aggregate: str, by: Sequence[str], axis: TimeAxis) -> pa.Table:
-    """The steps of an aggregate. Raises InvalidError for one that is not known, a column that is not there, and a sum of what is no number."""
+    """Return the steps of an aggregate. Raises InvalidError for one that is not known, a column that is not there, and a sum of what is no number."""
     parsed = _AGGREGATE.match(aggregate) if isinstance(aggregate, str) else None
     if parsed is None:
         raise InvalidError(
@@ -67,7 +67,7 @@ def whole(column: pa.ChunkedArray) -> Any:
 
 
 def coded(column: pa.ChunkedArray) -> Any:
-    """A number for each distinct value, -1 for none."""
+    """Return a number for each distinct value, -1 for none."""
     if pa.types.is_nested(column.type):
         column = pa.chunked_array([texts([str(value) for value in column.to_pylist()])])
     encoded = pc.dictionary_encode(column.combine_chunks())
@@ -76,7 +76,7 @@ def coded(column: pa.ChunkedArray) -> Any:
 
 
 def grouped(table: pa.Table, by: Sequence[str]) -> Any:
-    """A number for each distinct row of these columns."""
+    """Return a number for each distinct row of these columns."""
     import numpy as np
 
     codes = np.zeros(len(table), np.int64)
@@ -87,7 +87,7 @@ def grouped(table: pa.Table, by: Sequence[str]) -> Any:
 
 
 def _groups(table: pa.Table, by: Sequence[str]) -> tuple[Any, pa.Table]:
-    """The group of each row, in the order of their values, and a row of each group."""
+    """Return the group of each row, in the order of their values, and a row of each group."""
     import numpy as np
 
     codes = grouped(table, by)
@@ -146,7 +146,7 @@ def _cells(begin: Any, end: Any, groups: Any) -> _Cells:
 
 
 def _places(values: Any) -> tuple[Any, Any]:
-    """The place of each whole number among those that differ, and these in order. A hash of few is quicker than a sort of all."""
+    """Return the place of each whole number among those that differ, and these in order. A hash of few is quicker than a sort of all."""
     import numpy as np
 
     encoded = pa.array(values, pa.int64()).dictionary_encode()

@@ -33,11 +33,11 @@ class GraphFile:
 
     @property
     def absent(self) -> bool:
-        """Whether there is nothing of either."""
+        """Return whether there is nothing of either."""
         return not (os.path.lexists(self._note) or self._files())
 
     def note(self, engine: str, schema: int) -> dict[str, Any]:
-        """What was noted when the file was closed well, by this engine and schema. Raises Unusable."""
+        """Return what was noted when the file was closed well, by this engine and schema. Raises Unusable."""
         try:
             note = orjson.loads(plain_bytes(self._note))
         except (OSError, orjson.JSONDecodeError):
@@ -53,7 +53,7 @@ class GraphFile:
         return note
 
     def fault(self, note: dict[str, Any], looks: Future[dict[str, int]]) -> str:
-        """What is wrong with the file itself; empty when it is as it was noted. `looks`: what `looks` finds."""
+        """Return what is wrong with the file itself; empty when it is as it was noted. `looks`: what `looks` finds."""
         if not all(map(is_alone, self._files())):  # the engine opens them itself
             return f"{TABLES} is a link, or no plain file"
         leftover = self.path.with_name(f"{TABLES}.wal")
@@ -84,11 +84,11 @@ class GraphFile:
         return sorted(self.path.parent.glob(f"{TABLES}*"))
 
     def room(self) -> str:
-        """How much room is left, in brackets."""
+        """Return how much room is left, in brackets."""
         return f" ({shutil.disk_usage(self.path.parent).free >> 20} MB are free on {self.path.parent})"
 
     def looks(self) -> dict[str, int]:
-        """The size and the checksum of the file."""
+        """Return the size and the checksum of the file."""
         total = 0
         part = memoryview(bytearray(1 << 20))  # one buffer for all: new memory costs as much as what is read
         with open(open_plain(self.path, os.O_RDONLY), "rb", buffering=0) as source:

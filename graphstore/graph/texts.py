@@ -116,7 +116,7 @@ def expand(body: str, known: Macros) -> str:
 
 
 def call_at(tokens: Sequence[tuple[str, str]], at: int) -> tuple[list[str], int]:
-    """The arguments of a call whose first token is `at`, and where what follows its bracket begins."""
+    """Return the arguments of a call whose first token is `at`, and where what follows its bracket begins."""
     given, depth = [""], 0
     for place in range(at, len(tokens)):
         piece = tokens[place][1]
@@ -131,7 +131,7 @@ def call_at(tokens: Sequence[tuple[str, str]], at: int) -> tuple[list[str], int]
 
 
 def filled(definition: str, given: Mapping[str, str]) -> str:
-    """The text of a macro with its parameters given."""
+    """Return the text of a macro with its parameters given."""
     found, before = [], ""
     for kind, piece in pieces(definition):
         found.append(given[piece] if kind == "word" and piece in given and before != "." else piece)
@@ -140,7 +140,7 @@ def filled(definition: str, given: Mapping[str, str]) -> str:
 
 
 def text(name: str, **holes: str) -> str:
-    """The text of that name, its holes filled with names: `text("link_table", KIND="SUPERSEDES")`.
+    """Return the text of that name, its holes filled with names: `text("link_table", KIND="SUPERSEDES")`.
 
     Raises InvalidError for an unknown name, and for a filling that is no plain identifier.
     """
@@ -155,7 +155,7 @@ def text(name: str, **holes: str) -> str:
 
 
 def schema() -> list[str]:
-    """The statements that make an empty store's tables: the fixed ones, LINK, and one for each kind with its own."""
+    """Return the statements that make an empty store's tables: the fixed ones, LINK, and one for each kind with its own."""
     own = [kind.name.upper() for kind in KINDS.values() if kind.table]
     links = [text("link_table", KIND=name) for name in [LINK, *own]]
     return [statement for script in (text("schema"), *links) for statement in split(script)]

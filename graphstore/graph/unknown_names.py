@@ -19,7 +19,7 @@ _OF_HISTORY = frozenset({"version", "op", "occurrence", "has_version", "has_occu
 
 
 def in_a_view(error: QueryError, labels: Iterable[str], links: Iterable[str]) -> QueryError:
-    """The error of a label or a kind of link that the graph of a view has not."""
+    """Return the error of a label or a kind of link that the graph of a view has not."""
     found = _NO_TABLE.search(str(error))
     if found is None:
         return error
@@ -33,7 +33,7 @@ def in_a_view(error: QueryError, labels: Iterable[str], links: Iterable[str]) ->
 
 
 def in_the_tables(error: QueryError, engine: AnyEngine) -> QueryError:
-    """The error of a table or a column that the tables have not."""
+    """Return the error of a table or a column that the tables have not."""
     message = str(error)
     table, column = _NO_TABLE.search(message), _NO_PROPERTY.search(message)
     if table is None and column is None:

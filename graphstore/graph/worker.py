@@ -49,7 +49,7 @@ def receive(channel: Connection) -> tuple[bytes, bytes]:
 
 
 def stream(table: pyarrow.Table) -> pyarrow.Buffer:
-    """An Arrow table as the bytes of a stream."""
+    """Return an Arrow table as the bytes of a stream."""
     import pyarrow
 
     sink = pyarrow.BufferOutputStream()
@@ -59,7 +59,7 @@ def stream(table: pyarrow.Table) -> pyarrow.Buffer:
 
 
 def table_of(data: bytes) -> pyarrow.Table:
-    """The Arrow table of a stream."""
+    """Return the Arrow table of a stream."""
     import pyarrow
 
     with pyarrow.ipc.open_stream(data) as reader:
@@ -78,7 +78,7 @@ class _Serving:
             self._engine.interrupt()
 
     def answer(self, verb: str, args: tuple[Any, ...], options: dict[str, Any], table: bytes) -> Any:
-        """The message and the Arrow bytes of an answer."""
+        """Return the message and the Arrow bytes of an answer."""
         if verb == "open":
             self._open(*args, **options)
             return None, None

@@ -73,7 +73,7 @@ class _Answers(pickle.Unpickler):
     )
 
     def find_class(self, module: str, name: str) -> Any:
-        """The classes of values. Raises UnpicklingError for any other."""
+        """Return the classes of values. Raises UnpicklingError for any other."""
         if (module, name) not in self._KNOWN:
             raise pickle.UnpicklingError(f"{module}.{name} is no value")
         return super().find_class(module, name)
@@ -139,12 +139,12 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """Return the process."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Return whether it can be asked."""
         return bool(self._finish.alive)
 
     def await_start(self) -> None:
@@ -164,11 +164,11 @@ class Worker:
         self._finish()
 
     def memory(self) -> int:
-        """The bytes it has in memory; 0 where that cannot be known."""
+        """Return the bytes it has in memory; 0 where that cannot be known."""
         return resident(self.pid)
 
     def kept(self) -> int:
-        """The bytes it has in memory beyond what it had when it was empty."""
+        """Return the bytes it has in memory beyond what it had when it was empty."""
         return max(0, self.memory() - self._empty) if self._ready and self.alive else 0
 
     def ask(
@@ -180,7 +180,7 @@ class Worker:
         memory: int | None = None,
         **options: Any,
     ) -> tuple[Any, bytes]:
-        """What it answers, and the Arrow bytes behind it. It is killed when it takes more than so many seconds or bytes, or nobody waits any more.
+        """Return what it answers, and the Arrow bytes behind it. It is killed when it takes more than so many seconds or bytes, or nobody waits any more.
 
         Raises what the engine raises; QueryError when it was killed; Gone when it is not there any more.
         """
@@ -258,7 +258,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def resident(pid: int) -> int:
-    """The bytes a process has in memory; 0 where that cannot be known."""
+    """Return the bytes a process has in memory; 0 where that cannot be known."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as source:
             return int(source.read().split()[1]) * _PAGE
@@ -292,7 +292,7 @@ class ProcessEngine:
 
     @property
     def gone(self) -> bool:
-        """Whether it has to be made anew."""
+        """Return whether it has to be made anew."""
         return self._worker.holds is not self or not self._worker.alive
 
     def run(self, cypher: str, /, **params: Any) -> list[tuple[Any, ...]]:
@@ -411,7 +411,7 @@ class Workers:
             return made
 
     def claim(self, engine: AnyEngine) -> Worker | None:
-        """The process of an engine, claimed; None when it is busy or gone."""
+        """Return the process of an engine, claimed; None when it is busy or gone."""
         assert isinstance(engine, ProcessEngine)
         worker = engine._worker
         if not worker.claimed.acquire(blocking=False):
@@ -422,7 +422,7 @@ class Workers:
         return worker
 
     def patience(self) -> float:
-        """How many seconds a query waits for a process that is free: as long as it may run."""
+        """Return how many seconds a query waits for a process that is free: as long as it may run."""
         return seconds_limit() or self.allowance.seconds
 
     def refuse_late(self, until: float) -> None:
@@ -466,11 +466,11 @@ class Workers:
                     each.claimed.release()
 
     def kept(self) -> int:
-        """The bytes that graphs and tables take in all processes."""
+        """Return the bytes that graphs and tables take in all processes."""
         return sum(each.kept() for each in [*self._all, *self._own])
 
     def memory(self) -> int:
-        """The bytes that all processes have in memory."""
+        """Return the bytes that all processes have in memory."""
         return sum(map(resident, self.pids))
 
     def wait(self, seconds: float) -> None:
@@ -496,5 +496,5 @@ class Workers:
 
     @property
     def pids(self) -> list[int]:
-        """The processes there are."""
+        """Return the processes there are."""
         return [each.pid for each in [*self._all, *self._own] if each.alive]

@@ -1,4 +1,4 @@
-"""Makes and checks one line of the chain as bytes: canonical JSON, bodies beside a head that holds their hashes, and the digest of the head.
+"""Make and check one line of the chain as bytes: canonical JSON, bodies beside a head that holds their hashes, and the digest of the head.
 
 A body that has been forgotten is `null`. Its hash stays in the head, so the digest chain verifies without it.
 """

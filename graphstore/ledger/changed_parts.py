@@ -73,19 +73,19 @@ class ChangedParts:
         return found
 
     def opened(self, entity: int) -> list[Row]:
-        """The periods of an entity that the transaction opened."""
+        """Return the periods of an entity that the transaction opened."""
         return self._opened.get(entity, [])
 
     def closed(self, entity: int) -> list[Row]:
-        """The periods of an entity that the transaction closed."""
+        """Return the periods of an entity that the transaction closed."""
         return self._closed.get(entity, [])
 
     def is_new(self, entity: int) -> bool:
-        """Whether no period of an entity was opened before the transaction."""
+        """Return whether no period of an entity was opened before the transaction."""
         return not self._since[entity][0]
 
     def removed(self, entity: int) -> bool:
-        """Whether something of an entity came and went in the transaction."""
+        """Return whether something of an entity came and went in the transaction."""
         return entity in self._removed
 
     def periods(self, entity: int) -> list[Period]:

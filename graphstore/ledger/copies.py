@@ -1,4 +1,4 @@
-"""The copies of a ledger, or of a journal of release 0.1, beside it: what they know of how far it reached, and how they are removed."""
+"""Read how far the copies beside a ledger, or beside a journal of release 0.1, had followed it, and remove them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the file of an empty ledger, and notes in a ledger in which file it is, by which a copy is known."""
+"""Make the file of an empty ledger, and note in a ledger which file it lies in: in another file it is a copy."""
 
 from __future__ import annotations
 

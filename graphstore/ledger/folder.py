@@ -1,4 +1,4 @@
-"""Opens and checks the folder of a store with its ledger: any number of processes have it open, and all may write. Or one in memory, whose folder nobody else sees.
+"""Open and check the folder of a store with its ledger: any number of processes have it open, and all may write. Or one in memory, whose folder nobody else sees.
 
 memory.gs/
   ledger.db                  the truth (SQLite; `-wal` and `-shm` beside it belong to it)

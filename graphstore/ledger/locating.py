@@ -1,4 +1,4 @@
-"""Finds the store of a path: in a folder, with a ledger or the journal of release 0.1, or in memory."""
+"""Find the store of a path: in a folder, with a ledger or the journal of release 0.1, or in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the journal of release 0.1: files of lines, one line of canonical JSON for each transaction. An upgrade and a check read it; nothing writes it.
+"""Read the journal of release 0.1: files of lines, one line of canonical JSON for each transaction. An upgrade and a check read it; nothing writes it.
 
 A line is `{"body":[…],"digest":"…","head":{…}}`. The head says what happened and holds the hash of each body and the digest of the line
 before; the digest covers the head. A transaction of many lines has `"more":true` in every head but the last, which seals it.

@@ -1,4 +1,4 @@
-"""Reads the rows of a line as they were at an instant, by the statements that read how they are now."""
+"""Read the rows of a line as they were at an instant, by the statements that read how they are now."""
 
 from __future__ import annotations
 

@@ -400,7 +400,7 @@ class RowWriter:
             self._insert(table, rows)
 
     def _occurred(self, event: int) -> tuple[Instant, Instant, int]:
-        """The earliest and the latest occurrence of an event so far, and how many there are."""
+        """Return the earliest and the latest occurrence of an event so far, and how many there are."""
         found = self._reader.execute(_LAST_OCCURRENCE, (event,)).fetchone()
         return found or (OPEN, -OPEN, 0)
 

@@ -400,7 +400,7 @@ class Facts:
     # ------------------------------------------------------------------ rows
 
     def entity(self, number: int) -> Entity:
-        """The row of an entity."""
+        """Return the row of an entity."""
         [found] = self._entities[number]
         return cast("Entity", found)
 
@@ -409,52 +409,52 @@ class Facts:
         return self._believed[entity]
 
     def operation(self, number: int) -> tuple[Instant, str, str]:
-        """The tx, verb and subject of an operation."""
+        """Return the tx, verb and subject of an operation."""
         [found] = self._operations[number]
         return cast("tuple[Instant, str, str]", found)
 
     def verb(self, operation: int) -> str:
-        """The verb of an operation."""
+        """Return the verb of an operation."""
         return self.operation(operation)[1]
 
     def counts(self, operation: int) -> bool:
-        """Whether the transaction of an operation is not taken back."""
+        """Return whether the transaction of an operation is not taken back."""
         return not self._any_undone or not self._undos(self.operation(operation)[0])
 
     def _undos(self, tx: Instant) -> list[int]:
-        """The operations that took a transaction back, as far as they count."""
+        """Return the operations that took a transaction back, as far as they count."""
         return [undo for (undo,) in self._undone[tx] if self.counts(undo)]
 
     def ever_superseded(self, entity: int) -> bool:
-        """Whether a link ever superseded an entity."""
+        """Return whether a link ever superseded an entity."""
         return bool(self._ever_superseded[entity])
 
     def supersessions(self, entity: int) -> list[Supersession]:
-        """The periods over which links supersede an entity; of one that was forgotten, also those that are not believed any more."""
+        """Return the periods over which links supersede an entity; of one that was forgotten, also those that are not believed any more."""
         lookup = self._all_supersessions if self._forgotten[entity] else self._supersessions
         return lookup[entity]
 
     def replacers(self, entity: int) -> set[int]:
-        """What supersedes or corrects an entity by a link believed now, over whatever time."""
+        """Return what supersedes or corrects an entity by a link believed now, over whatever time."""
         return {source for (source,) in self._replacers[entity]}
 
     def replaces_any(self, entity: int) -> bool:
-        """Whether an entity supersedes or corrects another by a link believed now, over whatever time."""
+        """Return whether an entity supersedes or corrects another by a link believed now, over whatever time."""
         return bool(self._replaced[entity])
 
     def forgotten(self, entity: int) -> tuple[str, int] | None:
-        """The word and the operation by which an entity was evicted or erased last."""
+        """Return the word and the operation by which an entity was evicted or erased last."""
         rows = self._forgotten[entity]
         return rows[0] if rows else None
 
     def removed(self, entity: int) -> list[tuple[Instant, Instant, int]]:
-        """What was taken of an entity and is in no period: start, stop, operation; in the order of the operations."""
+        """Return what was taken of an entity and is in no period: start, stop, operation; in the order of the operations."""
         return [row for row in self._removed[entity] if self.counts(row[2])]
 
     # ------------------------------------------------------------------ many at once
 
     def linked(self, entities: Collection[int]) -> set[int]:
-        """Those of some entities from or to which a link was ever made by which one end rests on the other."""
+        """Return those of some entities from or to which a link was ever made by which one end rests on the other."""
         return {entity for (entity,) in self._each(self.of_kinds(_LINKED), entities)}
 
     def load_whole(self, entities: Collection[int]) -> None:
@@ -522,7 +522,7 @@ class Facts:
     # ------------------------------------------------------------------ what rests on what
 
     def dependants(self, base: int) -> list[Ground]:
-        """What rests on an entity by links believed now, but for what supersedes or corrects it."""
+        """Return what rests on an entity by links believed now, but for what supersedes or corrects it."""
         if base not in self._dependants:
             self.load_dependants((base,))
         return self._dependants[base]
@@ -542,23 +542,23 @@ class Facts:
         return {entity: tuple(found) for entity, *found in self._each(_BELIEVED_SINCE, entities, operation)}
 
     def was_ever_unmade(self, entity: int) -> bool:
-        """Whether the transaction that made an entity was ever taken back."""
+        """Return whether the transaction that made an entity was ever taken back."""
         return bool(self._undone[self.entity(entity).tx_from])
 
     def ever_removed(self, entity: int) -> bool:
-        """Whether anything of an entity came and went in one transaction."""
+        """Return whether anything of an entity came and went in one transaction."""
         return bool(self.fetch("SELECT EXISTS (SELECT 1 FROM removed WHERE entity = ?)", entity)[0][0])
 
     def was_retracted_before(self, entity: int, operation: int) -> bool:
-        """Whether a part of an entity's time was taken back before an operation."""
+        """Return whether a part of an entity's time was taken back before an operation."""
         return bool(self.fetch(_RETRACTED_BEFORE, entity, operation)[0][0])
 
     def may_have_fallen(self, entity: int) -> bool:
-        """Whether anything ever became of an entity that may count."""
+        """Return whether anything ever became of an entity that may count."""
         return bool(self._ever_fallen[entity])
 
     def has_dependants_before(self, entity: int, operation: int) -> bool:
-        """Whether anything rested on an entity before an operation."""
+        """Return whether anything rested on an entity before an operation."""
         grounds = self.dependants(entity)
         self.load_recorded(grounds)
         return any(by < operation for ground in grounds for _, _, by in self._recorded[ground.link])
@@ -566,7 +566,7 @@ class Facts:
     # ------------------------------------------------------------------ how an entity stands
 
     def last_cover(self, entity: int, valid: Instant, upto: Instant = NOW) -> Row | None:
-        """The period written last over an instant that was not taken back, believed or not."""
+        """Return the period written last over an instant that was not taken back, believed or not."""
         rows: list[Row] = self.rows[entity]
         for row in reversed(rows):
             if row.start <= valid < row.stop and row.tx_from <= upto and self.counts(row.opened_by):
@@ -574,18 +574,18 @@ class Facts:
         return None
 
     def is_superseded(self, entity: int, valid: Instant, upto: Instant = NOW) -> bool:
-        """Whether a supersession of an entity holds at an instant."""
+        """Return whether a supersession of an entity holds at an instant."""
         return any(
             row.start <= valid < row.stop and row.tx_from <= upto < row.tx_to
             for row in self.supersessions(entity)
         )
 
     def superseded_over(self, entity: int, period: Period) -> list[Period]:
-        """The periods over which an entity is superseded, as far as they overlap another."""
+        """Return the periods over which an entity is superseded, as far as they overlap another."""
         return self.fetch(_SUPERSEDED_OVER, entity, *period) if self.ever_superseded(entity) else []
 
     def standing(self, entity: int, valid: Instant) -> str:
-        """How an entity that was not forgotten stands at an instant: stands, not_yet, retracted, superseded or ended."""
+        """Return how an entity that was not forgotten stands at an instant: stands, not_yet, retracted, superseded or ended."""
         believed = self.believed(entity)
         is_event = self.entity(entity).is_event
         if self._stands_at(entity, valid):
@@ -610,11 +610,11 @@ class Facts:
         return "ended" if last >= 0 else "retracted"
 
     def is_retraction(self, operation: int) -> bool:
-        """Whether an operation said that what it removed never was so."""
+        """Return whether an operation said that what it removed never was so."""
         return operation >= 0 and self.verb(operation) in RETRACTING
 
     def removes(self, operation: int | None, entity: int, upto: Instant = NOW) -> bool:
-        """Whether an operation that closed a period of an entity took something of it away."""
+        """Return whether an operation that closed a period of an entity took something of it away."""
         if operation is None:
             return False
         tx, verb, subject = self.operation(operation)
@@ -625,7 +625,7 @@ class Facts:
         return self.counts(operation)
 
     def removal_at(self, entity: int, valid: Instant) -> int:
-        """The operation that removed an instant of an entity last; -1: none did."""
+        """Return the operation that removed an instant of an entity last; -1: none did."""
         found = -1
         if self._any_undone:
             found = max(self._undos(self.entity(entity).tx_from), default=-1)
@@ -641,7 +641,7 @@ class Facts:
         return max(found, max(gaps, default=-1))
 
     def last_removal(self, entity: int, upto: Instant = NOW) -> int:
-        """The last operation that took something of an entity away; -1: none did."""
+        """Return the last operation that took something of an entity away; -1: none did."""
         gaps = [by for _, _, by in self.removed(entity) if self.operation(by)[0] <= upto]
         closing = [
             row.closed_by
@@ -651,7 +651,7 @@ class Facts:
         return max((*gaps, *closing), default=-1)
 
     def removals(self, entity: int) -> list[tuple[int, Period]]:
-        """What was taken of an entity: each operation with a period that it removed."""
+        """Return what was taken of an entity: each operation with a period that it removed."""
         gaps = self.removed(entity)
         found = [(by, (start, stop)) for start, stop, by in gaps]
         listed = {by for _, _, by in gaps}
@@ -666,7 +666,7 @@ class Facts:
         return found
 
     def edges(self, entity: int) -> list[Instant]:
-        """The instants at which the standing of an entity may change, and the ends of time."""
+        """Return the instants at which the standing of an entity may change, and the ends of time."""
         found = {BEGINNING, OPEN}
         for row in (*self.rows[entity], *self.supersessions(entity)):
             found.update((row.start, row.stop))
@@ -679,7 +679,7 @@ class Facts:
         return sorted(found)
 
     def absences(self, entity: int) -> list[tuple[Instant, Instant, str]]:
-        """How an entity stands where it does not: superseded, ended or retracted, over which parts of valid time."""
+        """Return how an entity stands where it does not: superseded, ended or retracted, over which parts of valid time."""
         found: list[tuple[Instant, Instant, str]] = []
         for start, stop in pairwise(self.edges(entity)):
             word = self.standing(entity, start)
@@ -809,7 +809,7 @@ class Facts:
         return self.fetch(statement.format(_OF_SPANS), orjson.dumps(spans).decode(), most)
 
     def _recorded_before(self, grounds: Iterable[Ground]) -> int:
-        """The first operation that recorded any of some links."""
+        """Return the first operation that recorded any of some links."""
         self.load_recorded(grounds)
         return min((by for ground in grounds for _, _, by in self._recorded[ground.link]), default=-1)
 
@@ -846,7 +846,7 @@ class Facts:
         return next((by for by in forgetting if self.verb(by) == "erase" or not is_event), -1)
 
     def _before_forgotten(self, entity: int) -> Instant:
-        """The last tx before an entity was forgotten first."""
+        """Return the last tx before an entity was forgotten first."""
         closing = {row.closed_by for row in self.rows[entity] if row.closed_by is not None}
         return min((self.operation(by)[0] - 1 for by in closing if self.verb(by) in FORGETTING), default=NOW)
 
@@ -874,7 +874,7 @@ class Facts:
         return [self._retraction(last)] if last >= 0 else []
 
     def _other_fall(self, entity: int, here: int, valid: Instant) -> list[Fall]:
-        """The fall of a node that was not retracted here; `here`: the operation that removed this instant."""
+        """Return the fall of a node that was not retracted here; `here`: the operation that removed this instant."""
         by = self._superseded_by(entity, valid, NOW)
         if by:
             return [Fall(max(min(by), here), "superseded")]
@@ -900,14 +900,14 @@ class Facts:
         ]
 
     def _revisions(self, entity: int, valid: Instant) -> list[Fall]:
-        """The last change of the content of an entity that stands, if there is one: where that does not count, no earlier one does."""
+        """Return the last change of the content of an entity that stands, if there is one: where that does not count, no earlier one does."""
         for start, stop, by, certain in reversed(self._changed.get(entity, ())):
             if start <= valid < stop and (certain or self._differs(entity, by, valid)):
                 return [Fall(by, "revised")]
         return []
 
     def _differs(self, entity: int, operation: int, valid: Instant) -> bool:
-        """Whether a revision recorded by an older release, which does not say so, changed the content."""
+        """Return whether a revision recorded by an older release, which does not say so, changed the content."""
         said = self.fetch(
             "SELECT DISTINCT v.operation, v.body FROM period p CROSS JOIN version v WHERE p.entity = ?1 AND p.valid_from <= ?2 AND p.valid_to > ?2 "
             "AND v.number = p.version ORDER BY v.operation",
@@ -923,7 +923,7 @@ class Facts:
         return None if data is None else orjson.loads(data)["content"]
 
     def _superseded_by(self, entity: int, valid: Instant, upto: Instant) -> list[int]:
-        """The operations that recorded the supersessions of an entity that hold at an instant."""
+        """Return the operations that recorded the supersessions of an entity that hold at an instant."""
         return [
             self.recorded_first(row.link)
             for row in self.supersessions(entity)
@@ -931,7 +931,7 @@ class Facts:
         ]
 
     def recorded_first(self, link: int, valid: Instant | None = None) -> int:
-        """The first operation that recorded a link, over an instant or over any time."""
+        """Return the first operation that recorded a link, over an instant or over any time."""
         return min(
             (
                 by
@@ -944,7 +944,7 @@ class Facts:
     # ------------------------------------------------------------------ what counts for a link
 
     def counted(self, part: FallenPart, base: int, ground: Ground) -> Iterator[tuple[Instant, Instant, Fall]]:
-        """The fall of a foundation over a part of valid time, as far as it counts for a link to it: start, stop, fall."""
+        """Yield the fall of a foundation over a part of valid time, as far as it counts for a link to it: start, stop, fall."""
         start, stop = max(part.start, ground.start), min(part.stop, ground.stop)
         if start >= stop:
             return
@@ -970,7 +970,7 @@ class Facts:
             yield start, stop, fall
 
     def _recorded_alike(self, link: int, part: Period) -> Iterator[Period]:
-        """The pieces of a period over each of which one operation recorded a link first."""
+        """Return the pieces of a period over each of which one operation recorded a link first."""
         edges = {edge for start, stop, _ in self._recorded[link] for edge in (start, stop)}
         return pairwise(sorted({*part, *(edge for edge in edges if part[0] < edge < part[1])}))
 

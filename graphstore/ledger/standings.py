@@ -148,7 +148,7 @@ class StandingWriter:
 
 
 def _takes_back(head: Head) -> bool:
-    """Whether a line changes what earlier ones mean: what was found before does not hold any more."""
+    """Return whether a line changes what earlier ones mean: what was found before does not hold any more."""
     if head.get("kinds"):
         return True
     return any(verb == UNDO or verb in FORGETTING for verb, *_ in head.get("ops", ()))
@@ -170,7 +170,7 @@ class _Noting:
         self._found = nothing_touched()
 
     def touched(self) -> Touched:
-        """The entities that may stand otherwise by this line."""
+        """Return the entities that may stand otherwise by this line."""
         head, found = self._head, self._found
         ids = self._changed_by_periods()
         for name in ("told", "said", "turns", "gaps"):

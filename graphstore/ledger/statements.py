@@ -22,7 +22,7 @@ class Statement(Generic[Row]):
 
     @cached_property
     def text(self) -> str:
-        """The text of its file."""
+        """Return the text of its file."""
         return read(self.name)
 
     def rows(self, database: Readable, values: Mapping[str, Any]) -> list[Row]:

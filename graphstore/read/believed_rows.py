@@ -1,4 +1,4 @@
-"""Lists the rows that are believed of a thing, or in a slot, by valid_from, and reads only those from the ledger that a question is about."""
+"""List the rows that are believed of a thing, or in a slot, by valid_from, and read only those from the ledger that a question is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transaction reads of the rows of a ledger when it first asks for it: columns, lists of rows, and numbers by id."""
+"""Hold what a transaction reads of the rows of a ledger, each part when it is first asked for: columns, lists of rows, and numbers by id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index whose columns are read from the rows of a ledger, each number when it is first asked for: for questions that look at few things."""
+"""Read things, periods and links from the rows of a ledger into columns, each when it is first asked for: for questions that look at few things."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ class IndexOfRows(Index):
 
     @cached_property
     def count(self) -> int:
-        """How many things there are."""
+        """Return how many things there are."""
         [(count,)] = self._point.database.rows(f"SELECT entity % {SPAN} FROM next_number")
         return int(count)
 
@@ -307,7 +307,7 @@ class IndexOfRows(Index):
 
     @cached_property
     def undone_by(self) -> dict[Instant, list[int]]:  # type: ignore[override]
-        """The operations that took a transaction back."""
+        """Return the operations that took a transaction back."""
         found: dict[Instant, list[int]] = {}
         for row in UNDONE.rows(self._point.database, {}):
             found.setdefault(row.tx, []).append(row.operation)
@@ -316,16 +316,16 @@ class IndexOfRows(Index):
 
     @cached_property
     def last_tx(self) -> Instant:  # type: ignore[override]
-        """The instant of the last transaction."""
+        """Return the instant of the last transaction."""
         [(last,)] = self._point.database.rows("SELECT coalesce(max(tx), 0) FROM operation")
         return int(last)
 
     def mark(self) -> Mark:
-        """How long the columns are that anybody asks for: all is committed."""
+        """Return how long the columns are that anybody asks for: all is committed."""
         return Mark(versions=1 << 62)
 
     def find(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """The row of an entity that holds at (valid, tx), or -1."""
+        """Return the row of an entity that holds at (valid, tx), or -1."""
         if ent in self.gone:
             return -1
         held = self._holding.get(ent)
@@ -342,7 +342,7 @@ class IndexOfRows(Index):
         return next((row for row in there if self.r_tx[row] <= tx), -1)
 
     def believed(self, ent: int, tx: Instant) -> list[int]:
-        """The rows of an entity believed at `tx`, by valid_from."""
+        """Return the rows of an entity believed at `tx`, by valid_from."""
         rows = [row for row in self.rows_of[ent] if self.r_tx[row] <= tx < self.r_end[row]]
         return sorted(rows, key=self.r_from.__getitem__)
 
@@ -357,7 +357,7 @@ class IndexOfRows(Index):
         return orjson.loads(rows[0].value) if rows else None
 
     def rows_of_version(self, ent: int, number: int) -> list[int]:
-        """The rows of a version of an entity, in the order they were written."""
+        """Return the rows of a version of an entity, in the order they were written."""
         return [row for row in self.rows_of[ent] if self.v_num[self.r_ver[row]] == number]
 
     def perhaps(
@@ -368,7 +368,7 @@ class IndexOfRows(Index):
         tx: Instant,
         kinds: Collection[str] | None = None,
     ) -> list[int]:
-        """The links on one side of an entity: no others were read than those believed here."""
+        """Return the links on one side of an entity: no others were read than those believed here."""
         return side.get(ent, [])
 
     def was_made(self, link: int) -> bool:
@@ -380,7 +380,7 @@ class IndexOfRows(Index):
         return self._made[link]
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
-        """The links on one side of an entity, of all kinds, in order."""
+        """Return the links on one side of an entity, of all kinds, in order."""
         return side.get(ent, [])
 
     def link_since(self, row: int) -> Instant:

@@ -1,4 +1,4 @@
-"""Which version of an entity was written last over each period of valid time: pieces, in order and apart."""
+"""Keep which version of an entity was written last over each period of valid time: pieces, in order and apart."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ class Happened:
         return self if whole is self.index else Happened(whole, self.raw, self.valid, self.tx)
 
     def instants(self, ent: int) -> list[Instant]:
-        """The instants of an event up to this coordinate, in order; an instant recorded twice is listed twice."""
+        """Return the instants of an event up to this coordinate, in order; an instant recorded twice is listed twice."""
         return sorted(at for at in self._reported(ent) if at <= self.valid)
 
     def seen(self, ent: int) -> Seen:
-        """The first and the last occurrence, and how many. For a future event: as of its beginning."""
+        """Return the first and the last occurrence, and how many. For a future event: as of its beginning."""
         index = self.index
         first = index.first_reported(ent)
         repeats = self._repeats(ent)
@@ -68,7 +68,7 @@ class Happened:
         return began, max(past), len(past)
 
     def told(self, ent: int) -> list[tuple[Instant, Json]]:
-        """The occurrences up to this coordinate, in order, each with what it says otherwise than the first report: a description, a source,
+        """Return the occurrences up to this coordinate, in order, each with what it says otherwise than the first report: a description, a source,
         metadata (None: it gave none)."""
         first: Json = {}
         found: list[tuple[Instant, Json]] = []
@@ -84,7 +84,7 @@ class Happened:
         return sorted((one for one in found if one[0] <= by), key=lambda one: one[0])
 
     def latest(self, ent: int, body: Json) -> Json:
-        """The body of an event with what its latest occurrence here says. One that gave no metadata leaves those there are."""
+        """Return the body of an event with what its latest occurrence here says. One that gave no metadata leaves those there are."""
         own = self._newest(ent)
         if own.get("metadata", ...) is None:
             metadata = next(
@@ -99,7 +99,7 @@ class Happened:
         return {**body, **own} if own else body
 
     def _newest(self, ent: int) -> Json:
-        """What the latest occurrence here says otherwise than the first report."""
+        """Return what the latest occurrence here says otherwise than the first report."""
         index, repeats = self.index, self._repeats(ent)
         if not repeats or ent in index.gone:
             return {}
@@ -116,7 +116,7 @@ class Happened:
         return self.told(ent)[-1][1]
 
     def _said(self, row: int) -> Json:
-        """The body of the operation that recorded an occurrence, empty when it has none."""
+        """Return the body of the operation that recorded an occurrence, empty when it has none."""
         op = self.index.s_op[row]
         length = self.index.o_len[op]
         raw = self.raw(self.index.o_pos[op], length) if length else b""
@@ -124,7 +124,7 @@ class Happened:
         return found
 
     def resolutions(self, ent: int) -> list[Instant]:
-        """The instants at which an event was resolved: each occurrence of the target of a `resolved_by` link, in order."""
+        """Return the instants at which an event was resolved: each occurrence of the target of a `resolved_by` link, in order."""
         whole, found = self._whole, set()
         for since, target in whole._resolving(ent):
             found.add(since)
@@ -133,7 +133,7 @@ class Happened:
         return sorted(found)
 
     def can_be_open(self, ent: int, body: Json | None = None) -> bool:
-        """Whether this is an event that lasts until something resolves it: no message, and of no type that is a point. `body`: its body,
+        """Return whether this is an event that lasts until something resolves it: no message, and of no type that is a point. `body`: its body,
         if the caller has it."""
         index = self.index
         type = index.kind[ent]
@@ -148,7 +148,7 @@ class Happened:
         return authorized_of(type, body) is None
 
     def status(self, ent: int, body: Json | None = None) -> Status | None:
-        """The status of an event: `active`, `resolved`, or `superseded` by another event; None for what cannot be open or was retracted."""
+        """Return the status of an event: `active`, `resolved`, or `superseded` by another event; None for what cannot be open or was retracted."""
         index = self.index
         if not self.can_be_open(ent, body):
             return None
@@ -167,7 +167,7 @@ class Happened:
         return "resolved" if any(last <= at <= self.valid for at in again) else "active"
 
     def episodes(self, ent: int) -> list[Episode]:
-        """The active intervals: from the first occurrence after a resolution to the next resolution, None while there is none."""
+        """Return the active intervals: from the first occurrence after a resolution to the next resolution, None while there is none."""
         instants, resolutions = self.instants(ent), self.resolutions(ent)
         found: list[Episode] = []
         at = 0
@@ -182,13 +182,13 @@ class Happened:
         return found
 
     def _defined_points(self) -> frozenset[str]:
-        """The types that were defined as points by this tx."""
+        """Return the types that were defined as points by this tx."""
         if self._points is None:
             self._points = frozenset(self.index.setting_at(POINTS, self.tx) or ())
         return self._points
 
     def _repeats(self, ent: int) -> int:
-        """How many occurrences after the first recorded one are known here."""
+        """Return how many occurrences after the first recorded one are known here."""
         index = self.index
         rows = index.seen_of.get(ent)
         if not rows:
@@ -202,7 +202,7 @@ class Happened:
         return [self.index.first_reported(ent), *map(self.index.s_at.__getitem__, self._rows(ent))]
 
     def _rows(self, ent: int) -> Sequence[int]:
-        """The occurrences after the first recorded one that are known here, in the order they were recorded."""
+        """Return the occurrences after the first recorded one that are known here, in the order they were recorded."""
         index = self.index
         rows: Sequence[int] = index.seen_of.get(ent, ())[: self._repeats(ent)]
         if index.undone_by:
@@ -210,7 +210,7 @@ class Happened:
         return rows
 
     def _resolving(self, ent: int) -> list[tuple[Instant, int]]:
-        """The `resolved_by` links that hold here: since when, and by what."""
+        """Return the `resolved_by` links that hold here: since when, and by what."""
         index = self.index
         if ent not in index.out:
             return []
@@ -223,12 +223,12 @@ class Happened:
 
 
 def tombstone(index: Index, raw: Raw, ent: int) -> Json:
-    """The tombstone of a forgotten event, in place of its body; of an evicted one with its place in its trace."""
+    """Return the tombstone of a forgotten event, in place of its body; of an evicted one with its place in its trace."""
     return {**index.tombstone(ent), "authorized": None, **kept_place(index, raw, ent)}
 
 
 def kept_place(index: Index, raw: Raw, ent: int) -> Json:
-    """The place in its trace that an evicted event left behind, empty where there is none."""
+    """Return the place in its trace that an evicted event left behind, empty where there is none."""
     op = index.gone.get(ent, -1)
     if op < 0 or index.o_len[op] == 0:
         return {}

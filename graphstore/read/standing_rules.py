@@ -1,4 +1,4 @@
-"""Decides by the rows of things and links what holds at a coordinate, and how things stand there.
+"""Decide by the rows of things and links what holds at a coordinate, and how things stand there.
 
 Its columns have a value for each row of a kind, by the number of the row; -1 means none. Where they come from is for those who read them: the working set of
 a transaction, or the readers of a ledger at one coordinate.
@@ -116,14 +116,14 @@ class Index:
     # ------------------------------------------------------------------ which row holds
 
     def find(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """The row of an entity that holds at (valid, tx), or -1."""
+        """Return the row of an entity that holds at (valid, tx), or -1."""
         if ent in self.gone:
             return -1
         row = self.last_cover(ent, valid, tx)
         return row if row >= 0 and self.r_end[row] > tx else -1
 
     def last_cover(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """The row written last, not after `tx`, whose valid time holds `valid`; believed at `tx` or not. -1 when there is none.
+        """Return the row written last, not after `tx`, whose valid time holds `valid`; believed at `tx` or not. -1 when there is none.
 
         The last decision about an instant is in that row: a later one would have written a later row, or closed this one.
         """
@@ -142,17 +142,17 @@ class Index:
         return next(there, -1)
 
     def believed(self, ent: int, tx: Instant) -> list[int]:
-        """The rows of an entity believed at `tx`, by valid_from."""
+        """Return the rows of an entity believed at `tx`, by valid_from."""
         rows = [row for row in self.rows_of[ent] if self.r_tx[row] <= tx < self.r_end[row]]
         return sorted(rows, key=self.r_from.__getitem__)
 
     def start(self, ent: int, tx: Instant) -> Instant | None:
-        """The first valid_from believed of an entity, None when nothing is believed."""
+        """Return the first valid_from believed of an entity, None when nothing is believed."""
         rows = self.believed(ent, tx)
         return self.r_from[rows[0]] if rows else None
 
     def find_link(self, link: int, valid: Instant, tx: Instant) -> int:
-        """The row of a link that holds at (valid, tx), or -1."""
+        """Return the row of a link that holds at (valid, tx), or -1."""
         rows = self.rows_of_link[link]
         for row in rows if len(rows) == 1 else reversed(rows):
             if self.k_tx[row] <= tx < self.k_end[row] and self.k_from[row] <= valid < self.k_to[row]:
@@ -160,11 +160,11 @@ class Index:
         return -1
 
     def of_kinds(self, side: dict[int, list[int]], ent: int, kinds: Collection[str]) -> list[int]:
-        """The links on one side of an entity: those of the kinds, and perhaps others; in order."""
+        """Return the links on one side of an entity: those of the kinds, and perhaps others; in order."""
         return side.get(ent, [])
 
     def rows_of_version(self, ent: int, number: int) -> list[int]:
-        """The rows of a version of an entity, in the order they were written."""
+        """Return the rows of a version of an entity, in the order they were written."""
         return [row for row in self.rows_of[ent] if self.v_num[self.r_ver[row]] == number]
 
     def link_since(self, row: int) -> Instant:
@@ -177,12 +177,12 @@ class Index:
         return self.k_tx[next(alike)]
 
     def believed_link(self, link: int, tx: Instant) -> list[int]:
-        """The rows of a link believed at `tx`, by valid_from."""
+        """Return the rows of a link believed at `tx`, by valid_from."""
         rows = [r for r in self.rows_of_link[link] if self.k_tx[r] <= tx < self.k_end[r]]
         return sorted(rows, key=self.k_from.__getitem__) if len(rows) > 1 else rows
 
     def first_reported(self, ent: int) -> Instant:
-        """The instant of an event that was recorded first. All others are in its occurrences."""
+        """Return the instant of an event that was recorded first. All others are in its occurrences."""
         for row in self.rows_of[ent]:
             if (
                 self.r_tx[row] < self.r_end[row]
@@ -191,13 +191,13 @@ class Index:
         return self.born[ent]
 
     def last_written(self, ent: int, tx: Instant) -> int:
-        """The row of an entity written last by `tx` and not taken back; one that was, if there is no other; -1 for none."""
+        """Return the row of an entity written last by `tx` and not taken back; one that was, if there is no other; -1 for none."""
         rows = [row for row in self.rows_of[ent] if self.r_tx[row] <= tx]
         kept = (row for row in reversed(rows) if not self.undone_by or self.believed_op(self.r_op[row], tx))
         return next(kept, rows[-1] if rows else -1)
 
     def believed_op(self, op: int, tx: Instant) -> bool:
-        """Whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
+        """Return whether an operation counts at `tx`: it was recorded, and its transaction is not taken back there."""
         if self.o_tx[op] > tx:
             return False
         undos = self.undone_by.get(self.o_tx[op]) if self.undone_by else None
@@ -206,11 +206,11 @@ class Index:
     # ------------------------------------------------------------------ how things stand
 
     def standing(self, ent: int, valid: Instant, tx: Instant) -> str:
-        """How an entity known at `tx` stands at (valid, tx)."""
+        """Return how an entity known at `tx` stands at (valid, tx)."""
         return self.face(ent, valid, tx)[0]
 
     def face(self, ent: int, valid: Instant, tx: Instant) -> tuple[str, int]:
-        """How an entity known at `tx` stands at (valid, tx), and the row that shows it there: the one that holds, else its last cover, or -1."""
+        """Return how an entity known at `tx` stands at (valid, tx), and the row that shows it there: the one that holds, else its last cover, or -1."""
         row = self.find(ent, valid, tx)
         if row >= 0:
             away = bool(self.is_event[ent]) and self.superseded(ent, valid, tx)
@@ -223,13 +223,13 @@ class Index:
         return self._absence(ent, valid, tx, cover), cover
 
     def confirmations(self, ent: int, tx: Instant) -> list[int]:
-        """The operations that confirmed an entity, as known at `tx`."""
+        """Return the operations that confirmed an entity, as known at `tx`."""
         born = self.born[ent]  # an earlier thing with its name that was never stored does not count
         ops = self.confirmed.get(self.names[ent], ())
         return [op for op in ops if born <= self.o_tx[op] and self.believed_op(op, tx)]
 
     def confirmed_last(self, ent: int, tx: Instant) -> int:
-        """The last of `confirmations`, -1: none."""
+        """Return the last of `confirmations`, -1: none."""
         born, ops = self.born[ent], self.confirmed.get(self.names[ent], ())
         return next((op for op in reversed(ops) if born <= self.o_tx[op] and self.believed_op(op, tx)), -1)
 
@@ -239,7 +239,7 @@ class Index:
         return "" if op < 0 else FORGETTING[self.o_verb[op]]
 
     def tombstone(self, ent: int) -> dict[str, Any]:
-        """The tombstone of a forgotten thing, in place of its body."""
+        """Return the tombstone of a forgotten thing, in place of its body."""
         word = self.word(ent)
         return {"content": {}, "trigger": word, "description": f"[{word}]", "origin": word}
 
@@ -273,7 +273,7 @@ class Index:
     # ------------------------------------------------------------------ what was taken away
 
     def removed_by(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """The operation by which an entity lost `valid`, as known at `tx`: the last of all if that retracted what was left, else the one that
+        """Return the operation by which an entity lost `valid`, as known at `tx`: the last of all if that retracted what was left, else the one that
         removed that instant last. -1: none did.
         """
         if not self.believed(ent, tx):
@@ -283,11 +283,11 @@ class Index:
         return self.removal_at(ent, valid, tx)
 
     def is_retraction(self, op: int, ent: int) -> bool:
-        """Whether an operation said that what it removed of an entity never was so."""
+        """Return whether an operation said that what it removed of an entity never was so."""
         return op >= 0 and self.o_verb[op] in RETRACTING
 
     def removal_at(self, ent: int, valid: Instant, tx: Instant) -> int:
-        """The operation that removed `valid` of an entity last, as known at `tx`; -1: none did."""
+        """Return the operation that removed `valid` of an entity last, as known at `tx`; -1: none did."""
         return self._removal(ent, valid, tx, self.last_cover(ent, valid, tx))
 
     def _removal(self, ent: int, valid: Instant, tx: Instant, cover: int) -> int:
@@ -308,11 +308,11 @@ class Index:
         return found
 
     def _removes(self, row: int, ent: int, tx: Instant) -> bool:
-        """Whether the closing of a row took something of its entity away, as known at `tx`."""
+        """Return whether the closing of a row took something of its entity away, as known at `tx`."""
         return self.r_end[row] <= tx and self._removed(self.r_close[row], ent, tx)
 
     def _removed(self, op: int, ent: int, tx: Instant) -> bool:
-        """Whether an operation that closed a row of an entity took something of it away, as known at `tx`."""
+        """Return whether an operation that closed a row of an entity took something of it away, as known at `tx`."""
         verb = self.o_verb[op]
         if self.o_tx[op] > tx or verb in DESCRIBING:
             return False
@@ -321,14 +321,14 @@ class Index:
         return not self.undone_by or self.believed_op(op, tx)
 
     def last_removal(self, ent: int, tx: Instant) -> int:
-        """The last operation that took something of an entity away, as known at `tx`; -1: none did."""
+        """Return the last operation that took something of an entity away, as known at `tx`; -1: none did."""
         gaps = (op for at, _, _, op in self.gaps.get(ent, ()) if at <= tx and self.believed_op(op, tx))
         closing = {*map(self.r_close.__getitem__, self.rows_of[ent])} - {-1}
         closed = (op for op in sorted(closing, reverse=True) if self._removed(op, ent, tx))
         return max(max(gaps, default=-1), next(closed, -1))
 
     def removals(self, ent: int, tx: Instant) -> list[tuple[int, Period]]:
-        """What was taken of an entity, as known at `tx`: each operation with a period it removed."""
+        """Return what was taken of an entity, as known at `tx`: each operation with a period it removed."""
         gaps = self.gaps.get(ent, ())
         found = [(op, (start, stop)) for at, start, stop, op in gaps if at <= tx and self.believed_op(op, tx)]
         listed = {gap[3] for gap in gaps}
@@ -345,5 +345,5 @@ class Index:
         return found
 
     def superseded(self, ent: int, valid: Instant, tx: Instant) -> bool:
-        """Whether a supersession of the entity holds at (valid, tx)."""
+        """Return whether a supersession of the entity holds at (valid, tx)."""
         return any(self.find_link(link, valid, tx) >= 0 for link in self.successors.get(ent, ()))

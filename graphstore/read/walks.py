@@ -307,7 +307,7 @@ class Search:
         self._left = {start: [each for each in ways.in_order(start) if each[2] not in without]}
 
     def first(self, depth: int) -> Trail | None:
-        """The path to the goal with the fewest hops; of equals, the one with the first ids."""
+        """Return the path to the goal with the fewest hops; of equals, the one with the first ids."""
         for level in self.levels(depth):
             for step in level:
                 if self.steps[step][3] == self.goal:
@@ -315,7 +315,7 @@ class Search:
         return None
 
     def first_and_earliest(self, depth: int) -> Trail | None:
-        """The path to the goal with the fewest hops; of equals, by the earliest arrival and then the first ids."""
+        """Return the path to the goal with the fewest hops; of equals, by the earliest arrival and then the first ids."""
         for level in self.levels(depth):
             arrived = [step for step in level if self.steps[step][3] == self.goal]
             if arrived:
@@ -323,12 +323,12 @@ class Search:
         return None
 
     def earliest(self, depth: int) -> Trail | None:
-        """The path to the goal with the earliest arrival; of equals, by the fewest hops and then the first ids."""
+        """Return the path to the goal with the earliest arrival; of equals, by the fewest hops and then the first ids."""
         arrived = [step for level in self.levels(depth) for step in level if self.steps[step][3] == self.goal]
         return self.trail(min(arrived, key=self._arrival)) if arrived else None
 
     def levels(self, depth: int) -> Iterator[range]:
-        """The steps with one hop, with two, and so on."""
+        """Yield the steps with one hop, with two, and so on."""
         level = self._over([(-1, each) for each in self._leaving(self.start, self.since, depth)])
         while level:
             yield level
@@ -338,7 +338,7 @@ class Search:
             level = self._over([(step, each) for step in level for each in self._after(step, depth)])
 
     def trail(self, step: int) -> Trail:
-        """The links from the start up to a step."""
+        """Return the links from the start up to a step."""
         found = []
         while step >= 0:
             found.append(self.steps[step])
@@ -361,7 +361,7 @@ class Search:
         return [] if far == self.goal else self._leaving(far, since, depth)
 
     def _leaving(self, ent: int, since: Instant, depth: int) -> list[Pass]:
-        """The links that lead on from a thing from an instant on, and that no step has walked."""
+        """Return the links that lead on from a thing from an instant on, and that no step has walked."""
         if depth < 1:
             return []
         left = self._left.get(ent)
@@ -389,7 +389,7 @@ class Paths:
         self._sets: list[tuple[int, Instant, list[str], Trail, int, frozenset[int]]] = []
 
     def found(self) -> Iterator[Trail]:
-        """The paths, each as its links."""
+        """Yield the paths, each as its links."""
         self._add([], frozenset())
         while self._sets:
             _, _, _, trail, common, without = heappop(self._sets)
@@ -412,7 +412,7 @@ class Paths:
 
 
 def _hops_to(back: Ways, goal: int, depth: int) -> dict[int, int]:
-    """The least number of hops to the goal, of each thing within `depth` hops of it."""
+    """Return the least number of hops to the goal, of each thing within `depth` hops of it."""
     to_go, frontier = {goal: 0}, [goal]
     for hops in range(1, depth + 1):
         level = []
@@ -444,7 +444,7 @@ def _kept(kinds: Kinds) -> Kinds:
 
 
 def _named(ground: Ground, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]]:
-    """The stored kinds that are meant, and those that are meant the other way round. Without names: all that are walked."""
+    """Return the stored kinds that are meant, and those that are meant the other way round. Without names: all that are walked."""
     vocabulary = ground.vocabulary
     straight, turned = vocabulary.named(kinds)
     if straight or turned:
@@ -453,7 +453,7 @@ def _named(ground: Ground, kinds: Kinds) -> tuple[frozenset[str], frozenset[str]
 
 
 def _described(kinds: Kinds, direction: str, depth: int | None) -> str:
-    """The links a path was searched along, in words."""
+    """Return the links a path was searched along, in words."""
     names = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     way = {"out": "from source to target", "in": "from target to source", "both": "either way"}[direction]
     within = "" if depth is None else f" within {depth} hop{'s' if depth > 1 else ''}"

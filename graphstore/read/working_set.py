@@ -1,4 +1,4 @@
-"""Gives a transaction the part of the index that it needs: each value is read from the rows of the ledger when a verb first asks for it.
+"""Give a transaction the things, periods and links that it needs: each value is read from the rows of the ledger when a verb first asks for it.
 
 Things, versions and rows have the numbers of the ledger. Those of the trunk count from 0; those that a branch adds are beyond all that it began with
 (`branch_rows.py`), so numbers tell what came first there too. What the transaction adds has the next numbers, and is taken back by them.
@@ -322,12 +322,12 @@ class WorkingSet(Index):
 
     @property
     def resting(self) -> Mapping[str, frozenset[str]]:
-        """The kinds of link by which one end rests on the other, each with the falls that shake it."""
+        """Return the kinds of link by which one end rests on the other, each with the falls that shake it."""
         return self._of_kinds()[1] if self.kinds else RESTS
 
     @property
     def symmetric(self) -> frozenset[str]:
-        """The kinds of link that hold in both directions."""
+        """Return the kinds of link that hold in both directions."""
         return self._of_kinds()[2] if self.kinds else _SYMMETRIC
 
     def _of_kinds(self) -> tuple[int, Mapping[str, frozenset[str]], frozenset[str]]:

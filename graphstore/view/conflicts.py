@@ -39,7 +39,7 @@ Pairs = set[tuple[int, int]]
 def contradictions(
     sight: Sight, *, settled: bool, candidates: bool, limit: int | None, of: int | None = None
 ) -> list[Contradiction]:
-    """The contradictions here: recorded ones, then candidates; newer first, at most `limit`. `of`: those of this thing alone."""
+    """Return the contradictions here: recorded ones, then candidates; newer first, at most `limit`. `of`: those of this thing alone."""
     limit = whole_number("limit", limit)
     found: Iterator[Contradiction] = iter(_explicit(sight, settled, of))
     if candidates:
@@ -65,7 +65,7 @@ def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contra
 
 
 def between(sight: Sight, one: int, other: int) -> Contradiction:
-    """The contradiction of two things: by the newest link between them, else as candidates."""
+    """Return the contradiction of two things: by the newest link between them, else as candidates."""
     index = sight.index
     rows = rows_between(sight, one, other)
     if rows:
@@ -81,7 +81,7 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
 
 
 def rows_between(sight: Rows, one: int, other: int) -> list[int]:
-    """The rows of `contradicts` links between two things that hold here."""
+    """Return the rows of `contradicts` links between two things that hold here."""
     index = sight.index
     return [
         row
@@ -123,7 +123,7 @@ _Pair = tuple[int, int]  # two rows of nodes that seem to disagree, the newer fi
 def _candidates(
     sight: Sight, among: Iterable[int] | None = None, of: int | None = None
 ) -> Iterator[Contradiction]:
-    """The candidates of all that holds here (of `among`), the newest first; `of`: those of this thing alone."""
+    """Yield the candidates of all that holds here (of `among`), the newest first; `of`: those of this thing alone."""
     entity = sight.index.r_ent
     found: set[_Pair] = set()
     for group in _groups(sight, among):
@@ -149,7 +149,7 @@ def _joined(sight: Sight, pairs: set[_Pair], *, is_of_all: bool) -> Pairs:
 
 
 def _groups(sight: Sight, among: Iterable[int] | None) -> Iterator[list[_Said]]:
-    """What holds here by what it speaks of, each group of two or more in one scope, the newest first."""
+    """Return what holds here by what it speaks of, each group of two or more in one scope, the newest first."""
     index = sight.index
     if among is None:
         there = sight.node_rows()
@@ -188,7 +188,7 @@ def _disagreeing(group: list[_Said]) -> Iterator[_Pair]:
 
 
 def _against_all(group: list[_Said], of: int, entity: Sequence[int]) -> Iterator[_Pair]:
-    """The one thing with all others of a group."""
+    """Yield the one thing with all others of a group."""
     place = next((at for at, each in enumerate(group) if entity[each.row] == of), len(group))
     for at, each in enumerate(group) if place < len(group) else ():
         newer, older = (group[place], each) if place < at else (each, group[place])
@@ -201,7 +201,7 @@ def _disagree(newer: _Said, older: _Said) -> bool:
 
 
 def _candidate(sight: Sight, newer: int, older: int) -> Iterator[Contradiction]:
-    """The candidate that two rows make; none when only the short forms of what they say were equal."""
+    """Yield the candidate that two rows make; none when only the short forms of what they say were equal."""
     entity, core = sight.index.r_ent, sight.core
     says = disagreement(read(core, newer), read(core, older))
     if says is not None:
@@ -219,7 +219,7 @@ def _candidate(sight: Sight, newer: int, older: int) -> Iterator[Contradiction]:
 
 
 def _near(sight: Sight, ent: int) -> Iterator[int]:
-    """What may speak of the same as a thing: what has its key or its tags, and what is nearest to it in words."""
+    """Yield what may speak of the same as a thing: what has its key or its tags, and what is nearest to it in words."""
     index, core = sight.index, sight.core
     row = sight.find(ent)
     if row < 0 or not is_stated(sight, ent):
@@ -245,29 +245,29 @@ def _near(sight: Sight, ent: int) -> Iterator[int]:
 
 
 def is_stated(sight: Sight, ent: int) -> bool:
-    """Whether an entity states something: a node that is no record of what was done."""
+    """Return whether an entity states something: a node that is no record of what was done."""
     return not sight.index.is_event[ent] and sight.index.kind[ent] not in RECORDS
 
 
 def asserted(sight: Sight, row: int) -> list[Assertion]:
-    """What the description of a row says, of what."""
+    """Return what the description of a row says, of what."""
     return read(sight.core, row)
 
 
 def age(sight: Sight, row: int) -> tuple[Instant, Instant, int]:
-    """The order of statements: since when they hold, when they were recorded."""
+    """Return the order of statements: since when they hold, when they were recorded."""
     return sight.index.r_from[row], sight.index.r_tx[row], row
 
 
 def disputed(sight: Sight) -> Pairs:
-    """The pairs joined by an undecided `contradicts` link."""
+    """Return the pairs joined by an undecided `contradicts` link."""
     return {
         (sight.index.ids[each.source.id], sight.index.ids[each.target.id]) for each in _explicit(sight, False)
     }
 
 
 def linked(sight: Sight) -> Pairs:
-    """The pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
+    """Return the pairs joined by a lifecycle or `contradicts` link here, which are no candidates."""
     index = sight.index
     links = (index.k_link[row] for row in sight.held_of(_decisive(sight)))
     return {(index.l_src[link], index.l_tgt[link]) for link in links}
@@ -289,7 +289,7 @@ def _decisive(sight: Rows) -> set[str]:
 
 
 def statement(sight: Sight, row: int) -> str:
-    """The description of a row as text."""
+    """Return the description of a row as text."""
     body = _body(sight, row)
     return sameness.statement(body["content"], body.get("text"))
 

@@ -1,4 +1,4 @@
-"""What the readers and the writer of one store share."""
+"""Hold what the readers and the writer of one store share."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Core(Source):
         self.memo.clear()
 
     def snapshots(self, tx: Instant) -> list[Snapshot]:
-        """The snapshots made by `tx`, in order."""
+        """Return the snapshots made by `tx`, in order."""
         if self.is_worker and self.in_verb:
             last = min(tx, self.index.last_tx)  # the rows may show those of the transaction too
             before = settings.snapshots(Point(self.rows.database, OPEN, last))

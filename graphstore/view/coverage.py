@@ -17,7 +17,7 @@ SNIPPET = 160
 
 
 def coverage_of_text(analyzer: Analyzer, terms: Sequence[Term], weights: Sequence[float], text: str) -> float:
-    """The share of a question's weight that a text says."""
+    """Return the share of a question's weight that a text says."""
     whole, forms = sum(weights), set(analyzer.terms(text))
     says = (any(_is(term, form) for form in forms) for term in terms)
     return (
@@ -35,7 +35,7 @@ class Said(NamedTuple):
 
 
 def said(analyzer: Analyzer, terms: Sequence[Term], text: str) -> Said:
-    """What of a question's terms a text says. Without any, its beginning is the snippet."""
+    """Return what of a question's terms a text says. Without any, its beginning is the snippet."""
     places = [(start, end) for start, end, token in spoken(text) if _says(analyzer, terms, token)]
     words = dict.fromkeys(text[start:end] for start, end in places)
     return Said(tuple(words), _around(text, places))
@@ -51,7 +51,7 @@ def _is(term: Term, form: str) -> bool:
 
 
 def _around(text: str, places: Sequence[tuple[int, int]]) -> str:
-    """The stretch of a text that has most of the places, cut between words; an ellipsis where something is left out."""
+    """Return the stretch of a text that has most of the places, cut between words; an ellipsis where something is left out."""
     if len(text) <= SNIPPET:
         return " ".join(text.split())
     start = -max(_starts(places), default=(0, 0))[1]

@@ -45,7 +45,7 @@ class Filters(NamedTuple):
         times: Mapping[str, TimeLike | None],
         asked: Sequence[tuple[str, str]] = (),
     ) -> Filters:
-        """The filters that a caller gives, and those of `field:value` in his question. Raises InvalidError for what is no standing, key or time;
+        """Return the filters that a caller gives, and those of `field:value` in his question. Raises InvalidError for what is no standing, key or time;
         what cannot be read so in a question is no filter."""
         sets = {name: set(ids(name, value)) for name, value in values.items()}
         instants = {name: view._time(at, name) for name, at in times.items() if at is not None}
@@ -65,7 +65,7 @@ class Filters(NamedTuple):
         return cls(**{name: frozenset(value) for name, value in sets.items()}, **instants)  # type: ignore[arg-type]
 
     def saying(self, sight: Sight, text: str) -> set[int]:
-        """What is believed and holds at a coordinate as a version that says all of a text, superseded events too, and is wanted."""
+        """Return what is believed and holds at a coordinate as a version that says all of a text, superseded events too, and is wanted."""
         index, fits = sight.index, self.fitting(sight)
         found = set()
         for row in sight.held_versions(sight.found(text, 1).saying()):
@@ -75,7 +75,7 @@ class Filters(NamedTuple):
         return found
 
     def admits(self, thing: Node | Event) -> bool:
-        """Whether a thing that was read fits. Standing is not looked at."""
+        """Return whether a thing that was read fits. Standing is not looked at."""
         if isinstance(thing, Event):
             kind, begins, scope = thing.type, thing.occurred_at, ""
         else:
@@ -93,11 +93,11 @@ class Filters(NamedTuple):
 
     @property
     def of_the_past(self) -> bool:
-        """Whether things are wanted that do not stand."""
+        """Return whether things are wanted that do not stand."""
         return not self.standing <= UPRIGHT
 
     def fitting(self, sight: Sight) -> Callable[[int, int], bool] | None:
-        """Whether an entity fits, as one of its rows says it; None: all do. Kinds and standing are not looked at."""
+        """Return whether an entity fits, as one of its rows says it; None: all do. Kinds and standing are not looked at."""
         if self._replace(kind=frozenset(), standing=frozenset()) == Filters():
             return None
         index, source = sight.index, tuple(self.source)

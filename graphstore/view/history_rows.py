@@ -1,4 +1,4 @@
-"""The history of a store as tables: every row of nodes or links with both its periods, typed fields, and who said it, when and why."""
+"""Read the history of a store as tables: every row of nodes or links with both its periods, typed fields, and who said it, when and why."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def _told(columns: dict[str, list[Any]], periods: dict[str, Any]) -> dict[str, p
 
 
 def nodes(source: RowSpans, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
-    """The rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
+    """Return the rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
     optional_text("kind", kind)
     columns, contents, periods = source.nodes(asked, kind)
     described = {
@@ -312,7 +312,7 @@ def nodes(source: RowSpans, asked: Asked, kind: str | None, fields: Sequence[str
 
 
 def links(source: RowSpans, asked: Asked, kind: str | None) -> pa.Table:
-    """The rows of links, by id, valid_from and tx_from."""
+    """Return the rows of links, by id, valid_from and tx_from."""
     columns, periods = source.links(asked, kind)
     return _in_order({**columns, **_instants(periods)})
 
@@ -364,7 +364,7 @@ _CHANGES = pa.schema(
 
 
 def changes(source: RowSpans, since: Instant, until: Instant) -> pa.Table:
-    """What each transaction after `since` up to `until` changed of what is believed: the periods over which something is said, or no more."""
+    """Return what each transaction after `since` up to `until` changed of what is believed: the periods over which something is said, or no more."""
     found: list[tuple[int, int, str, int, bool, Span, ChangedNode | ChangedLink]] = []
     for thing, statement in (("node", CHANGED_NODES), ("link", CHANGED_LINKS)):
         rows: list[Any] = source.point.rows(statement, since=since, until=until)
@@ -411,7 +411,7 @@ def _column(field: pa.Field, values: list[Any]) -> pa.Array:
 
 
 def without_all_of(periods: Sequence[Span], holes: Sequence[Span]) -> list[Span]:
-    """The stretches that some of `periods` cover and none of `holes`."""
+    """Return the stretches that some of `periods` cover and none of `holes`."""
     return [rest for each in coalesce(periods) for rest in without_all(each, holes)]
 
 
@@ -437,7 +437,7 @@ def _in_order(columns: Mapping[str, pa.Array]) -> pa.Table:
 def _fields(
     source: RowSpans, kind: str | None, fields: Sequence[str] | None, contents: list[str | None]
 ) -> dict[str, pa.Array]:
-    """The fields of contents as columns: their types are those of all descriptions of the kind that are known, whatever part is asked for."""
+    """Return the fields of contents as columns: their types are those of all descriptions of the kind that are known, whatever part is asked for."""
     kinds = source.field_kinds(kind)
     names = sorted(kinds) if fields is None else list(dict.fromkeys(fields))
     if kinds and not kinds.keys() >= set(names):

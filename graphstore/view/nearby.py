@@ -40,11 +40,11 @@ class Near:
         self._strongest: dict[int, list[Step]] = {}
 
     def degree(self, ent: int) -> int:
-        """How many links there are to follow from a thing."""
+        """Return how many links there are to follow from a thing."""
         return len(self._around(ent))
 
     def strongest(self, ent: int) -> list[Step]:
-        """The rows of its strongest links and where they lead: by strength, then the later first, then by id."""
+        """Return the rows of its strongest links and where they lead: by strength, then the later first, then by id."""
         found = self._strongest.get(ent)
         if found is None:
             index = self._index

@@ -71,7 +71,7 @@ def shares(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def woven(rankings: Iterable[tuple[float, Mapping[int, float]]]) -> dict[int, float]:
-    """The sum of each thing's shares, each times what its ranking is worth."""
+    """Return the sum of each thing's shares, each times what its ranking is worth."""
     found: dict[int, float] = {}
     for worth, each in rankings:
         for thing, share in each.items():
@@ -80,7 +80,7 @@ def woven(rankings: Iterable[tuple[float, Mapping[int, float]]]) -> dict[int, fl
 
 
 def worth(sight: Sight, found: Found, fits: Callable[[int], bool]) -> Worth:
-    """What things gain that the rankings do not know. `fits`: what may be found at all."""
+    """Return what things gain that the rankings do not know. `fits`: what may be found at all."""
     gains: dict[int, float] = {}
     beside: dict[int, int] = {}
     matched = dict(found.matches)
@@ -159,7 +159,7 @@ def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> frozen
 
 
 def _named(sight: Sight, found: Found) -> dict[int, float]:
-    """The things whose id or key a question names: whole; else, where no text says the name, by the beginning, else inside."""
+    """Return the things whose id or key a question names: whole; else, where no text says the name, by the beginning, else inside."""
     asked = found.question.text.strip()
     gains: dict[int, float] = {}
     stands = partial(_stands, sight)
@@ -209,7 +209,7 @@ class _Conversation:
         self._of: dict[int, str | None] = {}
 
     def beside(self, ent: int) -> Iterator[tuple[int, int]]:
-        """The turns before and after a turn, each with how far away it is."""
+        """Yield the turns before and after a turn, each with how far away it is."""
         sight, most = self._sight, len(BESIDE)
         near = sight.around(sight.find(ent), most) if sight.is_event(ent) else []
         if ent in near:
@@ -233,11 +233,11 @@ class _Conversation:
         )
 
     def is_turn(self, ent: int) -> bool:
-        """Whether a thing is a turn of a conversation."""
+        """Return whether a thing is a turn of a conversation."""
         return self._thread(ent) is not None
 
     def _thread(self, ent: int) -> str | None:
-        """The thread of a turn, empty where it names none; None for what is no turn."""
+        """Return the thread of a turn, empty where it names none; None for what is no turn."""
         if ent not in self._of:
             self._of[ent] = self._read(ent)
         return self._of[ent]

@@ -1,4 +1,4 @@
-"""A coordinate as numbers: which rows and links hold there, their bodies, and the values of rows.
+"""Find by numbers what a coordinate holds: which rows and links hold there, their bodies, and the values of rows.
 
 The numbers of entities, rows, links and operations are valid for one read. Functions that examine many things and return few use these.
 """
@@ -72,7 +72,7 @@ NOT_READ: Description = (None, None, ())
 
 
 def description(body: Json, events: bool) -> Description:
-    """The content, the text and the tags of a node; of an event its whole body."""
+    """Return the content, the text and the tags of a node; of an event its whole body."""
     if events:
         return body, None, ()
     return body.get("content", {}), text_of_body(body), tuple(body.get("tags", ()))
@@ -124,45 +124,45 @@ class Rows:
     # ------------------------------------------------------------------ what an entity is
 
     def entity(self, id: str) -> int:
-        """The entity with exactly this id, if known here, or -1."""
+        """Return the entity with exactly this id, if known here, or -1."""
         ent = self.index.ids.get(id, -1)
         return ent if ent >= 0 and self.index.born[ent] <= self.tx else -1
 
     def id(self, ent: int) -> str:
-        """The id of an entity."""
+        """Return the id of an entity."""
         return self.index.names[ent]
 
     def kind(self, ent: int) -> str:
-        """The kind of a node, the type of an event."""
+        """Return the kind of a node, the type of an event."""
         return self.index.kind[ent]
 
     def key(self, ent: int) -> str | None:
-        """The key of a node."""
+        """Return the key of a node."""
         return self.index.key[ent]
 
     def scope(self, ent: int) -> str:
-        """The scope of a node."""
+        """Return the scope of a node."""
         return self.index.scope[ent]
 
     def scope_of(self, ent: int, kind: str) -> str | None:
-        """The scope of a node of this kind, None for whatever is none."""
+        """Return the scope of a node of this kind, None for whatever is none."""
         index = self.index
         return index.scope[ent] if index.kind[ent] == kind and not index.is_event[ent] else None
 
     def is_event(self, ent: int) -> bool:
-        """Whether an entity is an event."""
+        """Return whether an entity is an event."""
         return bool(self.index.is_event[ent])
 
     def is_forgotten(self, ent: int) -> bool:
-        """Whether an entity was evicted or erased, at whatever coordinate."""
+        """Return whether an entity was evicted or erased, at whatever coordinate."""
         return ent in self.index.gone
 
     def is_believed(self, ent: int) -> bool:
-        """Whether anything is believed of an entity here, over whatever valid time."""
+        """Return whether anything is believed of an entity here, over whatever valid time."""
         return ent not in self.index.gone and bool(self.index.believed(ent, self.tx))
 
     def has_repeats(self, ent: int) -> bool:
-        """Whether more than one occurrence of an event was ever recorded."""
+        """Return whether more than one occurrence of an event was ever recorded."""
         return ent in self.index.seen_of
 
     def first_recorded(self, ent: int) -> Instant:
@@ -170,25 +170,25 @@ class Rows:
         return self.index.born[ent]
 
     def body(self, ent: int, holding: bytes = b"") -> Json:
-        """The body of an entity's last version. Empty when it was forgotten, or when the body does not contain those bytes."""
+        """Return the body of an entity's last version. Empty when it was forgotten, or when the body does not contain those bytes."""
         index = self.index
         ver = index.versions_of[ent][-1]
         return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
 
     def body_of(self, row: int, holding: bytes = b"") -> Json:
-        """The body of a row's version; otherwise as `body`."""
+        """Return the body of a row's version; otherwise as `body`."""
         index = self.index
         ver = index.r_ver[row]
         return self.core.body(index.v_pos[ver], index.v_len[ver], holding)
 
     def kept_place(self, ent: int) -> Json:
-        """The place in its trace that an evicted event left behind."""
+        """Return the place in its trace that an evicted event left behind."""
         return kept_place(self.index, self.core.raw, ent)
 
     # ------------------------------------------------------------------ rows
 
     def find(self, ent: int) -> int:
-        """The row that holds here, or -1."""
+        """Return the row that holds here, or -1."""
         return self.index.find(ent, self.valid, self.tx)
 
     def believed_periods(self, id: str, number: int) -> list[Period]:
@@ -215,11 +215,11 @@ class Rows:
         return index.o_tx[op] if op >= 0 else index.r_tx[row]
 
     def entity_of(self, row: int) -> int:
-        """The entity of a row."""
+        """Return the entity of a row."""
         return self.index.r_ent[row]
 
     def last_row(self, ent: int, number: int) -> int:
-        """The row of a version written last, or -1."""
+        """Return the row of a version written last, or -1."""
         index = self.index
         rows = index.rows_of_version(ent, number)
         known = bisect_right(rows, self.tx, key=index.r_tx.__getitem__)
@@ -228,11 +228,11 @@ class Rows:
     # ------------------------------------------------------------------ links
 
     def held(self, link: int) -> int:
-        """The row of a link that holds here, or -1."""
+        """Return the row of a link that holds here, or -1."""
         return self.index.find_link(link, self.valid, self.tx)
 
     def links_either(self, ent: int) -> list[int]:
-        """The link rows that hold here at either end of an entity, each once, by (valid_from, tx_from, id)."""
+        """Return the link rows that hold here at either end of an entity, each once, by (valid_from, tx_from, id)."""
         index = self.index
         if ent not in index.out and ent not in index.into:
             return []
@@ -240,7 +240,7 @@ class Rows:
         return sorted(rows, key=self.link_order)
 
     def edge(self, row: int) -> Edge:
-        """The link of a row."""
+        """Return the link of a row."""
         return self._edge(self.index.k_link[row])
 
     def _edge(self, link: int) -> Edge:
@@ -256,20 +256,20 @@ class Rows:
         return (self._edge(link) for link in links if kinds is None or index.l_kind[link] in kinds)
 
     def has_links(self, ent: int, side: Literal["out", "into"] = "out") -> bool:
-        """Whether a link with an entity as its source, or target, was ever made."""
+        """Return whether a link with an entity as its source, or target, was ever made."""
         return ent in (self.index.out if side == "out" else self.index.into)
 
     def believed_link(self, link: int) -> list[int]:
-        """The rows of a link believed here, by valid_from."""
+        """Return the rows of a link believed here, by valid_from."""
         return self.index.believed_link(link, self.tx)
 
     def claim(self, row: int) -> Claim:
-        """The certainty of a link's row."""
+        """Return the certainty of a link's row."""
         index, claim = self.index, self.index.k_claim[row]
         return Claim(index.c_strength[claim], bool(index.c_inferred[claim]), index.c_by[claim])
 
     def reason(self, row: int) -> str | None:
-        """The reason of a link's row."""
+        """Return the reason of a link's row."""
         index, claim = self.index, self.index.k_claim[row]
         reason: str | None = self.core.body(index.c_pos[claim], index.c_len[claim]).get("reason")
         return reason
@@ -277,11 +277,11 @@ class Rows:
     def links_around(
         self, ent: int, side: Literal["out", "into"], kinds: frozenset[str] | None = None
     ) -> list[int]:
-        """The link rows that hold here with an entity as their source (`out`) or target (`into`), by (valid_from, tx_from, id)."""
+        """Return the link rows that hold here with an entity as their source (`out`) or target (`into`), by (valid_from, tx_from, id)."""
         return self.rows_of_links(self.index.out if side == "out" else self.index.into, ent, kinds)
 
     def rows_of_links(self, side: Side, ent: int, kinds: frozenset[str] | None = None) -> list[int]:
-        """The link rows that hold here on one side of an entity, by (valid_from, tx_from, id)."""
+        """Return the link rows that hold here on one side of an entity, by (valid_from, tx_from, id)."""
         if ent not in side:
             return []
         index, valid, tx = self.index, self.valid, self.tx
@@ -296,13 +296,13 @@ class Rows:
         return rows
 
     def link_order(self, row: int) -> tuple[Instant, Instant, str]:
-        """The order of links: when they begin to hold, when they were recorded, id."""
+        """Return the order of links: when they begin to hold, when they were recorded, id."""
         index = self.index
         since = index.k_tx[row] if not index.undone_by else index.link_since(row)
         return index.k_from[row], since, index.l_name[index.k_link[row]]
 
     def neighbours(self, ent: int) -> set[int]:
-        """What is linked with an entity here, either way."""
+        """Return what is linked with an entity here, either way."""
         index = self.index
         near = {index.l_tgt[link] for link in index.out.get(ent, ()) if self.held(link) >= 0}
         return near | {index.l_src[link] for link in index.into.get(ent, ()) if self.held(link) >= 0}
@@ -310,7 +310,7 @@ class Rows:
     # ------------------------------------------------------------------ values
 
     def described(self, ent: int, number: int, last: int = -1) -> Node:
-        """The node as one of its versions describes it. `last`: the row of that version written last, if the caller has it."""
+        """Return the node as one of its versions describes it. `last`: the row of that version written last, if the caller has it."""
         index = self.index
         row = self.find(ent)
         if row >= 0 and index.v_num[index.r_ver[row]] == number:
@@ -319,7 +319,7 @@ class Rows:
         return self.node(last, "superseded" if row >= 0 else self.standing(ent))
 
     def node(self, row: int, standing: str) -> Node:
-        """A row of a node as a value."""
+        """Return a row of a node as a value."""
         index = self.index
         ver = index.r_ver[row]
         length = index.v_len[ver]
@@ -360,7 +360,7 @@ class Rows:
         return self.event(row, self.standing(ent), self.links_of(ent))
 
     def links_of(self, ent: int) -> tuple[Link, ...]:
-        """The links that hold here on either side of an entity."""
+        """Return the links that hold here on either side of an entity."""
         index = self.index
         if ent not in index.out and ent not in index.into:
             return ()
@@ -368,7 +368,7 @@ class Rows:
         return tuple(self.link(row) for row in sorted(rows, key=self.link_order))
 
     def link(self, row: int, turned: str = "") -> Link:
-        """A row of a link as a value; turned round under another name when one is given."""
+        """Return a row of a link as a value; turned round under another name when one is given."""
         index = self.index
         link, claim = index.k_link[row], index.k_claim[row]
         source, target = index.l_src[link], index.l_tgt[link]
@@ -401,7 +401,7 @@ class Rows:
         )
 
     def change(self, op: int) -> Change:
-        """An operation as a value."""
+        """Return an operation as a value."""
         index = self.index
         forked, verb = index.forked, index.o_verb[op]
         here = forked is None or (op >= forked.ops and verb not in FORGETTING)

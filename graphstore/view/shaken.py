@@ -1,4 +1,4 @@
-"""What stands at a coordinate and is shaky, and why: what it rests on, and what became of that.
+"""Find what stands at a coordinate and is shaky, and why: what it rests on, and what became of that.
 
 The rows of `shaky` say which things are. Why they are is found by the facts that the writer of these rows goes by, as they were at the coordinate's tx: falls are
 followed from what was invalidated to what rests on it, the latest fall first. Nothing depends on how operations were grouped into transactions.

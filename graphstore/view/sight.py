@@ -1,4 +1,4 @@
-"""Reads at one coordinate by the rows of a ledger, for functions that look at few things."""
+"""Read at one coordinate by the rows of a ledger, for functions that look at few things."""
 
 from __future__ import annotations
 
@@ -104,18 +104,18 @@ class RowCore(Source):
 
     @cached_property
     def state(self) -> Hashable:
-        """What a copy of this is of."""
+        """Return what a copy of this is of."""
         ends = ends_of(self.point)
         return "rows", ends.rewritten
 
     @cached_property
     def naming(self) -> NameRows:
-        """The nodes by their keys and tags."""
+        """Return the nodes by their keys and tags."""
         return NameRows(self.point, self.index)
 
     @cached_property
     def postings(self) -> MessageRows:
-        """The messages."""
+        """Return the messages."""
         return MessageRows(self.point)
 
 
@@ -128,7 +128,7 @@ class Sight(Rows):
     # ------------------------------------------------------------------ ids
 
     def resolve(self, id: str) -> tuple[int, int]:
-        """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
+        """Return the entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
         entity, number = resolve(self.point, id)
         return entity.thing, number
 
@@ -154,7 +154,7 @@ class Sight(Rows):
         return row.number
 
     def made_by(self, link: int) -> tuple[int, str]:
-        """The operation that made a link, for `change`, and its verb."""
+        """Return the operation that made a link, for `change`, and its verb."""
         [made] = self.point.rows(LINK_MADE, number=link)
         return made.number, made.verb
 
@@ -197,7 +197,7 @@ class Sight(Rows):
         return iter(found)
 
     def newest(self, most: int) -> list[int]:
-        """What was recorded last of what stands here, the last first."""
+        """Return what was recorded last of what stands here, the last first."""
         return [row.number for row in self.point.rows(LATEST, most=most)]
 
     def names(self) -> list[Named]:
@@ -215,13 +215,13 @@ class Sight(Rows):
         return found[:most], len(found)
 
     def written_after(self, tx: Instant) -> set[int]:
-        """What has a row that was written after a transaction, and by now."""
+        """Return what has a row that was written after a transaction, and by now."""
         line = self.point.database.line
         first, stop = (line.row("period", known_periods(self.point, at)) for at in (tx, self.tx))
         return {row.number for row in self.point.rows(WRITTEN_AFTER, first=first, stop=stop)}
 
     def held_versions(self, versions: Iterable[int]) -> list[int]:
-        """The rows that hold here of some versions, in the order in which they were recorded."""
+        """Return the rows that hold here of some versions, in the order in which they were recorded."""
         found = self.point.rows(VERSION_PERIODS, numbers=as_json(list(versions)))
         self.index.read_things([row.entity for row in found])
         return [row.number for row in found]
@@ -236,11 +236,11 @@ class Sight(Rows):
         return versions
 
     def node_rows(self) -> list[int]:
-        """The rows of all nodes that hold here, in the order in which the nodes were first known."""
+        """Return the rows of all nodes that hold here, in the order in which the nodes were first known."""
         return self.index.read_held_nodes()
 
     def held_of(self, kinds: Collection[str]) -> list[int]:
-        """The rows of all links of some kinds that hold here, in the order in which the links were made."""
+        """Return the rows of all links of some kinds that hold here, in the order in which the links were made."""
         return [row for link in self.index.read_links_of(kinds) if (row := self.held(link)) >= 0]
 
     def edges_of(self, kinds: Collection[str]) -> Iterator[Edge]:
@@ -248,7 +248,7 @@ class Sight(Rows):
         return map(self._edge, self.index.read_links_ever(kinds))
 
     def tagged_versions(self, name: str) -> list[int]:
-        """The versions with a tag, by the name that topics use, that were recorded by now."""
+        """Return the versions with a tag, by the name that topics use, that were recorded by now."""
         tagged = self.core.naming.tagged(name)
         stop = self.point.database.line.row("version", known_versions(self.point))
         return list(tagged[: bisect_left(tagged, stop)])
@@ -275,7 +275,7 @@ class Sight(Rows):
         return self.standing(ent) in ("stands", "shaky")
 
     def standing(self, ent: int) -> str:
-        """The standing of an entity here."""
+        """Return the standing of an entity here."""
         found = self._standings.get(ent)
         if found is None:
             self._read_standings([ent])
@@ -289,11 +289,11 @@ class Sight(Rows):
             self._standings.update({each.number: each.standing for each in found})
 
     def standings_of(self, ids: Iterable[str]) -> dict[str, str]:
-        """How those things of some ids stand here that are known."""
+        """Return how those things of some ids stand here that are known."""
         return dict(standings(self.point, ids))
 
     def upright(self, ent: int) -> str:
-        """The standing of an entity that has not fallen."""
+        """Return the standing of an entity that has not fallen."""
         return self.standing(ent)
 
     def is_superseded(self, ent: int) -> bool:
@@ -312,7 +312,7 @@ class Sight(Rows):
     # ------------------------------------------------------------------ values
 
     def thing(self, ent: int) -> Node | Event:
-        """A node or event with any standing."""
+        """Return a node or event with any standing."""
         found = self._things.get(ent)
         if found is None:
             [found] = things(self.point, [self.id(ent)]).values()
@@ -332,11 +332,11 @@ class Sight(Rows):
         return [self._things[ent] for ent in ents]
 
     def things_of(self, ids: Iterable[str]) -> dict[str, Node | Event]:
-        """The nodes and events of some ids that are known here, with any standing, by id."""
+        """Return the nodes and events of some ids that are known here, with any standing, by id."""
         return things(self.point, ids)
 
     def events_of(self, ids: Iterable[str]) -> list[Event]:
-        """The events of some ids that are known here, with any standing, and their links."""
+        """Return the events of some ids that are known here, with any standing, and their links."""
         return [event for event in shown(self.point, ids).values() if isinstance(event, Event)]
 
     def event_and_links(self, ent: int) -> Event:
@@ -351,11 +351,11 @@ class Sight(Rows):
         return [cast(Event, found[id]) for id in ids]
 
     def shown_event(self, row: int) -> Event:
-        """The event whose row holds here, with its links."""
+        """Return the event whose row holds here, with its links."""
         return event(self.point, self.id(self.entity_of(row)))
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
-        """A row of an event that holds here as a value."""
+        """Return a row of an event that holds here as a value."""
         found = self.thing(self.entity_of(row))
         return Event.made({**found.__dict__, "standing": standing, "links": links})
 
@@ -393,7 +393,7 @@ class Sight(Rows):
         return [self.index.r_ent[each] for each in self._messages.around(self, row, most)]
 
     def traces(self) -> list[str]:
-        """The ids of all traces there is something of."""
+        """Return the ids of all traces there is something of."""
         return self._messages.traces(self)
 
     def found(
@@ -418,13 +418,13 @@ class Sight(Rows):
         return ((index.v_ent[ver], index.v_num[ver], score) for ver, score in matches)
 
     def trace(self, trace_id: str) -> list[int]:
-        """The events of a trace, as `MessageRows.trace` finds them. All is read that says when they happened."""
+        """Return the events of a trace, as `MessageRows.trace` finds them. All is read that says when they happened."""
         events = self._messages.trace(self, trace_id)
         self.read_events(events)
         return events
 
     def follow_lookups(self) -> Accesses:
-        """The counts of lookups, as far as they are written."""
+        """Return the counts of lookups, as far as they are written."""
         point, line = self.point, self.point.database.line
         ends = ends_of(point)
 
@@ -437,7 +437,7 @@ class Sight(Rows):
         return self.core.accesses
 
     def snapshots(self) -> list[Snapshot]:
-        """The snapshots known here, whose names may stand for a time."""
+        """Return the snapshots known here, whose names may stand for a time."""
         return settings.snapshots(self.point)
 
     # ------------------------------------------------------------------ what is kept until the next write
@@ -480,14 +480,14 @@ class Sight(Rows):
         return [row.at for row in found if axis == "tx" or -OPEN < row.at < OPEN]
 
     def sees_all(self) -> bool:
-        """Whether no transaction has ended that this does not see."""
+        """Return whether no transaction has ended that this does not see."""
         return self.index.last_tx <= self.tx
 
     # ------------------------------------------------------------------ reading at once
 
     @property
     def point(self) -> Point:
-        """The point of a ledger whose rows are read here."""
+        """Return the point of a ledger whose rows are read here."""
         return cast(RowCore, self.core).point
 
     def read_names(self, ents: Iterable[int]) -> None:
@@ -534,7 +534,7 @@ def sight_of(core: Core, point: Point) -> Sight:
 
 
 def in_time(index: Index, effect: int, cause: int, since: Instant | None, tx: Instant) -> bool:
-    """Whether the cause starts no later than its effect, as believed at `tx`.
+    """Return whether the cause starts no later than its effect, as believed at `tx`.
 
     `since`: when the link begins to hold, if that was said: a node may be an effect of what began later than the node, and so may an event by
     then that came again then or later. An event starts when it occurred.

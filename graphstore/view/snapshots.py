@@ -17,7 +17,7 @@ from graphstore.values.snapshot_settings import KEPT, snapshot_of
 
 
 def name_of(name: object) -> str:
-    """The checked name of a new snapshot, without spaces around it. Raises InvalidError for one that reads as a time."""
+    """Return the checked name of a new snapshot, without spaces around it. Raises InvalidError for one that reads as a time."""
     plain = printable("snapshot name", text_of("snapshot name", name).strip())
     if looks_like_time(plain):
         raise InvalidError(
@@ -36,7 +36,7 @@ def refuse_taken(index: WorkingSet, name: str) -> None:
 
 
 def known(index: WorkingSet, tx: Instant) -> list[Snapshot]:
-    """The snapshots made by `tx`, in order."""
+    """Return the snapshots made by `tx`, in order."""
     made = (
         snapshot_of(name.removeprefix(KEPT), kept)
         for setting in index.settings

@@ -68,7 +68,7 @@ class TopicRows:
         )
 
     def _sought(self) -> list[int]:
-        """The nodes that a search finds at least half as good as the best, and that say half of what is asked or have a key
+        """Return the nodes that a search finds at least half as good as the best, and that say half of what is asked or have a key
         or a tag that is named; where none does, the best are `near`."""
         sight, kinds = self.sight, frozenset() if self._kind is None else frozenset({self._kind})
         index = self._index
@@ -85,7 +85,7 @@ class TopicRows:
         return covering
 
     def _named(self, words: Iterable[str]) -> set[int]:
-        """The nodes whose key or tag is one of these words."""
+        """Return the nodes whose key or tag is one of these words."""
         core, v_ent = self.sight.core, self._index.v_ent
         names = {slot_name(word) for word in words}
         tagged = (v_ent[ver] for name in names for ver in core.naming.tagged(name))
@@ -134,7 +134,7 @@ class TopicRows:
         return bool(shown)
 
     def _last(self, ent: int) -> list[int]:
-        """The row that was written last of a node of which nothing is believed."""
+        """Return the row that was written last of a node of which nothing is believed."""
         index, tx = self._index, self.sight.tx
         return [max(rows)] if (rows := [row for row in index.rows_of[ent] if index.r_tx[row] <= tx]) else []
 
@@ -195,27 +195,27 @@ class TopicRows:
         return sorted(entries, key=lambda each: (each.since, each.recorded, names[each.ent]))
 
     def id(self, each: TopicRow) -> str:
-        """The id of the node that makes a statement."""
+        """Return the id of the node that makes a statement."""
         return self._index.names[each.ent]
 
     def scope(self, each: TopicRow) -> str:
-        """The scope of that node."""
+        """Return the scope of that node."""
         return self._index.scope[each.ent]
 
     def kind(self, each: TopicRow) -> str:
-        """The kind of that node."""
+        """Return the kind of that node."""
         return self._index.kind[each.ent]
 
     def key(self, each: TopicRow) -> str | None:
-        """The key of that node."""
+        """Return the key of that node."""
         return self._index.key[each.ent]
 
     def node(self, each: TopicRow) -> Node:
-        """The node as the statement describes it."""
+        """Return the node as the statement describes it."""
         return self.sight.node(each.row, self.sight.upright(each.ent))
 
     def body(self, each: TopicRow) -> Json:
-        """The body of the statement; of a forgotten one its tombstone."""
+        """Return the body of the statement; of a forgotten one its tombstone."""
         index = self._index
         ver = index.r_ver[each.row] if each.row >= 0 else index.versions_of[each.ent][0]
         return self.sight.core.body(index.v_pos[ver], index.v_len[ver]) or index.tombstone(each.ent)
@@ -227,7 +227,7 @@ class TopicRows:
         return self._index.r_to[each.row] if each.row >= 0 else each.since
 
     def standing(self, each: TopicRow) -> str:
-        """The standing of a statement, which may differ from its node's: an earlier version of the node is superseded, and so is one that was
+        """Return the standing of a statement, which may differ from its node's: an earlier version of the node is superseded, and so is one that was
         replaced before it began, and a version that a later one passed; a later one is not yet."""
         index, sight = self._index, self.sight
         if each in self._next:
@@ -241,7 +241,7 @@ class TopicRows:
         return "superseded" if fallen or standing == "not_yet" else standing
 
     def replaced_by(self, each: TopicRow) -> tuple[str, ...]:
-        """What replaced it: the successors that links name, or the version that came next."""
+        """Return what replaced it: the successors that links name, or the version that came next."""
         index, sight = self._index, self.sight
         if each in self._next:
             return (self.id(self._next[each]),)
@@ -257,7 +257,7 @@ class TopicRows:
         return ()
 
     def joined(self) -> list[Joined]:
-        """The links that hold between those that stand."""
+        """Return the links that hold between those that stand."""
         index = self._index
         ents = {each.ent for each in self.current}
         return [

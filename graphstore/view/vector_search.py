@@ -43,17 +43,17 @@ class Embedder(Protocol):
     """Turns a list of n texts into an array (n, d) of numbers. It may have a `model`, a `dimension` d, and a `batch`: how many texts it takes at once."""
 
     def __call__(self, texts: list[str], /) -> Any:
-        """The vectors of the texts, in their order."""
+        """Return the vectors of the texts, in their order."""
 
 
 def model_of(embed: Embedder) -> str:
-    """The name of an embedder's model; of one that has none, where it is from."""
+    """Return the name of an embedder's model; of one that has none, where it is from."""
     kind = embed if hasattr(embed, "__qualname__") else type(embed)
     return str(getattr(embed, "model", None) or f"{kind.__module__}:{kind.__qualname__}")
 
 
 def brief(error: Exception) -> str:
-    """An error of an embedder in a line of a note."""
+    """Return an error of an embedder in a line of a note."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
@@ -179,7 +179,7 @@ class Meanings:
                 self._spare[key] = vector.tobytes()
 
     def vectors(self, texts: list[str]) -> Matrix:
-        """The vectors of texts, each of length 1 (or 0, for a text that means nothing to the embedder)."""
+        """Return the vectors of texts, each of length 1 (or 0, for a text that means nothing to the embedder)."""
         import numpy as np
 
         given = self._embed(texts)
@@ -213,11 +213,11 @@ class Meanings:
             self.kept.dimension = dimension
 
     def lacking(self) -> int:
-        """How many versions have no vector yet."""
+        """Return how many versions have no vector yet."""
         return self.counted()[1]
 
     def counted(self) -> tuple[int, int]:
-        """How many versions say something, and how many of them have no vector yet."""
+        """Return how many versions say something, and how many of them have no vector yet."""
         self.settle()
         with self._lock:
             return len(self._vers), self._missing
@@ -273,14 +273,14 @@ class Meanings:
     # ------------------------------------------------------------------ comparing
 
     def compared(self, query: Matrix) -> Compared:
-        """How near every vector there is comes to the query. The product is made without the lock: rows are only added, or all numbered anew."""
+        """Return how near every vector there is comes to the query. The product is made without the lock: rows are only added, or all numbered anew."""
         self.settle()
         with self._lock:
             matrix, count, numbered = self.kept.matrix, len(self.kept.texts), self.kept.numbered
         return Compared(query, numbered, None if matrix is None else _product(matrix[:count], query))
 
     def _scores(self, compared: Compared) -> Matrix | None:
-        """The scores of all rows there are now."""
+        """Return the scores of all rows there are now."""
         matrix, count, found = self.kept.matrix, len(self.kept.texts), compared.scores
         if matrix is None or compared.query.shape != matrix.shape[1:]:
             return None
@@ -348,14 +348,14 @@ class Meanings:
 
 
 def _least(scores: Matrix, most: int) -> float:
-    """What the `most` best scores reach, however they were rounded."""
+    """Return what the `most` best scores reach, however they were rounded."""
     import numpy as np
 
     return float(np.partition(scores, len(scores) - most)[len(scores) - most]) - _ROUNDING
 
 
 def _exactly(matrix: Matrix, rows: Any, query: Matrix) -> list[float]:
-    """The cosines of rows, each the same whichever others are asked with it: equal vectors are equally near."""
+    """Return the cosines of rows, each the same whichever others are asked with it: equal vectors are equally near."""
     import numpy as np
 
     wide, found = query.astype(np.float64), list[float]()
@@ -365,7 +365,7 @@ def _exactly(matrix: Matrix, rows: Any, query: Matrix) -> list[float]:
 
 
 def _ranked(sight: Sight, vers: list[int], scores: list[float], most: int) -> list[tuple[int, float]]:
-    """The `most` best entities of these versions, by cosine, then by id."""
+    """Return the `most` best entities of these versions, by cosine, then by id."""
     sight.read_versions(vers)
     index = sight.index
     near = zip((index.v_ent[ver] for ver in vers), scores, strict=True)
@@ -412,18 +412,18 @@ def lend(store: Reader, embed: Embedder | None) -> None:
 
 
 def embedders(view: Reader) -> list[str]:
-    """The names of a store's embedders: the one that is to have all, then the one it replaces."""
+    """Return the names of a store's embedders: the one that is to have all, then the one it replaces."""
     return [_LENT] if view._core.vectors.lent is not None else list(view._setting(EMBEDDER) or ())
 
 
 def newest(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
-    """The vectors of the store's embedder, whether they serve yet or not; None: it has none. `made` gives an embedder by its name."""
+    """Return the vectors of the store's embedder, whether they serve yet or not; None: it has none. `made` gives an embedder by its name."""
     names = embedders(view)
     return _meanings(view, names[0], made) if names else None
 
 
 def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
-    """The vectors to compare with: those of the store's embedder, or while they are being made of the one before, whichever lacks less.
+    """Return the vectors to compare with: those of the store's embedder, or while they are being made of the one before, whichever lacks less.
 
     Raises InvalidError when no embedder of the store can be made here.
     """
@@ -455,7 +455,7 @@ def serving(view: Reader, made: Callable[[str], Embedder]) -> Meanings | None:
 
 
 def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meanings:
-    """The vectors of an embedder by its name, or of the one that was lent."""
+    """Return the vectors of an embedder by its name, or of the one that was lent."""
     kept: dict[str, Meanings] = view._core.meanings
     if name not in kept:
         embed = view._core.vectors.lent if name == _LENT else None
@@ -483,7 +483,7 @@ class Question:
 
     @property
     def note(self) -> str:
-        """How it was searched, and what could not be compared."""
+        """Return how it was searched, and what could not be compared."""
         if self._meanings is None or self._compared is None:
             return f"full-text only: {self._failed}"
         note = f"full-text and vectors of {self._meanings.model!r}"
@@ -504,7 +504,7 @@ class Question:
         wanted: Callable[[str], bool] | None = None,
         thread: str | None = None,
     ) -> Mapping[int, float]:
-        """What is nearest in meaning, as `Meanings.nearest` says."""
+        """Return what is nearest in meaning, as `Meanings.nearest` says."""
         if self._meanings is None or self._compared is None:
             return {}
         found = self._meanings.nearest(sight, most, self._compared, fits, kind, wanted, thread)

@@ -1,4 +1,4 @@
-"""The difference of two coordinates as a table."""
+"""Compare two coordinates as a table."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Weights:
         self._accesses = sight.follow_lookups()
 
     def of(self, ent: int) -> float:
-        """The weight of a thing that stands."""
+        """Return the weight of a thing that stands."""
         found = self._known.get(ent)
         if found is None:
             found = self._known[ent] = self._weigh(ent)
@@ -59,7 +59,7 @@ class Weights:
         return (sight.valid - last) / _DAY
 
     def _stated(self, ver: int) -> dict[str, Any]:
-        """The content of a version, or the metadata of an event, which may hold importance and confidence."""
+        """Return the content of a version, or the metadata of an event, which may hold importance and confidence."""
         index = self._sight.index
         raw = self._sight.core.raw(index.v_pos[ver], index.v_len[ver])
         if b'"importance":' not in raw and b'"confidence":' not in raw:
@@ -69,7 +69,7 @@ class Weights:
         return stated if isinstance(stated, dict) else {}
 
     def _by_strength(self, rows: list[int]) -> float | None:
-        """The strength of the strongest link as an importance: 1 is none, 5 all."""
+        """Return the strength of the strongest link as an importance: 1 is none, 5 all."""
         index = self._sight.index
         strongest = max((index.c_strength[index.k_claim[row]] for row in rows), default=0)
         least, most = _STRENGTHS

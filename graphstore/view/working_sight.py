@@ -1,4 +1,4 @@
-"""Reads of a verb: the working set of a transaction at one coordinate, as values. What the transaction has done is among them."""
+"""Read the working set of a transaction at one coordinate as values, for its verbs. What the transaction has done is among them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WorkingSight(Rows):
     # ------------------------------------------------------------------ what an id leads to
 
     def resolve(self, id: str) -> tuple[int, int]:
-        """The entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
+        """Return the entity that a whole id or a `{id}-v{n}` names among what is known here, and n or 0."""
         index = self.index
         if not isinstance(id, str):
             raise InvalidError(f"id {id!r} is no text. Give a str.")
@@ -48,7 +48,7 @@ class WorkingSight(Rows):
         raise NotFoundError.nearest("node or event", id, partial(self.ids_beside, id))
 
     def _alias(self, id: str) -> int:
-        """The version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""
+        """Return the version that `{id}-v{n}@{branch}` names, as known here: a merged version of that branch. -1: none."""
         index = self.index
         found = _ALIAS.match(id)
         ver = index.aliases.get((found[3], int(found[2]), found[1]), -1) if found else -1
@@ -59,11 +59,11 @@ class WorkingSight(Rows):
         return [each for each in self.index.ids_beside(id) if self.entity(each) >= 0]
 
     def knows_link(self, id: str) -> bool:
-        """Whether a link of exactly this id was ever made."""
+        """Return whether a link of exactly this id was ever made."""
         return id in self.index.link_ids
 
     def links_made(self) -> int:
-        """How many links were ever made, including an open transaction."""
+        """Return how many links were ever made, including an open transaction."""
         return len(self.index.l_name)
 
     def in_slot(self, kind: str | None, key: str, scope: str) -> Iterable[int]:
@@ -74,7 +74,7 @@ class WorkingSight(Rows):
     # ------------------------------------------------------------------ how things stand
 
     def standing(self, ent: int) -> str:
-        """The standing of an entity here."""
+        """Return the standing of an entity here."""
         found = self._standings.get(ent)
         if found is None:
             found = self.index.standing(ent, self.valid, self.tx)
@@ -92,11 +92,11 @@ class WorkingSight(Rows):
         return "shaky" if self.index.says(ent, self.valid, self.tx) else "stands"
 
     def is_superseded(self, ent: int) -> bool:
-        """Whether a link that supersedes an entity holds here."""
+        """Return whether a link that supersedes an entity holds here."""
         return self.index.superseded(ent, self.valid, self.tx)
 
     def will_hold(self, ent: int) -> bool:
-        """Whether something is believed of an entity now that holds after the sight's tx."""
+        """Return whether something is believed of an entity now that holds after the sight's tx."""
         index = self.index
         return ent not in index.gone and any(index.r_to[row] > self.tx for row in index.now_of[ent])
 
@@ -116,7 +116,7 @@ class WorkingSight(Rows):
     # ------------------------------------------------------------------ values
 
     def thing(self, ent: int) -> Node | Event:
-        """A node or event with any standing; one that does not stand shows its last content known here."""
+        """Return a node or event with any standing; one that does not stand shows its last content known here."""
         found = self._things.get(ent)
         if found is None:
             found = self._things[ent] = self._look(ent)
@@ -146,7 +146,7 @@ class WorkingSight(Rows):
         return standing, row
 
     def written(self, row: int, standing: str, body: Json) -> Node:
-        """A row of a node that has just been written, with its body at hand."""
+        """Return a row of a node that has just been written, with its body at hand."""
         return self._node_from(body, self.index.r_ver[row], standing, self.periods(row))
 
     def _node_of(self, ver: int, standing: str, periods: Periods) -> Node:
@@ -155,11 +155,11 @@ class WorkingSight(Rows):
         return self._node_from(body, ver, standing, periods)
 
     def event(self, row: int, standing: str, links: tuple[Link, ...] | None = None) -> Event:
-        """A row of an event as a value."""
+        """Return a row of an event as a value."""
         return self._event_of(self.index.r_ver[row], standing, self.periods(row)[3], links)
 
     def event_and_links(self, ent: int, body: Json | None = None) -> Event:
-        """An event with any standing, and its links. `body`: its body, if the caller has it."""
+        """Return an event with any standing, and its links. `body`: its body, if the caller has it."""
         return self._event(ent, self.links_of(ent), body)
 
     def _event(self, ent: int, links: tuple[Link, ...] | None = None, body: Json | None = None) -> Event:

@@ -25,7 +25,7 @@ _SECOND = 1_000_000
 
 
 def new_id(index: WorkingSet) -> str:
-    """An id that nothing has."""
+    """Return an id that nothing has."""
     return drawn(random_64, index.ids)
 
 
@@ -37,27 +37,27 @@ class Act:
 
     @cached_property
     def linking(self) -> Linking:
-        """The links of the transaction."""
+        """Return the links of the transaction."""
         return Linking(self.core, self.work)
 
     @property
     def index(self) -> WorkingSet:
-        """What the transaction reads from: another index once it has left the rows."""
+        """Return what the transaction reads from: another index once it has left the rows."""
         return self.work.index
 
     def sight(self) -> WorkingSight:
-        """The store as the verb leaves it."""
+        """Return the store as the verb leaves it."""
         return WorkingSight(self.core, self.work.tx, self.work.tx)
 
     def time(self, value: TimeLike, what: str) -> Instant:
-        """The instant a caller gave; "now" is the transaction's instant."""
+        """Return the instant a caller gave; "now" is the transaction's instant."""
         at = resolve(value, what, self.work.tx, partial(self.core.snapshots, self.work.tx))
         if self.work.call is not None:
             self.work.call.times[what] = at
         return at
 
     def transaction(self, value: TimeLike) -> Instant:
-        """The instant of the transaction a caller means: exactly that, or the only one within the second that a time without a fraction names."""
+        """Return the instant of the transaction a caller means: exactly that, or the only one within the second that a time without a fraction names."""
         index = self.index
         at = resolve(
             value,
@@ -77,11 +77,11 @@ class Act:
         return within[0] if within else at
 
     def trust(self, source: str | None = None) -> Trust:
-        """The trust of the store, the writer being `source`, else the transaction's author."""
+        """Return the trust of the store, the writer being `source`, else the transaction's author."""
         return Trust(self.core, self.work.author, source)
 
     def free_id(self, id: str) -> str:
-        """An id that a caller wants for something new. Raises ConflictError when it is taken."""
+        """Return an id that a caller wants for something new. Raises ConflictError when it is taken."""
         name = printable("id", text_of("id", id))
         if name in self.index.ids:
             raise ConflictError(
@@ -90,7 +90,7 @@ class Act:
         return name
 
     def known(self, id: str, node: bool = False) -> int:
-        """The entity that a whole id, or a `{id}-v{n}`, names. With `node`, an event raises InvalidError."""
+        """Return the entity that a whole id, or a `{id}-v{n}`, names. With `node`, an event raises InvalidError."""
         ent = self.index.ids.get(id, -1) if isinstance(id, str) else -1
         if ent < 0:
             ent, _ = self.sight().resolve(id)
@@ -129,7 +129,7 @@ class Act:
             )
 
     def known_link(self, id: str) -> int:
-        """The link a whole id names."""
+        """Return the link a whole id names."""
         index = self.index
         if not isinstance(id, str):
             raise InvalidError(f"link_id {id!r} is no text. Give a str.")
@@ -138,7 +138,7 @@ class Act:
         return index.link_ids[id]
 
     def body(self, ver: int) -> Json:
-        """The body of a version."""
+        """Return the body of a version."""
         return self.core.body(self.index.v_pos[ver], self.index.v_len[ver])
 
     def turn(
@@ -170,7 +170,7 @@ class Act:
         return int(self.index.v_num[self.index.r_ver[row]])
 
     def written(self, ent: int, row: int, body: Json) -> Node:
-        """The node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
+        """Return the node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
 
         def make() -> Node:
             index = self.index

@@ -1,4 +1,4 @@
-"""Carrying over what a merge takes: each operation of a branch is done on the trunk as what it was, in its order.
+"""Carry over what a merge takes: do each operation of a branch on the trunk as what it was, in its order.
 
 What is done is cut to the periods over which a `MergePlan` lets the branch have its way. The result is that of doing it on the trunk, all in one
 transaction: how operations are grouped changes no standing.
@@ -163,7 +163,7 @@ class Carrying:
     # ------------------------------------------------------------------ operations
 
     def _acts(self) -> Acts:
-        """What each operation of the branch did to what is carried, closings first."""
+        """Return what each operation of the branch did to what is carried, closings first."""
         theirs, first, acts = self.theirs, self.since.first_op, Acts(list)
         for ent, during in self.during.items():
             for row in theirs.rows_of[ent]:
@@ -192,7 +192,7 @@ class Carrying:
         return Acts(list, {op: done for op, done in acts.items() if op >= first})
 
     def _unseen(self, ent: int) -> Iterator[tuple[int, Act]]:
-        """What operations did that shows in no row: changes of content, removals, what came and went."""
+        """Yield what operations did that shows in no row: changes of content, removals, what came and went."""
         theirs, work, ours = self.theirs, self.work, self.ent[ent]
 
         def removed(number: int, part: Period) -> None:
@@ -213,7 +213,7 @@ class Carrying:
                 yield op, partial(act, number, part)
 
     def _occurrences(self, ent: int) -> Iterator[tuple[int, Act]]:
-        """What operations did to an event. Of one of which the trunk has recorded something too the new occurrences are recorded again."""
+        """Yield what operations did to an event. Of one of which the trunk has recorded something too the new occurrences are recorded again."""
         theirs, share, ours = self.theirs, self.plan.things[ent], self.ent[ent]
         rows = [row for row in theirs.seen_of.get(ent, ()) if theirs.believed_op(theirs.s_op[row], OPEN - 1)]
         if share.is_whole:
@@ -232,7 +232,7 @@ class Carrying:
                 yield op, partial(self._again, ours, at, op)
 
     def _op(self, op: int) -> int:
-        """The operation of the trunk for one of the branch."""
+        """Return the operation of the trunk for one of the branch."""
         if op >= 0 and op not in self.ops:
             theirs = self.theirs
             subject = theirs.o_subject[op]
@@ -252,7 +252,7 @@ class Carrying:
             self.work.record(ours, entry | {"ops": count} if count > 1 else entry)
 
     def _writer(self, op: int) -> Trust:
-        """The trust that the trunk has in who did an operation on the branch: in the source of what it described, else in its author."""
+        """Return the trust that the trunk has in who did an operation on the branch: in the source of what it described, else in its author."""
         theirs, source = self.theirs, None
         if op < 0:
             return Trust(self.trunk, None)
@@ -285,7 +285,7 @@ class Carrying:
             self.work.restore(self.ent[ent], self._version(ver), part, self._op(op))
 
     def _version(self, ver: int) -> int:
-        """The trunk's version for one of the branch; one it has not is written with a number of the trunk."""
+        """Return the trunk's version for one of the branch; one it has not is written with a number of the trunk."""
         found = self.ver.get(ver)
         if found is None:
             found = self.shared.find(ver)

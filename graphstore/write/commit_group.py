@@ -1,4 +1,4 @@
-"""Transactions of a group that is not committed yet: until then only the thread that wrote them sees them."""
+"""Keep the transactions of a group that is not committed yet: until then only the thread that wrote them sees them."""
 
 from __future__ import annotations
 

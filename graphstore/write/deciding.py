@@ -32,7 +32,7 @@ kept = _Kept()
 
 
 def decided_again(work: Callable[[], T], tries: int = TRIES) -> T:
-    """What some work gives; where another process wrote first, it is called again, unless something of it was kept already.
+    """Return what some work gives; where another process wrote first, it is called again, unless something of it was kept already.
 
     Raises WriteConflictError when that happens each time.
     """
@@ -49,7 +49,7 @@ def decided_again(work: Callable[[], T], tries: int = TRIES) -> T:
 
 
 def decides(verb: Callable[P, T]) -> Callable[P, T]:
-    """A verb that is one transaction, or a part of one: it is decided again where another process wrote first, and records the arguments given."""
+    """Return a verb that is one transaction, or a part of one: it is decided again where another process wrote first, and records the arguments given."""
 
     recorded = verb.__name__ in RECORDED
     names = [

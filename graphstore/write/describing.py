@@ -135,14 +135,14 @@ class _Describing:
         return found
 
     def rows(self, spans: Sequence[Period]) -> list[int]:
-        """The rows believed over some of these periods, by valid time."""
+        """Return the rows believed over some of these periods, by valid time."""
         over, now = self.index.over, self.index.now_of[self.ent]
         if len(spans) == 1:
             return over(now, spans[0])
         return list(dict.fromkeys(row for span in sorted(spans) for row in over(now, span)))
 
     def left_alone(self, rows: list[int]) -> Node:
-        """The node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
+        """Return the node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
 
         def make() -> Node:
             sight = self.act.sight()
@@ -172,7 +172,7 @@ class _Describing:
 
 
 def _alike(there: Json, body: Json, text: bool, source: bool) -> bool:
-    """Whether a version says all of a description: its content and tags, and its text and source where they were given."""
+    """Return whether a version says all of a description: its content and tags, and its text and source where they were given."""
     return (
         there.get("tags", []) == body.get("tags", [])
         and (not text or there.get("text") == body.get("text"))

@@ -11,7 +11,7 @@ _noted: ContextVar[list[str] | None] = ContextVar("_noted", default=None)
 
 
 def drawn(make: Callable[[], str], known: Container[str]) -> str:
-    """An id that nothing has, such as `make` gives."""
+    """Return an id that nothing has, such as `make` gives."""
     given = _again.get()
     if given is not None:
         name = make()

@@ -40,7 +40,7 @@ called: ContextVar[tuple[str, Given] | None] = ContextVar("called", default=None
 
 
 def known_ids(act: Act, given: Given, name: str) -> Json:
-    """The entry of ids that were given, without those of which nothing is known."""
+    """Return the entry of ids that were given, without those of which nothing is known."""
     known = []
     for id in ids(name, given[name]):
         with suppress(NotFoundError, InvalidError):  # an event is recorded without a link to what is unknown
@@ -98,7 +98,7 @@ RECORDED: dict[str, dict[str, Noted]] = {
 
 
 def bounds(start: Instant | None, stop: Instant | None) -> Json:
-    """The entry of a period of which one bound or both were given."""
+    """Return the entry of a period of which one bound or both were given."""
     entry: Json = {} if start is None else {"valid_from": moment(start)}
     return entry if stop is None else {**entry, "valid_to": end_moment(stop)}
 

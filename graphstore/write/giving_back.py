@@ -71,7 +71,7 @@ def _give_back(core: Core, work: Transaction, link: int, freed: Period, op: int,
 
 
 def _holders(index: WorkingSet, old: int, part: Period) -> list[int]:
-    """The rows of the other values of a thing's slot that hold over a period now."""
+    """Return the rows of the other values of a thing's slot that hold over a period now."""
     key = index.key[old]
     if key is None:
         return []

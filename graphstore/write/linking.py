@@ -33,7 +33,7 @@ class Ends(NamedTuple):
 
 
 def beside(index: WorkingSet, link: int, kind: str) -> list[int]:
-    """The links of another kind with the same ends."""
+    """Return the links of another kind with the same ends."""
     source, target = index.l_src[link], index.l_tgt[link]
     return index.saying(source, kind, target)
 
@@ -50,7 +50,7 @@ class Claim:
     id: str | None = None  # the id wanted for a new link
 
     def body(self) -> Json:
-        """The body for the journal; empty without reason and metadata."""
+        """Return the body for the journal; empty without reason and metadata."""
         fields: Json = {} if self.reason is None else {"reason": self.reason}
         if self.metadata:
             fields["metadata"] = self.metadata
@@ -67,7 +67,7 @@ class Linking:
         self.trust = Trust(core, work.author, source)
 
     def kind(self, name: str) -> Kind:
-        """A kind by its canonical name."""
+        """Return a kind by its canonical name."""
         return self.core.vocabulary.kinds[name]
 
     def say(
@@ -144,7 +144,7 @@ class Linking:
     def _supersede_again(
         self, there: list[int], ends: Ends, said: Wanted, claim: Claim, op: int, verb: str
     ) -> list[int]:
-        """The rows of a supersession that is there already; what the store minted becomes the caller's.
+        """Return the rows of a supersession that is there already; what the store minted becomes the caller's.
 
         Raises ConflictError for other attributes, or another date: what was taken by it would have to be given back or taken anew.
         """
@@ -196,7 +196,7 @@ class Linking:
             work.drop_kept(old, part)
 
     def join(self, ends: Ends, span: Wanted, claim: Claim, op: int = -1, *, verb: str = "link") -> int:
-        """The row of the link: of those this call wrote the last, else the one that says so already.
+        """Return the row of the link: of those this call wrote the last, else the one that says so already.
 
         Over a time of which it is said already with the same attributes nothing is written. What is written is a period of a link that overlaps or
         touches it, else of a new link. The operation is `op`, or one of its own.
@@ -261,7 +261,7 @@ class Linking:
         return tx
 
     def _unsaid(self, there: list[int], ends: Ends, period: Period, claim: Claim) -> list[Period]:
-        """The parts of a period over which a claim has to be written. Raises ConflictError where other attributes hold that do not give way."""
+        """Return the parts of a period over which a claim has to be written. Raises ConflictError where other attributes hold that do not give way."""
         stated = [row for row in there if self._states(row, claim)]
         for row in there:
             if row not in stated and not self._gives_way(row, claim):
@@ -269,7 +269,7 @@ class Linking:
         return without_all(period, map(self._held, stated))
 
     def _touched(self, alike: list[int], period: Period, claim: Claim) -> int:
-        """The link of these rows that ends where a period begins, or begins where it ends; -1: none, or another id is wanted."""
+        """Return the link of these rows that ends where a period begins, or begins where it ends; -1: none, or another id is wanted."""
         index = self.index
         for row in alike:
             name = index.l_name[index.k_link[row]]
@@ -302,21 +302,21 @@ class Linking:
         )
 
     def holds(self, link: int, period: Period) -> bool:
-        """Whether a link is believed over a part of a period."""
+        """Return whether a link is believed over a part of a period."""
         return any(overlap(self._held(row), period) for row in self.index.believed_link(link, self.work.tx))
 
     def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
-        """The believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""
+        """Return the believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""
         return [row for row in self._alike(ends, tx) if overlap(self._held(row), span)]
 
     def _alike(self, ends: Ends, tx: Instant) -> list[int]:
-        """The believed rows of a link with these ends, by valid_from."""
+        """Return the believed rows of a link with these ends, by valid_from."""
         index = self.index
         rows = [row for link in of_sentence(index, *ends) for row in index.believed_link(link, tx)]
         return sorted(rows, key=index.k_from.__getitem__) if len(rows) > 1 else rows
 
     def _difference(self, rows: list[int], ends: Ends, said: Wanted, claim: Claim) -> str:
-        """The words for a link that is there otherwise than it is said."""
+        """Return the words for a link that is there otherwise than it is said."""
         index = self.index
         name = index.l_name[index.k_link[rows[0]]]
         start, stop = index.k_from[rows[0]], index.k_to[rows[-1]]
@@ -340,7 +340,7 @@ class Linking:
         )
 
     def _gives_way(self, row: int, claim: Claim) -> bool:
-        """Whether an explicit claim replaces a row: one that was inferred, or created by the store."""
+        """Return whether an explicit claim replaces a row: one that was inferred, or created by the store."""
         claimed = self.index.k_claim[row]
         minted = self.index.c_by[claimed] == "store" != claim.created_by
         return not claim.inferred and (bool(self.index.c_inferred[claimed]) or minted)
@@ -352,7 +352,7 @@ class Linking:
         return said == wanted
 
     def _said(self, row: int) -> Json:
-        """The attributes of a row."""
+        """Return the attributes of a row."""
         return _attributes(claim_of(self.core, row))
 
     def _refuse_senseless(self, ends: Ends, since: Instant | None, period: Period) -> None:
@@ -395,7 +395,7 @@ class Linking:
             )
 
     def closes_cycle(self, ends: Ends, tx: Instant) -> bool:
-        """Whether the target already leads to the source by believed links of this kind, whatever their periods."""
+        """Return whether the target already leads to the source by believed links of this kind, whatever their periods."""
         index = self.index
         source, kind, target = ends
 
@@ -410,7 +410,7 @@ class Linking:
         return next(over(source, index.into), None) is not None and leads(target, source, onward)
 
     def new_link_id(self) -> str:
-        """A link id that is not known yet."""
+        """Return a link id that is not known yet."""
         return drawn(lambda: f"lnk_{random_64()}", self.index.link_ids)
 
     def _free_link_id(self, name: str) -> str:

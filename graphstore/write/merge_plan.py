@@ -1,4 +1,4 @@
-"""What a merge would do: for each thing and link changed on a branch since it forked or was merged, which side holds when.
+"""Plan a merge: decide for each thing and link changed on a branch since it forked or was merged, which side holds when.
 
 Only reads. A different change on both sides is a conflict; so is what cannot coexist with the trunk. What is merged is in a
 `MergePlan`; `carrying.py` writes it.
@@ -103,7 +103,7 @@ class MergePlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to write."""
+        """Return whether there is nothing to write."""
         shares = (*self.things.values(), *self.links.values())
         stated = self.looks or self.kinds or self.trust or self.conflicts
         return not (stated or any(share.is_merged for share in shares))
@@ -131,7 +131,7 @@ class Planning:
         self.plan = MergePlan(since=self.since, shared=SharedVersions(trunk, branch))
 
     def made(self) -> MergePlan:
-        """The plan."""
+        """Return the plan."""
         self._kinds()
         self._trust()
         for ent in sorted(self.since.things):  # in the order in which they were first known
@@ -174,7 +174,7 @@ class Planning:
         return "trunk" if decision is None else self._side(decision)
 
     def _side(self, side: Side) -> Side:
-        """The name of a side for the caller, and back."""
+        """Return the name of a side for the caller, and back."""
         return side if not self.pulls else "branch" if side == "trunk" else "trunk"
 
     def _decided(self, found: MergeConflict) -> Any:
@@ -352,7 +352,7 @@ class Planning:
         ]
 
     def _comes(self, name: str) -> bool:
-        """Whether something is on the trunk after the merge."""
+        """Return whether something is on the trunk after the merge."""
         ent = self.theirs.ids[name]
         if name in self.mine.ids:
             return True
@@ -403,7 +403,7 @@ class Planning:
 
     @cached_property
     def _known_here(self) -> set[Instant]:
-        """The transactions of the branch since that took over what was recorded here."""
+        """Return the transactions of the branch since that took over what was recorded here."""
         lines = self.mine.lineage
         return {
             each.tx
@@ -433,7 +433,7 @@ class Planning:
 
 
 def triple_of(core: Core, link: int) -> Triple:
-    """The triple of a link."""
+    """Return the triple of a link."""
     index = core.index
     ends = [index.names[index.l_src[link]], index.names[index.l_tgt[link]]]
     kind = index.l_kind[link]
@@ -443,7 +443,7 @@ def triple_of(core: Core, link: int) -> Triple:
 
 
 def between(index: WorkingSet, triple: Triple) -> list[int]:
-    """The links with this triple."""
+    """Return the links with this triple."""
     source, kind, target = index.ids.get(triple.source, -1), triple.kind, index.ids.get(triple.target, -1)
     found = set(index.saying(source, kind, target))
     if kind in index.symmetric:
@@ -459,11 +459,11 @@ def _shown(sight: WorkingSight, row: int) -> Node | Event:
 
 
 def _happened(index: WorkingSet, ent: int, tx: Instant = OPEN) -> list[Instant]:
-    """The instants of an event, in the order they were recorded, as known at `tx`."""
+    """Return the instants of an event, in the order they were recorded, as known at `tx`."""
     again = [index.s_at[row] for row in index.seen_of.get(ent, ()) if index.s_tx[row] <= tx]
     return [index.first_reported(ent), *again]
 
 
 def _left(instants: list[Instant], known: list[Instant]) -> list[Instant]:
-    """The instants not among those known, as multisets."""
+    """Return the instants not among those known, as multisets."""
     return list((Counter(instants) - Counter(known)).elements())

@@ -92,11 +92,11 @@ class Recording:
         return ent, op
 
     def new_id(self, at: Instant) -> str:
-        """A new id for an event that happened then."""
+        """Return a new id for an event that happened then."""
         return drawn(lambda: f"evt_{at // 1000}_{random_64()[:8]}", self.index.ids)
 
     def _same(self, report: Report, id: str) -> int:
-        """The event of that id, when its content is the same; -1 when the id is not known."""
+        """Return the event of that id, when its content is the same; -1 when the id is not known."""
         index = self.index
         ent = index.ids.get(text_of("id", id), -1)
         if ent < 0:
@@ -118,7 +118,7 @@ class Recording:
         return ent
 
     def _to_the_letter(self, report: Report) -> Report:
-        """The report, with a fingerprint of its very text where its own was told apart."""
+        """Return the report, with a fingerprint of its very text where its own was told apart."""
         body = report.body
         if not may_repeat(report) or body["fingerprint"] not in (self.index.setting(TOLD_APART) or ()):
             return report
@@ -126,7 +126,7 @@ class Recording:
         return report._replace(body={**body, "fingerprint": own})
 
     def _alike(self, report: Report) -> int:
-        """The event that a report without an id repeats, or -1: of several the one recorded last."""
+        """Return the event that a report without an id repeats, or -1: of several the one recorded last."""
         if not may_repeat(report):
             return -1
         for ent in reversed(self.index.prints.get(print_of(report.body), ())):
@@ -135,7 +135,7 @@ class Recording:
         return -1
 
     def _relation(self, event: int, other: int) -> tuple[str, bool]:
-        """The kind of the link between an event and what it is about, and whether it runs from the other to the event."""
+        """Return the kind of the link between an event and what it is about, and whether it runs from the other to the event."""
         index = self.index
         happened = Happened(index, self.core.raw, self.work.tx, self.work.tx)
         if index.kind[event] in MENDING and happened.can_be_open(other):
@@ -171,7 +171,7 @@ class Recording:
 
 
 def may_repeat(report: Report) -> bool:
-    """Whether a report counts as an occurrence of an existing event with its fingerprint."""
+    """Return whether a report counts as an occurrence of an existing event with its fingerprint."""
     return (
         report.id is None
         and "fingerprint" in report.body
@@ -181,7 +181,7 @@ def may_repeat(report: Report) -> bool:
 
 
 def can_come_again(index: WorkingSet, ent: int, tx: Instant) -> bool:
-    """Whether a report with the fingerprint of an event is an occurrence of it: it is believed, and nothing superseded it."""
+    """Return whether a report with the fingerprint of an event is an occurrence of it: it is believed, and nothing superseded it."""
     return bool(index.now_of[ent]) and not index.superseded(ent, tx, tx)
 
 

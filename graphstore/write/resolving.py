@@ -48,7 +48,7 @@ def resolve(
 
 
 def _ends(sight: WorkingSight, contradiction: Contradiction) -> tuple[int, int]:
-    """The two things, which must stand."""
+    """Return the two things, which must stand."""
     index = sight.index
     found = []
     for thing in (contradiction.source, contradiction.target):
@@ -65,7 +65,7 @@ def _ends(sight: WorkingSight, contradiction: Contradiction) -> tuple[int, int]:
 
 
 def _kept(sight: WorkingSight, ends: tuple[int, int], keep: str) -> int | None:
-    """The one that is right, None when both stay."""
+    """Return the one that is right, None when both stay."""
     if keep == BOTH:
         return None
     names = [sight.index.names[ent] for ent in ends]
@@ -81,7 +81,7 @@ def _kept(sight: WorkingSight, ends: tuple[int, int], keep: str) -> int | None:
 
 
 def _open_row(sight: WorkingSight, contradiction: Contradiction, ends: tuple[int, int]) -> int:
-    """The row of the `contradicts` link between the two that holds now, -1 for a mere candidate. Raises ConflictError when the pair is
+    """Return the row of the `contradicts` link between the two that holds now, -1 for a mere candidate. Raises ConflictError when the pair is
     decided, or is not what it was when the contradiction was read.
     """
     index = sight.index
@@ -121,7 +121,7 @@ def _new_decision(
 
 
 def _free(linking: Linking, sight: WorkingSight, ends: Ends) -> Period:
-    """The period from when both hold on, without the periods of an existing link."""
+    """Return the period from when both hold on, without the periods of an existing link."""
     index = linking.index
     since = max(index.r_from[sight.find(ent)] for ent in (ends.source, ends.target))
     until = OPEN

@@ -50,7 +50,7 @@ class Evictable(Protocol):
 
     @property
     def evicted(self) -> list[int]:
-        """The events that were evicted before."""
+        """Return the events that were evicted before."""
         ...
 
     def number(self, id: str) -> int | None:
@@ -83,7 +83,7 @@ class Content(NamedTuple):
 
 
 def enough(of: Evictable, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
-    """The first of `ents` whose removal frees more than so many bytes."""
+    """Return the first of `ents` whose removal frees more than so many bytes."""
     taken = []
     bytes_over += _LINE if bytes_over >= 0 else 0
     for ent in ents:
@@ -95,7 +95,7 @@ def enough(of: Evictable, ents: list[int], bytes_over: int, keep_audit: bool) ->
 
 
 def outgrown(of: Evictable, size: int, allowed: int, now: Instant) -> tuple[list[int], bool]:
-    """What is to go from a journal of more than the allowed bytes, the oldest events; and whether nothing is to remain of them, nor of the
+    """Return what is to go from a journal of more than the allowed bytes, the oldest events; and whether nothing is to remain of them, nor of the
     events that were evicted before. Never all that stand: where that would not do, the older half."""
     over = size - int(allowed * AFTER_EVICTION)
     there = of.oldest(None, None, now)
@@ -112,7 +112,7 @@ def _not_all(there: list[int], ents: list[int]) -> list[int]:
 
 
 def sums_of(of: Evictable, ents: Iterable[int]) -> Sums:
-    """How many events of which type happened last on which day, of UTC."""
+    """Return how many events of which type happened last on which day, of UTC."""
     sums: Sums = {}
     for ent in ents:
         day, kind = sums.setdefault(moment(of.last(ent)).date().isoformat(), {}), of.kind(ent)
@@ -128,7 +128,7 @@ def together(one: Sums, other: Sums) -> Sums:
 
 
 def freed(of: Evictable, ents: list[int], keep_audit: bool) -> int:
-    """How many bytes the removal of their contents frees, approximately."""
+    """Return how many bytes the removal of their contents frees, approximately."""
     contents = [of.size(ent) for ent in ents]
     if keep_audit:
         return sum(max(size - _TOMBSTONE, 0) for size in contents)
@@ -156,7 +156,7 @@ def _place(index: WorkingSet, raw: Raw, ent: int) -> Json:
 def without_trace(
     tx: Instant, count: int, author: str | None, reason: str | None, sums: Sums | None = None
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """The line that records that things were removed, without naming them; with `sums` how many of what were, of which day."""
+    """Return the line that records that things were removed, without naming them; with `sums` how many of what were, of which day."""
     text = f"{count} removed without a trace" + (f": {reason}" if reason else "")
     if sums is not None:
         days = (

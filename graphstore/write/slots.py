@@ -57,7 +57,7 @@ class Filling:
         self._lasting = {row.ent for row in self.rows if self._ends(row.ent) > self.during[1]}
 
     def restated(self, body: Json) -> int:
-        """The row with the same content over the whole period, or -1."""
+        """Return the row with the same content over the whole period, or -1."""
         start, stop = self.during
         for row in self.rows:
             if row.start <= start and stop <= row.stop and self.index.kind[row.ent] == self.slot.kind:
@@ -134,7 +134,7 @@ class Filling:
 
 
 def _same_text(held: Json, body: Json) -> bool:
-    """Whether two descriptions with similar contents have the same text; beside contents, one text may be absent."""
+    """Return whether two descriptions with similar contents have the same text; beside contents, one text may be absent."""
     one, other = held.get("text"), body.get("text")
     if one is None or other is None:
         return one == other or bool(held["content"])

@@ -160,7 +160,7 @@ class Transaction:
         return self.index.add_op(self.tx, verb, subject, author, *place)
 
     def reason(self, reason: str | None) -> tuple[int, int]:
-        """The place of an operation's reason, which defaults to that of the transaction."""
+        """Return the place of an operation's reason, which defaults to that of the transaction."""
         return self.why if reason is None else self.body({"reason": text_of("reason", reason, empty=True)})
 
     def record(self, op: int, entry: Json) -> None:
@@ -240,7 +240,7 @@ class Transaction:
         return {*self._retaken[point.retaken :]}
 
     def born(self, raw: Callable[[int, int], bytes]) -> list[Born]:
-        """The things and links that were made so far. `raw` reads a body."""
+        """Return the things and links that were made so far. `raw` reads a body."""
         index = self.index
         found = []
         for ent in range(self.mark.entities, len(index.names)):
@@ -255,12 +255,12 @@ class Transaction:
 
     @property
     def sets_anything(self) -> bool:
-        """Whether a setting of the store was set."""
+        """Return whether a setting of the store was set."""
         return len(self.index.settings) > self.begun.settings
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was done."""
+        """Return whether nothing was done."""
         return len(self.index.o_tx) == self.mark.ops
 
     # ------------------------------------------------------------------ periods of versions
@@ -322,12 +322,12 @@ class Transaction:
         index.add_seen(ent, at, self.tx, op)
 
     def validity(self, ent: int) -> list[Period]:
-        """The valid time of an entity now, in as few periods as possible."""
+        """Return the valid time of an entity now, in as few periods as possible."""
         index = self.index
         return coalesce((index.r_from[row], index.r_to[row]) for row in index.now_of[ent])
 
     def last_version(self, ent: int) -> int:
-        """The version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
+        """Return the version with the highest number that is stored, or would be if the transaction ended here; -1: none."""
         index = self.index
         newest = index.fresh_version(ent)
         if newest >= 0:
@@ -347,7 +347,7 @@ class Transaction:
         return 1 if last < 0 else self.index.v_num[last] + 1
 
     def _alive(self, ent: int) -> Iterator[int]:
-        """The versions that are believed now, and those that a supersession replaced, which may be believed again."""
+        """Yield the versions that are believed now, and those that a supersession replaced, which may be believed again."""
         index = self.index
         yield from (index.r_ver[row] for row in index.now_of[ent])
         for link in self.taken_before:
@@ -468,7 +468,7 @@ class Transaction:
         return Composer(self).compose()
 
     def of_the_store(self) -> dict[str, Any]:
-        """The changes of the store itself: kinds of link, settings."""
+        """Return the changes of the store itself: kinds of link, settings."""
         index, begun = self.index, self.begun
         promoted = ({"promoted": name} for name in index.promoted[begun.promoted :])
         changed = {
@@ -515,7 +515,7 @@ def refuse_taken_slot(index: WorkingSet, ent: int, op: int) -> None:
 
 
 def _other_at(index: WorkingSet, held: BelievedRows, mine: int) -> int:
-    """The thing that holds a slot over a part of the time of a row, which is among `held`; that of the row itself when no other does."""
+    """Return the thing that holds a slot over a part of the time of a row, which is among `held`; that of the row itself when no other does."""
     start = index.r_from[mine]
     for row in reversed(held.between(start, index.r_to[mine])):
         if index.r_ent[row] != index.r_ent[mine]:
@@ -583,12 +583,12 @@ class Composer:
     # ------------------------------------------------------------------ what is written
 
     def _born(self) -> dict[str, Numbers]:
-        """What the transaction added to each group of columns, where it added anything."""
+        """Return what the transaction added to each group of columns, where it added anything."""
         ends = zip(Mark._fields, self.mark, self.index.lengths(), strict=True)
         return {name: range(start, stop) for name, start, stop in ends if start < stop}
 
     def _left(self) -> dict[str, Numbers]:
-        """The same without rows closed in this transaction and what only they refer to."""
+        """Return the same without rows closed in this transaction and what only they refer to."""
         index, mark, born = self.index, self.mark, self._born()
         rows = [row for row in born.get("rows", ()) if index.r_close[row] < 0]
         link_rows = [row for row in born.get("link_rows", ()) if index.k_close[row] < 0]
@@ -728,7 +728,7 @@ class Composer:
     def _periods_said(
         self, ent: int, ver: int, versions: set[int], said_last: dict[int, list[Period]]
     ) -> list[Period]:
-        """The periods to record of a version: where nothing said it over, and all of what was said of an entity first if that is not written."""
+        """Return the periods to record of a version: where nothing said it over, and all of what was said of an entity first if that is not written."""
         index = self.index
         if not index.v_num[ver]:
             return [(start, stop) for _, start, stop, of in index.ghosts.get(ent, ()) if of == ver]
@@ -741,7 +741,7 @@ class Composer:
         ]
 
     def _place(self, pos: int) -> int:
-        """The number of a body in the line."""
+        """Return the number of a body in the line."""
         number = self.order.get(pos)
         if number is None:
             number = self.order[pos] = len(self.line.bodies)
@@ -787,7 +787,7 @@ class Composer:
     # ------------------------------------------------------------------ how each list is written
 
     def _bodies(self, column: Sequence[int], rows: Numbers) -> Numbers:
-        """The numbers of the bodies whose places are in these rows of a column."""
+        """Return the numbers of the bodies whose places are in these rows of a column."""
         order, bodies, written = self.order, self.line.bodies, self.work.bodies
         places = _of(column, rows)
         fresh = dict.fromkeys(places)
@@ -883,7 +883,7 @@ class Composer:
     def _periods(
         self, rows: Numbers, named: By, numbered: By, starts: Any, stops: Any, ops: Any
     ) -> list[Any]:
-        """The rows of things or links: the name, the number, from when, until when (None: open), and which operation of the transaction."""
+        """Return the rows of things or links: the name, the number, from when, until when (None: open), and which operation of the transaction."""
         (names, things), (numbers, texts), first = named, numbered, self.first_op
         return [
             [
@@ -913,7 +913,7 @@ _LISTS: dict[str, Callable[[Composer, Numbers], list[Any]]] = {
 
 
 def _of(column: Sequence[C], rows: Numbers) -> Sequence[C]:
-    """The values of a column in some rows."""
+    """Return the values of a column in some rows."""
     if isinstance(rows, range) and isinstance(column, list):
         return column[rows.start : rows.stop]
     return [column[row] for row in rows]

@@ -14,7 +14,7 @@ TRUST = "trust"
 
 
 def rank(ranks: dict[str, int], source: str | None, author: str | None = None) -> int:
-    """The rank of a source, else of an author: that of the class, the part before the first colon; 0 for one that has none."""
+    """Return the rank of a source, else of an author: that of the class, the part before the first colon; 0 for one that has none."""
     name = author if source is None else source
     return ranks.get((name or "").partition(":")[0], 0)
 
@@ -30,11 +30,11 @@ class Trust:
 
     @property
     def mine(self) -> int:
-        """The rank of the writer."""
+        """Return the rank of the writer."""
         return rank(self.ranks, self.source, self.author)
 
     def of_row(self, row: int) -> tuple[int, str | None]:
-        """The rank of who said a row, and the name of its source or author."""
+        """Return the rank of who said a row, and the name of its source or author."""
         index = self.index
         ver = index.r_ver[row]
         source = self._body(ver).get("source")

@@ -54,7 +54,7 @@ def undo_since(core: Core, work: Transaction, since: Instant, reason: str) -> No
 
 
 def _written_at(rows: list[int], tx: Instant, written: Sequence[int]) -> Iterator[int]:
-    """The rows written at an instant, of those of one thing; the last one first, which is mostly the one that is open."""
+    """Yield the rows written at an instant, of those of one thing; the last one first, which is mostly the one that is open."""
     at = written.__getitem__
     for place in reversed(range(bisect_left(rows, tx, key=at), bisect_right(rows, tx, key=at))):
         yield rows[place]
@@ -105,7 +105,7 @@ class Undoing:
     # ------------------------------------------------------------------ whether it may be
 
     def _nearest(self) -> str:
-        """The transactions before and after the instant, in words."""
+        """Return the transactions before and after the instant, in words."""
         index = self.index
         near = {index.o_tx[op]: op for op in index.ops_beside(self.of)}
         nearest = [
@@ -244,7 +244,7 @@ class Undoing:
                 self._why_not += [index.l_name[link], index.names[far]]
 
     def _linked_since(self, ent: int) -> Iterator[tuple[int, int]]:
-        """The links at an entity that were recorded since, each with its other end."""
+        """Yield the links at an entity that were recorded since, each with its other end."""
         index, of, tx = self.index, self.of, self.work.tx
         later = index.link_rows_after(of)
         count = sum(map(len, later))

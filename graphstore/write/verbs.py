@@ -197,7 +197,7 @@ def _unlink(act: Act, links: list[int], what: str, over: Period, reason: str | N
 
 
 def named_ids(act: Act, named: Mapping[str, str | Iterable[str]]) -> dict[str, list[int]]:
-    """The entities that a new node names, by kind of link; kinds without any are left out."""
+    """Return the entities that a new node names, by kind of link; kinds without any are left out."""
     return {
         kind: [act.known(id) for id in names]
         for kind, given in named.items()
@@ -243,7 +243,7 @@ def link_row(
     id: str | None = None,
     exactly_over: Wanted | None = None,
 ) -> int:
-    """The row of a link, added or existing. See `GraphStore.link`. `exactly_over`: instants in place of `valid_from` and `valid_to`."""
+    """Return the row of a link, added or existing. See `GraphStore.link`. `exactly_over`: instants in place of `valid_from` and `valid_to`."""
     sentence = act.core.vocabulary.sentence(source, kind, target, confidence)
     refuse_creator(sentence.kind, text_of("created_by", created_by))
     claim = Claim(
