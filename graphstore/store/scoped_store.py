@@ -20,7 +20,7 @@ from graphstore.values.models import BranchInfo, Problem, Verification
 from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core
-from graphstore.write import evictable_rows, retention
+from graphstore.write import retention
 from graphstore.write.commit_group import Waiting
 from graphstore.write.writer import _Handed
 
@@ -103,7 +103,7 @@ class ScopedStore(GraphStore):
         return []
 
     def _evictable(self) -> retention.Evictable:
-        return evictable_rows.OfRows(self._database)
+        return retention.Evictable(self._database)
 
     def _evictable_elsewhere(self) -> list[retention.Evictable]:
         return []

@@ -46,7 +46,7 @@ from graphstore.values.words import ENGLISH, LANGUAGES, Analyzer
 from graphstore.view.sight import Core
 from graphstore.view.view import Reader, View
 from graphstore.view.working_sight import WorkingSight
-from graphstore.write import describing, evictable_rows, retention, verbs
+from graphstore.write import describing, retention, verbs
 from graphstore.write.act import Act, new_id
 from graphstore.write.carrying import Carrying
 from graphstore.write.changes_since import line_of
@@ -852,7 +852,7 @@ class GraphStore(Store):
 
     def _contents_elsewhere(self, kind: str, setting: str) -> list[tuple[Any, list[Content]]]:
         """As `_contents`, for each branch: the nodes unknown to the trunk, with the value of a setting of the branch. Empty unless `_is_settled`."""
-        of = evictable_rows.OfRows(self._ledger.database)
+        of = retention.Evictable(self._ledger.database)
         return list(of.contents_elsewhere(kind, setting)) if self._is_settled() else []
 
     # ------------------------------------------------------------------ verbs: forgetting, which reaches every branch
@@ -891,7 +891,7 @@ class GraphStore(Store):
                 if most is not None:
                     trunk, over = self._evictable(), self._core.journal.size() - most
                     known = {name: ent for name in names if (ent := trunk.number(name)) is not None}
-                    names = list(known)[: len(retention.enough(trunk, [*known.values()], over, keep_audit))]
+                    names = list(known)[: trunk.enough(known.values(), over, keep_audit)]
             else:
                 names = self._too_old(wanted, cut, most, keep_audit)
             if names and keep_audit:
@@ -933,11 +933,11 @@ class GraphStore(Store):
 
     def _chosen(self, names: Iterable[str]) -> dict[str, str]:
         """How each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
-        return evictable_rows.words(self._ledger.database, names)
+        return retention.words(self._ledger.database, names)
 
     def _evictable_elsewhere(self) -> list[retention.Evictable]:
         """Return what may be evicted of each branch, deleted ones too."""
-        return [*evictable_rows.branches(self._ledger.database)]
+        return [*retention.branches(self._ledger.database)]
 
     def _too_old(
         self, kinds: frozenset[str] | None, cut: Instant | None, most: int | None, keep_audit: bool
@@ -947,14 +947,13 @@ class GraphStore(Store):
         found: list[str] = []
         over = None if most is None else self._core.journal.size() - most
         for each in (trunk, *self._evictable_elsewhere()):
-            ents = each.oldest(kinds, cut, now, tombstones=not keep_audit)
+            things = each.oldest(kinds, cut, now, tombstones=not keep_audit)
             if each is not trunk:
-                names = ((ent, each.name(ent)) for ent in ents)
-                ents = [ent for ent, name in names if trunk.number(name) is None and name not in found]
+                things = [one for one in things if trunk.number(one.id) is None and one.id not in found]
             if over is not None:
-                ents = retention.enough(each, ents, over, keep_audit)
-                over -= retention.freed(each, ents, keep_audit)
-            found += [each.name(ent) for ent in ents]
+                things = things[: each.enough((one.number for one in things), over, keep_audit)]
+                over -= sum(each.freed(one.number, keep_audit) for one in things)
+            found += [one.id for one in things]
         if over is not None and over > 0 and cut is None and found:
             self.notices.append(
                 f"nothing was evicted: without all {len(found)} of it the journal would still be about {over} bytes larger than {most}."

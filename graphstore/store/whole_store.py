@@ -21,9 +21,8 @@ from graphstore.values.models import Change, Problem, Snapshot, Verification
 from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, moment
 from graphstore.values.snapshot_settings import KEPT, as_kept
 from graphstore.view import snapshots
-from graphstore.write import evictable_rows
 from graphstore.write.deciding import decides
-from graphstore.write.retention import Content
+from graphstore.write.retention import Content, Evictable
 from graphstore.write.writer import Progress, Writer
 
 if TYPE_CHECKING:
@@ -236,7 +235,7 @@ class WholeStore(Writer):
         self._core.hide_rows()
         assert self._core.rows is not None
         with self._core.rows.snapshot() as database:
-            return evictable_rows.OfRows(database).contents(kind)
+            return Evictable(database).contents(kind)
 
     def _unchanging(self) -> AbstractContextManager[object]:
         """A block in which nothing is written that its reads would see."""

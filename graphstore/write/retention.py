@@ -1,15 +1,24 @@
-"""Retention: which contents are evicted, by age, size and kind."""
+"""Retention: which contents are evicted, by age, size and kind, as the rows of a ledger tell; and how things were forgotten."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from graphstore.errors import NotFoundError
+from graphstore.ledger.branches import branch_databases
 from graphstore.ledger.chain import REQUIRES, dumps, hashed
+from graphstore.ledger.forgotten_bodies import Number
+from graphstore.ledger.statements import Statement
+from graphstore.read import settings
+from graphstore.read.ids import beside
 from graphstore.read.occurrences import Raw
+from graphstore.read.points import Point, as_json
 from graphstore.read.working_set import WorkingSet
 from graphstore.values import spans
 from graphstore.values.models import Json
@@ -17,6 +26,7 @@ from graphstore.values.period import BEGINNING, OPEN, Instant, moment
 from graphstore.values.random_bits import random_64
 
 if TYPE_CHECKING:
+    from graphstore.ledger.database import Readable
     from graphstore.write.transaction import Transaction
 
 RETENTION = "retention"
@@ -33,47 +43,6 @@ SUMS = "evicted"  # in the body of the operation that summed them up: day -> typ
 Sums = dict[str, dict[str, int]]
 
 
-class Evictable(Protocol):
-    """What may be evicted of one line of belief, by numbers."""
-
-    def oldest(
-        self,
-        kinds: frozenset[str] | None,
-        before: Instant | None,
-        now: Instant,
-        *,
-        tombstones: bool = False,
-    ) -> list[int]:
-        """Return what may be evicted, the oldest first: events, and nodes of `kinds` that have ended by `before` (default `now`); with
-        `tombstones` what was evicted earlier as well."""
-        ...
-
-    @property
-    def evicted(self) -> list[int]:
-        """Return the events that were evicted before."""
-        ...
-
-    def number(self, id: str) -> int | None:
-        """Return the number of an id; None where it is not known on this line."""
-        ...
-
-    def name(self, ent: int) -> str:
-        """Return the id of one of these."""
-        ...
-
-    def kind(self, ent: int) -> str:
-        """Return the kind of a node, or the type of an event."""
-        ...
-
-    def last(self, ent: int) -> Instant:
-        """Return when an event happened last."""
-        ...
-
-    def size(self, ent: int) -> int:
-        """Return what the contents of one take, in bytes."""
-        ...
-
-
 class Content(NamedTuple):
     """A node that is not forgotten: when it was first recorded, its id and its scope."""
 
@@ -82,41 +51,141 @@ class Content(NamedTuple):
     scope: str
 
 
-def enough(of: Evictable, ents: list[int], bytes_over: int, keep_audit: bool) -> list[int]:
-    """Return the first of `ents` whose removal frees more than so many bytes."""
-    taken = []
-    bytes_over += _LINE if bytes_over >= 0 else 0
-    for ent in ents:
-        if bytes_over <= 0:
-            break
-        bytes_over -= freed(of, [ent], keep_audit)
-        taken.append(ent)
-    return taken
+class Old(NamedTuple):
+    """Describes what may be evicted."""
+
+    number: int
+    id: str
+    kind: str
+    last: Instant
+    forgotten_by: int | None
 
 
-def outgrown(of: Evictable, size: int, allowed: int, now: Instant) -> tuple[list[int], bool]:
-    """Return what is to go from a journal of more than the allowed bytes, the oldest events; and whether nothing is to remain of them, nor of the
-    events that were evicted before. Never all that stand: where that would not do, the older half."""
-    over = size - int(allowed * AFTER_EVICTION)
-    there = of.oldest(None, None, now)
-    ents = _not_all(there, enough(of, there, over, True))
-    evicted = of.evicted
-    if (len(evicted) + len(ents)) * _AUDIT <= allowed * _AUDITS:
-        return ents, False
-    ents = _not_all(there, enough(of, there, over - len(evicted) * _AUDIT, False))
-    return evicted + ents, True
+class Bytes(NamedTuple):
+    """Counts what contents take."""
+
+    bytes: int
 
 
-def _not_all(there: list[int], ents: list[int]) -> list[int]:
-    return ents if len(ents) < len(there) else ents[: len(ents) // 2]
+class Word(NamedTuple):
+    """Names how something was forgotten."""
+
+    word: str
 
 
-def sums_of(of: Evictable, ents: Iterable[int]) -> Sums:
+class Id(NamedTuple):
+    """Holds an id."""
+
+    id: str
+
+
+class Told(NamedTuple):
+    """Holds what an eviction without tombstones told."""
+
+    tx: Instant
+    data: bytes
+    checksum: int
+
+
+EVICTABLE = Statement("evictable", Old)
+CONTENTS = Statement("contents", Content)
+CONTENT_BYTES = Statement("content_bytes", Bytes)
+FORGOTTEN_HOW = Statement("forgotten_how", Word)
+BRANCH_IDS = Statement("branch_ids", Id)
+ENTITY_NUMBER = Statement("entity_number", Number)
+EVICTIONS_SINCE = Statement("evictions_since", Told)
+
+
+class Evictable:
+    """Finds by rows what may be evicted of one line of belief."""
+
+    def __init__(self, database: Readable) -> None:
+        self._point = Point(database, OPEN, OPEN)
+
+    def oldest(
+        self,
+        kinds: frozenset[str] | None,
+        before: Instant | None,
+        now: Instant,
+        *,
+        tombstones: bool = False,
+    ) -> list[Old]:
+        """Return what may be evicted, the oldest first: events, and nodes of `kinds` that have ended by `before` (default `now`); with
+        `tombstones` what was evicted earlier as well."""
+        return self._read(kinds, before, now, ["", "evicted"] if tombstones else [""])
+
+    def evicted(self) -> list[Old]:
+        """Return the events that were evicted before, in that order."""
+        return sorted(self._read(None, None, OPEN, ["evicted"]), key=lambda each: each.forgotten_by or 0)
+
+    def _read(
+        self, kinds: frozenset[str] | None, before: Instant | None, now: Instant, words: list[str]
+    ) -> list[Old]:
+        return self._point.rows(
+            EVICTABLE,
+            kinds=None if kinds is None else as_json(sorted(kinds)),
+            ended=now if before is None else before,
+            before=before,
+            words=as_json(words),
+            undone=self._point.undone,
+        )
+
+    def contents(self, kind: str) -> list[Content]:
+        """Return the nodes of a kind that are not forgotten, whether they stand or not, in the order in which they were recorded."""
+        return self._point.rows(CONTENTS, kind=kind)
+
+    def contents_elsewhere(self, kind: str, setting: str) -> Iterator[tuple[Any, list[Content]]]:
+        """Return, as `contents` does for each branch (deleted ones too), the nodes unknown to this line, which is the trunk, with the value of a setting of the branch."""
+        for line in branches(self._point.database):
+            found = [each for each in line.contents(kind) if self.number(each.name) is None]
+            yield settings.setting(line._point, setting), found
+
+    def size(self, number: int) -> int:
+        """Return what the contents of a thing take, in bytes."""
+        return self._point.rows(CONTENT_BYTES, number=number)[0].bytes
+
+    def number(self, id: str) -> int | None:
+        """Return the number of an id; None where it is not known on this line."""
+        return next((each.number for each in self._point.rows(ENTITY_NUMBER, id=id)), None)
+
+    def freed(self, number: int, keep_audit: bool) -> int:
+        """Return how many bytes the removal of a thing's contents frees, approximately."""
+        size = self.size(number)
+        return max(size - _TOMBSTONE, 0) if keep_audit else size + 4 * _TOMBSTONE
+
+    def enough(self, numbers: Iterable[int], bytes_over: int, keep_audit: bool) -> int:
+        """Return how many of these things, from the first on, have to go so that more than so many bytes are freed."""
+        count = 0
+        bytes_over += _LINE if bytes_over >= 0 else 0
+        for number in numbers:
+            if bytes_over <= 0:
+                break
+            bytes_over -= self.freed(number, keep_audit)
+            count += 1
+        return count
+
+    def outgrown(self, size: int, allowed: int, now: Instant) -> tuple[list[Old], bool]:
+        """Return what is to go from a journal of more than the allowed bytes, the oldest events; and whether nothing is to remain of them, nor of
+        the events that were evicted before. Never all that stand: where that would not do, the older half."""
+        over = size - int(allowed * AFTER_EVICTION)
+        there = self.oldest(None, None, now)
+
+        def oldest(bytes_over: int, keep_audit: bool) -> list[Old]:
+            count = self.enough((each.number for each in there), bytes_over, keep_audit)
+            return there[: count if count < len(there) else count // 2]
+
+        found, evicted = oldest(over, True), self.evicted()
+        if (len(evicted) + len(found)) * _AUDIT <= allowed * _AUDITS:
+            return found, False
+        return evicted + oldest(over - len(evicted) * _AUDIT, False), True
+
+
+def sums_of(events: Iterable[Old]) -> Sums:
     """Return how many events of which type happened last on which day, of UTC."""
     sums: Sums = {}
-    for ent in ents:
-        day, kind = sums.setdefault(moment(of.last(ent)).date().isoformat(), {}), of.kind(ent)
-        day[kind] = day.get(kind, 0) + 1
+    for event in events:
+        day = sums.setdefault(moment(event.last).date().isoformat(), {})
+        day[event.kind] = day.get(event.kind, 0) + 1
     return sums
 
 
@@ -125,14 +194,6 @@ def together(one: Sums, other: Sums) -> Sums:
     return {
         day: dict(Counter(one.get(day, {})) + Counter(other.get(day, {}))) for day in sorted({*one, *other})
     }
-
-
-def freed(of: Evictable, ents: list[int], keep_audit: bool) -> int:
-    """Return how many bytes the removal of their contents frees, approximately."""
-    contents = [of.size(ent) for ent in ents]
-    if keep_audit:
-        return sum(max(size - _TOMBSTONE, 0) for size in contents)
-    return sum(contents) + 4 * _TOMBSTONE * len(ents)
 
 
 def forget(work: Transaction, verb: str, names: list[str], raw: Raw) -> None:
@@ -170,3 +231,32 @@ def without_trace(
     if author is not None:
         head["author"] = author
     return head, bodies
+
+
+def branches(database: Readable) -> list[Evictable]:
+    """Return what may be evicted of each branch, deleted ones too."""
+    return [Evictable(line) for line in branch_databases(database)]
+
+
+def words(database: Readable, names: Iterable[str]) -> dict[str, str]:
+    """Return how each of these whole ids is forgotten already (`evicted`, `erased` or empty). Raises NotFoundError for one that is known nowhere."""
+    point, found = Point(database, OPEN, OPEN), {}
+    for name in names:
+        rows = point.rows(FORGOTTEN_HOW, id=name)
+        if not rows:
+            known = (row.id for row in point.rows(BRANCH_IDS))
+            raise NotFoundError.nearest("node or event", name, partial(chain, beside(point, name), known))
+        found[name] = rows[0].word
+    return found
+
+
+def summed_before(database: Readable, day: Instant) -> tuple[frozenset[Instant], Sums]:
+    """Return the transactions of the same day, of UTC, that summed up evicted events, and their sums together."""
+    point, found, sums = Point(database, OPEN, OPEN), set(), Sums()
+    point.tx = day - day % DAY
+    for row in point.rows(EVICTIONS_SINCE):
+        told = point.content(row.data, row.checksum, "an eviction").get(SUMS)
+        if told is not None:
+            found.add(row.tx)
+            sums = together(sums, told)
+    return frozenset(found), sums

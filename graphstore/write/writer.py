@@ -36,7 +36,7 @@ from graphstore.values.vocabulary import Vocabulary
 from graphstore.view import snapshots
 from graphstore.view.sight import Core
 from graphstore.view.view import Reader, View
-from graphstore.write import deciding, evictable_rows, retention
+from graphstore.write import deciding, retention
 from graphstore.write.commit_group import Waiting
 from graphstore.write.drawn_ids import given, noted
 from graphstore.write.given_arguments import Call, called
@@ -798,7 +798,7 @@ class Writer(Reader):
 
     def _evictable(self) -> retention.Evictable:
         """Return what may be evicted of the trunk."""
-        return evictable_rows.OfRows(self._ledger.database)
+        return retention.Evictable(self._ledger.database)
 
     @contextlib.contextmanager
     def _left_alone(self) -> Iterator[None]:
@@ -822,7 +822,7 @@ class Writer(Reader):
             core.graphs.follow()
             count, folded = len(names), frozenset[Instant]()
             if sums is not None:
-                folded, earlier = evictable_rows.summed_before(ledger.database, tx)
+                folded, earlier = retention.summed_before(ledger.database, tx)
                 sums = retention.together(earlier, sums)
                 count = sum(sum(types.values()) for types in sums.values())
             last = retention.without_trace(tx, count, self._author, reason, sums)
@@ -865,12 +865,12 @@ class Writer(Reader):
             why = f"the journal passed {kept['bytes']} bytes"
             try:
                 with _asked_by(None), self._by_itself("eviction"):
-                    of, size = self._evictable(), core.journal.size()
-                    ents, summed = retention.outgrown(of, size, kept["bytes"], self._now())
-                    names = [of.name(ent) for ent in ents]
-                    if ents and summed:
-                        self._purge(set(names), why, retention.sums_of(of, ents))
-                    elif ents:
+                    size = core.journal.size()
+                    found, summed = self._evictable().outgrown(size, kept["bytes"], self._now())
+                    names = [each.id for each in found]
+                    if found and summed:
+                        self._purge(set(names), why, retention.sums_of(found))
+                    elif found:
                         self._forget("evict", names, why)
             except EngineError as error:  # committed transactions stay
                 self.notices.append(str(error))

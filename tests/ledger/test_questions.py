@@ -43,13 +43,13 @@ from graphstore.search import event_fingerprints, message_rows, model_vectors, n
 from graphstore.store import feed_from_rows
 from graphstore.values.period import instant
 from graphstore.view import history_rows, shaken, sight
-from graphstore.write import evictable_rows
+from graphstore.write import retention
 
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
 MODULES = (
-    chains, closings, counted, described, differing, event_fingerprints, event_list, evictable_rows, forgotten_bodies, happened, ids, index_of_rows,
-    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, feed_from_rows, graph_from_rows, history_from_rows, row_search,
+    chains, closings, counted, described, differing, event_fingerprints, event_list, forgotten_bodies, happened, ids, index_of_rows,
+    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, feed_from_rows, graph_from_rows, history_from_rows, retention, row_search,
     settings, shaken, sight, history_rows, superseding, walks, whole_view,
 )  # fmt: skip
 STATEMENTS = {
