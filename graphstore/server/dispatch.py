@@ -386,10 +386,7 @@ class Calling:
             return Response(200, body, self.told(), kind)
         alone = apart.branch is not None
 
-        def again(store: GraphStore) -> bytes:
-            return store._decided_again(partial(work, store))
-
-        body = await self._once(request, again, alone=alone, within=apart.transaction)
+        body = await self._once(request, work, alone=alone, within=apart.transaction)
         return Response(200, body, self.told(), kind)
 
     # ------------------------------------------------------------------ reading

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -247,7 +246,7 @@ class Serving:
         start = time.monotonic()
         turns: list[Turn] = []
         try:
-            self._store._decided_again(partial(self._group, ahead, turns, start))
+            self._group(ahead, turns, start)
         except Exception as error:
             self.groups.failed += 1
             if not turns and ahead:  # it could not even begin
@@ -261,11 +260,8 @@ class Serving:
             self._resolve(turns)
 
     def _group(self, ahead: deque[Turn], turns: list[Turn], start: float) -> None:
-        """Do the turns ahead, and add them to those that share the sync: all of these are done again where another process wrote first."""
+        """Do the turns ahead, and add them to those that share the sync."""
         with self._store._together():
-            for turn in turns:
-                turn.value = turn.error = None
-                self._do(turn)
             while ahead and not ahead[0].alone and time.monotonic() - start < _LONGEST:
                 turn = ahead.popleft()
                 if turn.claim():

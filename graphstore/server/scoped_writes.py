@@ -119,7 +119,7 @@ class ScopedWrites:
             with store._asked_by(id, since), self.transaction(author=author or apart.author, reason=reason):
                 return self._both(work)
 
-        return await self.main.turn(partial(store._decided_again, alone), alone=True)  # type: ignore[no-any-return]
+        return await self.main.turn(alone, alone=True)  # type: ignore[no-any-return]
 
     @contextmanager
     def transaction(self, **how: Any) -> Iterator[None]:

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 from graphstore.errors import InvalidError
-from graphstore.write.deciding import again
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,8 +77,6 @@ def _register(
                 asked = partial(reader._ask, name, args[1:], rest)
             else:
                 asked = partial(function, *args, **kwargs)
-                if scope == "write" and not here and reader._place.shared:  # type: ignore[attr-defined]
-                    asked = partial(again, function, args, kwargs)
             return asked() if watch is None else watch(name, reader, args, kwargs, asked)  # type: ignore[no-any-return]
 
         _registered[name] = Registered(name, function, scope, frozenset(files), call)

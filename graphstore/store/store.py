@@ -50,7 +50,7 @@ from graphstore.write import describing, retention, verbs
 from graphstore.write.act import Act, new_id
 from graphstore.write.carrying import Carrying
 from graphstore.write.changes_since import line_of
-from graphstore.write.deciding import decides
+from graphstore.write.given_arguments import records_arguments
 from graphstore.write.merge_plan import Decide, Planning
 from graphstore.write.recording import Recording, Report
 from graphstore.write.resolving import resolve
@@ -74,7 +74,7 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ verbs: nodes
 
-    @decides
+    @records_arguments
     def add_node(
         self,
         kind: str,
@@ -119,7 +119,7 @@ class Store(WholeStore):
                 trigger,
             )
 
-    @decides
+    @records_arguments
     def revise(
         self,
         id: str,
@@ -158,7 +158,7 @@ class Store(WholeStore):
                 if_number,
             )
 
-    @decides
+    @records_arguments
     def amend(
         self,
         id: str,
@@ -180,7 +180,7 @@ class Store(WholeStore):
                 Act(self._core, work), id, patch, valid_from, valid_to, reason, source, if_number
             )
 
-    @decides
+    @records_arguments
     def end(
         self, id: str, *, at: TimeLike | None = None, reason: str | None = None, if_number: int | None = None
     ) -> None:
@@ -191,7 +191,7 @@ class Store(WholeStore):
         with self._verb(is_narrow=True) as work:
             verbs.end(Act(self._core, work), id, at, reason, if_number)
 
-    @decides
+    @records_arguments
     def retract(
         self,
         id: str,
@@ -210,7 +210,7 @@ class Store(WholeStore):
         with self._verb(is_narrow=True) as work:
             verbs.retract(Act(self._core, work), id, valid_from, valid_to, reason, if_number)
 
-    @decides
+    @records_arguments
     def fold(
         self,
         members: str | Thing | Iterable[str | Thing],
@@ -251,7 +251,7 @@ class Store(WholeStore):
 
             return work.answer(Node, make, id=act.index.names[ent])
 
-    @decides
+    @records_arguments
     def confirm(
         self, id: str, *, reason: str, source: str | None = None, if_number: int | None = None
     ) -> None:
@@ -275,7 +275,6 @@ class Store(WholeStore):
                 act, row, reason, {} if source is None else {"source": text_of("source", source, empty=True)}
             )
 
-    @decides
     def undo(
         self,
         tx: TimeLike | Change | None = None,
@@ -313,7 +312,7 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ verbs: links
 
-    @decides
+    @records_arguments
     def supersede(
         self,
         old: str,
@@ -334,7 +333,7 @@ class Store(WholeStore):
             act = Act(self._core, work)
             return verbs.supersede(act, (old, *more), by, reason, valid_from, if_number, created_by)
 
-    @decides
+    @records_arguments
     def link(
         self,
         source: str,
@@ -393,7 +392,7 @@ class Store(WholeStore):
         valid_to: TimeLike | None = None,
         reason: str | None = None,
     ) -> None: ...
-    @decides
+    @records_arguments
     def unlink(
         self,
         link_id: str | None = None,
@@ -422,7 +421,6 @@ class Store(WholeStore):
             elif source is not None and kind is not None and target is not None:
                 verbs.unlink_said(act, source, kind, target, valid_from, valid_to, reason)
 
-    @decides
     def resolve(self, contradiction: Contradiction, *, keep: str, reason: str) -> Contradiction:
         """Decide a contradiction: keep one id, the other is retracted and corrected by it; or `keep="both"`. The decision stays with their link.
 
@@ -432,7 +430,6 @@ class Store(WholeStore):
         with self._verb(is_narrow=True) as work:
             return resolve(self._core, work, contradiction, keep, reason)
 
-    @decides
     def define_kind(
         self,
         name: str,
@@ -477,7 +474,6 @@ class Store(WholeStore):
             self._core.index.kinds.append(spec)
             vocabulary.add(kind)
 
-    @decides
     def promote_kind(self, name: str) -> None:
         """Give a link kind a relationship table of its own in the graph tables. They are rebuilt on next use."""
         with self._verb(is_narrow=True) as work:
@@ -490,7 +486,6 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ verbs: events
 
-    @decides
     def define_point(self, type: str) -> None:
         """Define events of a type as points: from now on they cannot be open, so they have no status and nothing resolves them. Kept in the store.
         Defining it again changes nothing, and neither does a type that is a point anyway, such as `deploy`.
@@ -506,7 +501,7 @@ class Store(WholeStore):
                 work.op("define_point", type)
                 work.index.add_settings([{POINTS: [*defined, type]}])
 
-    @decides
+    @records_arguments
     def record_event(
         self,
         type: str = "",
@@ -587,7 +582,6 @@ class Store(WholeStore):
 
     # ------------------------------------------------------------------ what the store keeps, and its upkeep
 
-    @decides
     def set_trust(self, ranks: Mapping[str, int]) -> None:
         """Rank source classes (what stands before the first `:` of a `source`): one that ranks lower may not close the value of a slot that a higher one gave.
 
@@ -607,7 +601,6 @@ class Store(WholeStore):
         """The ranks of source classes."""
         return dict(self._setting(TRUST) or {})
 
-    @decides
     def set_languages(self, languages: Iterable[str]) -> None:
         """The languages texts are searched in, as Snowball names them: `["english", "german"]`. Kept in the store; the words of all texts are read anew.
 
@@ -720,7 +713,6 @@ class GraphStore(Store):
 
     # ------------------------------------------------------------------ branches
 
-    @decides
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
@@ -749,7 +741,6 @@ class GraphStore(Store):
             work.branches.append(change)
             work.op(change[0], change[1], reason)
 
-    @decides
     def delete_branch(self, name: str | Branch, *, reason: str | None = None) -> None:
         """Delete a branch, given by its name or its handle: it can no longer be read or written. What was merged of it stays. Its
         name is free again.
@@ -770,7 +761,6 @@ class GraphStore(Store):
                 line._let_go(line._over())
                 line._leave()
 
-    @decides
     def merge(self, name: str | Branch, *, decide: Decide = None, reason: str | None = None) -> Merge:
         """Merge what was recorded on a branch (its name or its handle) since it began, or was merged last: all of it at one new instant, or nothing.
 
@@ -857,7 +847,6 @@ class GraphStore(Store):
 
     # ------------------------------------------------------------------ verbs: forgetting, which reaches every branch
 
-    @decides
     def evict(
         self,
         *,
@@ -908,7 +897,6 @@ class GraphStore(Store):
         cut = max(self._now() - days * retention.DAY, BEGINNING)
         return self.evict(before=moment(cut), reason=f"older than {days} days")
 
-    @decides
     def erase(self, id: str, *, reason: str, author: str | None = None) -> None:
         """Forget what must not be kept: the content of one thing leaves every file of the store; its tombstone and the reason stay.
 
@@ -919,7 +907,6 @@ class GraphStore(Store):
             if self._chosen([text_of("id", id)]) != {id: "erased"}:
                 self._forget("erase", [id], reason, author)
 
-    @decides
     def set_retention(self, *, days: int | None = None, bytes: int | None = None) -> None:
         """Keep events for so many days, and the journal below so many bytes; None: no limit. Kept in the store, acted on at each opening for writing,
         and the size after each commit. For the size what remains of evicted events goes too, once it takes a quarter: then one record a day says how
@@ -1109,7 +1096,6 @@ class Branch(Store):
 
     # ------------------------------------------------------------------ what the trunk alone can do
 
-    @decides
     def branch(
         self, name: str, *, at: View | None = None, tx: TimeLike | None = None, reason: str | None = None
     ) -> Branch:
@@ -1129,7 +1115,6 @@ class Branch(Store):
                 )
             return trunk._begin(name, fork, reason, self.name)
 
-    @decides
     def pull(self, *, decide: Decide = None, reason: str | None = None) -> Merge:
         """Take over what was recorded on the trunk since this branch began, or pulled last: all of it at one new instant, or nothing.
 

@@ -21,7 +21,6 @@ from graphstore.values.models import Change, Problem, Snapshot, Verification
 from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, moment
 from graphstore.values.snapshot_settings import KEPT, as_kept
 from graphstore.view import snapshots
-from graphstore.write.deciding import decides
 from graphstore.write.retention import Content, Evictable
 from graphstore.write.writer import Progress, Writer
 
@@ -160,7 +159,6 @@ class WholeStore(Writer):
                     if "_core" in vars(line):
                         line._core.graphs.serve(workers)
 
-    @decides
     def snapshot(self, name: str) -> Snapshot:
         """Give the present coordinate a name that `as_of(name)` accepts, for ever.
 

@@ -23,7 +23,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import ids
@@ -33,6 +35,8 @@ from graphstore.view.sight import Core
 from graphstore.write.act import Act
 from graphstore.write.transaction import Transaction
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Given = Mapping[str, Any]
 
 called: ContextVar[tuple[str, Given] | None] = ContextVar("called", default=None)
@@ -131,3 +135,28 @@ class Call:
         """Record how many operations the call has opened."""
         if self._first >= 0:
             self._work.record_call(self._first)
+
+
+def records_arguments(verb: Callable[P, T]) -> Callable[P, T]:
+    """Return a verb of a store that records the arguments given with its first operation. Iterators among them are read once."""
+    names = [
+        each.name
+        for each in signature(verb).parameters.values()
+        if each.kind is Parameter.POSITIONAL_OR_KEYWORD
+    ]
+
+    @wraps(verb)
+    def recorded(*args: P.args, **kwargs: P.kwargs) -> T:
+        read: Any = [_readable(each) for each in args]
+        named: Any = {name: _readable(each) for name, each in kwargs.items()}
+        token = called.set((verb.__name__, dict(zip(names, read, strict=False)) | named))
+        try:
+            return verb(*read, **named)
+        finally:
+            called.reset(token)
+
+    return recorded
+
+
+def _readable(value: Any) -> Any:
+    return list(value) if hasattr(value, "__next__") else value

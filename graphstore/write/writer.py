@@ -36,7 +36,7 @@ from graphstore.values.vocabulary import Vocabulary
 from graphstore.view import snapshots
 from graphstore.view.sight import Core
 from graphstore.view.view import Reader, View
-from graphstore.write import deciding, retention
+from graphstore.write import retention
 from graphstore.write.commit_group import Waiting
 from graphstore.write.drawn_ids import given, noted
 from graphstore.write.given_arguments import Call, called
@@ -385,22 +385,9 @@ class Writer(Reader):
     def in_transaction(
         self, work: Callable[[Self], T], *, author: str | None = None, reason: str | None = None
     ) -> T:
-        """Call `work` with this store in one transaction, and return what it returns. Where another process writes to a store in PostgreSQL first, it is
-        called again, some times, after a pause: so it reads what it decides on from the store it is given, and does nothing that may not be done twice.
-
-        Raises WriteConflictError when others were first each time, and what `work` raises; nothing is kept then.
-        """
-
-        def block() -> T:
-            with self.transaction(author=author, reason=reason):
-                return work(self)
-
-        return deciding.decided_again(block)
-
-    @staticmethod
-    def _decided_again(work: Callable[[], T]) -> T:
-        """What some work gives, done again where another process wrote first and nothing of it was kept."""
-        return deciding.decided_again(work)
+        """Call `work` with this store in one transaction, and return what it returns. Raises what `work` raises; nothing is kept then."""
+        with self.transaction(author=author, reason=reason):
+            return work(self)
 
     @property
     def last_write(self) -> datetime | None:
@@ -737,7 +724,6 @@ class Writer(Reader):
         """Note a committed transaction."""
         trunk = self._lines[0]
         trunk._written = max(trunk._written, tx)
-        deciding.kept.count += 1
 
     @contextlib.contextmanager
     def _alone(self, what: str) -> Iterator[None]:
