@@ -205,7 +205,7 @@ def with_as_of(command: Callable[..., None]) -> Callable[..., None]:
 
 def view_at(store: "GraphStore | Branch", valid: str | None, tx: str | None) -> "View":
     """The view asked for, of a command that reads once and ends."""
-    return store._read_once(valid, tx)
+    return store.as_of(valid=valid, tx=tx)
 
 
 def say(text: str, err: bool = False) -> None:

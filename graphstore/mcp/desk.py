@@ -156,7 +156,7 @@ class Desk:
         """
         if self.store.read_only:
             self.store.refresh()
-        return self.store._read_once(valid, tx)
+        return self.store.as_of(valid=valid, tx=tx)
 
     @contextmanager
     def writing(self, author: str) -> Iterator[Written]:

@@ -22,6 +22,7 @@ from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
 from graphstore.server.beside import copy_folder
+from graphstore.values.drawn_ids import given
 from graphstore.values.period import Instant, instant, moment
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore],
         with graphstore.open(folder / "store", author=store._author) as copy:
             copy._given = instants
             copy._clock = partial(_now, copy, instants)
-            with copy._naming(name for one in kept for name in _named(one.head)), copy._asked_by(request):
+            with given(name for one in kept for name in _named(one.head)), copy._asked_by(request):
                 value = work(copy)
             again = kept_of(copy, request)
     finally:

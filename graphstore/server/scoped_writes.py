@@ -14,6 +14,7 @@ from graphstore.errors import ConflictError, EngineError, GraphStoreError, Inval
 from graphstore.ledger.scoped_rows import within
 from graphstore.server import resent
 from graphstore.server.requests import Apart, Refused, Request
+from graphstore.values.drawn_ids import given, noted
 from graphstore.values.period import OPEN, Instant
 
 if TYPE_CHECKING:
@@ -139,14 +140,14 @@ class ScopedWrites:
     def _both(self, work: Work) -> bytes:
         if self._born is None:
             raise ConflictError("no transaction by that token. Begin one: POST /transaction.")
-        with self._part._verb(), self._part._noting() as drawn:
+        with self._part._verb(), noted() as drawn:
             found = work(self._part)
             made = self._born()
             for thing in made[self._checked :]:
                 self._refuse(thing, drawn)
             try:
                 self._part._hide_rows()  # those that were only tried
-                with self.main.store._naming(drawn):
+                with given(drawn):
                     work(self.main.store)
                 self.main.store._hide_rows()
             except GraphStoreError as error:

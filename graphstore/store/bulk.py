@@ -74,14 +74,15 @@ def load(
     with no_collecting(), store._together():
         counted = _counted(store)
         for at, steps in _steps(tables) if dated else _one_step(tables):
-            with store._transact(at, None, None) as work, store._core.on_working_set():
+            with store._transact(at, None, None) as work:
                 work.starts = {}
                 loader = _Loader(Act(store._core, work), tables, identities, opened)
                 for step in steps if progress is None else _in_thousands(steps, count):
-                    loader.do(step)
+                    with store._core.on_working_set():
+                        loader.do(step)
                     count += len(step[2])
                     if progress and count % 1000 == 0:
-                        store._call_outside(progress, count, total)
+                        progress(count, total)
         return _stored(store, counted)
 
 

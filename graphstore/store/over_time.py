@@ -49,7 +49,9 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 class Asked(Protocol):
     """A store, or a branch of one."""
 
-    def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
+    def as_of(
+        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
+    ) -> View:
         """The view at a coordinate."""
 
     def history_table(
@@ -78,10 +80,10 @@ class Over:
         return [moment(each) for each in self._instants]
 
     def views(self) -> Iterator[View]:
-        """The view at each instant; a reader answers a tx that it has not followed yet with what it knows."""
+        """The view at each instant."""
         for each in self._instants:
             valid, tx = (each, self._fixed) if self._axis == "valid" else (self._fixed, each)
-            yield self._store._read_once(moment(valid), moment(tx))
+            yield self._store.as_of(valid=moment(valid), tx=moment(tx))
 
     def query(self, cypher: str, **params: Any) -> Result:
         """The rows of a text at each instant, those of one after those of the other. Raises QueryError as `View.query` does."""

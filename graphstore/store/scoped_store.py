@@ -21,8 +21,6 @@ from graphstore.values.period import Instant
 from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.sight import Core
 from graphstore.write import retention
-from graphstore.write.commit_group import Waiting
-from graphstore.write.writer import _Handed
 
 _CONTENTS = """
 SELECT v.number, b.data, b.checksum FROM version v LEFT JOIN body b ON b.number = v.body
@@ -39,9 +37,9 @@ class ScopedStore(GraphStore):
         journal = whole._ledger
         self._of, self._scopes = whole, scopes
         self._place = Folder(whole._place.path, read_only=True)
-        self._place.shown, self._place.named, self._place.shared = None, whole._place.named, False
+        self._place.shown, self._place.named = None, whole._place.named
         self._clock, self._author = whole._clock, None
-        self._handed, self._waiting, self._writer = _Handed(), Waiting(), threading.RLock()
+        self._asked, self._writer = {}, threading.RLock()
         self._open, self._owner, self._too_big = None, 0, 0
         self._named = "the trunk"
         self._lines, self._in_use, self._begun, self.notices = [self], {}, [], []
@@ -61,10 +59,9 @@ class ScopedStore(GraphStore):
         work, others = self._open, self._of._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        now, known = self._of._coordinate()
-        if self._of._place.shared:  # its last tx would tell when something outside was written
-            known = now if others is None else min(now, others.tx - 1)
-        last = self._last_tx
+        now, last = self._of._coordinate()[0], self._last_tx
+        # the last tx of the whole would tell when something outside was written
+        known = now if others is None else min(now, others.tx - 1)
         return max(self._told_time(), last), max(known, last)
 
     def _take_turn(self) -> None:

@@ -986,7 +986,7 @@ class Branch(Store):
         self._place, self._clock, self._author = trunk._place, trunk._clock, trunk._author
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
         self._begun = trunk._begun
-        self._waiting, self._handed = trunk._waiting, trunk._handed
+        self._asked = trunk._asked
         self._open, self._owner, self._too_big = None, 0, 0
         self._closed: str | None = None
 

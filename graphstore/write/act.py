@@ -9,6 +9,7 @@ from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.read.working_set import WorkingSet
 from graphstore.values.content_diff import same
 from graphstore.values.coordinates import resolve
+from graphstore.values.drawn_ids import drawn
 from graphstore.values.inputs import at_least_one, printable, text_of
 from graphstore.values.models import Json, Link, Node
 from graphstore.values.period import Instant, Period, TimeLike, coalesce, exactly, overlap
@@ -16,7 +17,6 @@ from graphstore.values.random_bits import random_64
 from graphstore.values.text import described, line
 from graphstore.view.sight import Core
 from graphstore.view.working_sight import WorkingSight
-from graphstore.write.drawn_ids import drawn
 from graphstore.write.linking import Linking
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import Trust

@@ -107,34 +107,14 @@ def bounds(start: Instant | None, stop: Instant | None) -> Json:
     return entry if stop is None else {**entry, "valid_to": end_moment(stop)}
 
 
-class Call:
-    """One call of a verb: its first operation gets what the caller gave."""
-
-    __slots__ = ("_core", "_first", "_given", "_verb", "_work", "times")
-
-    def __init__(self, core: Core, work: Transaction, verb: str, given: Given) -> None:
-        self._core, self._work, self._verb, self._given = core, work, verb, given
-        self._first = -1
-        self.times: dict[str, Instant] = {}  # the instants given, as the verb has read them
-
-    def opened(self, op: int, verb: str) -> None:
-        """Record the arguments with the operation, which the transaction has just opened, if it is the first of this call."""
-        if self._first >= 0:
-            return
-        self._first = op
-        recorded, given = RECORDED[self._verb], self._given
-        entry: Json = {}
-        for name in given:
-            if name in recorded and given[name] is not None:
-                entry |= recorded[name](Act(self._core, self._work), given, name)
-        if verb != self._verb:
-            entry["verb"] = self._verb
-        self._work.record(op, entry)
-
-    def end(self) -> None:
-        """Record how many operations the call has opened."""
-        if self._first >= 0:
-            self._work.record_call(self._first)
+def entry_of(core: Core, work: Transaction, called_verb: str, given: Given, verb: str) -> Json:
+    """Return what an operation `verb`, the first of a call, records of the arguments given to the verb that was called."""
+    act, recorded = Act(core, work), RECORDED[called_verb]
+    entry: Json = {} if verb == called_verb else {"verb": called_verb}
+    for name, value in given.items():
+        if name in recorded and value is not None:
+            entry |= recorded[name](act, given, name)
+    return entry
 
 
 def records_arguments(verb: Callable[P, T]) -> Callable[P, T]:

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.read.working_set import WorkingSet
+from graphstore.values.drawn_ids import drawn
 from graphstore.values.inputs import printable
 from graphstore.values.models import Json
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, coalesce, exactly, overlap, without_all
@@ -15,7 +16,6 @@ from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import Kind, same_maker
 from graphstore.view.rows import of_sentence
 from graphstore.view.sight import Core, in_time
-from graphstore.write.drawn_ids import drawn
 from graphstore.write.transaction import Transaction
 from graphstore.write.trust import Trust
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.read.occurrences import Happened, print_of
 from graphstore.read.working_set import WorkingSet
+from graphstore.values.drawn_ids import drawn
 from graphstore.values.event_fields import differing
 from graphstore.values.fingerprints import MENDING, SINGLE, digest
 from graphstore.values.inputs import text_of
@@ -15,7 +16,6 @@ from graphstore.values.period import OPEN, Instant, period
 from graphstore.values.random_bits import random_64
 from graphstore.values.vocabulary import creator_of
 from graphstore.write.act import Act
-from graphstore.write.drawn_ids import drawn
 from graphstore.write.linking import Claim, Ends, Linking
 from graphstore.write.transaction import Transaction
 

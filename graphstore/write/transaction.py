@@ -7,10 +7,10 @@ verb or block is rolled back to a mark. At the end the remaining changes become 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
 from orjson import loads
@@ -65,16 +65,13 @@ class Born(NamedTuple):
     scope: str | None
 
 
-class Call(Protocol):
-    """A call of a verb, which knows the arguments given."""
+@dataclass(slots=True)
+class Call:
+    """A call of a verb. `entry`: what its first operation, with that verb, records of the arguments given."""
 
-    times: dict[str, Instant]
-
-    def opened(self, op: int, verb: str) -> None:
-        """Note an operation that was opened in the call."""
-
-    def end(self) -> None:
-        """Note that the call has opened all its operations."""
+    entry: Callable[[str], Json]
+    first: int = -1  # the first operation; -1 before that
+    times: dict[str, Instant] = field(default_factory=dict)  # the instants given, as the verb has read them
 
 
 class Progress(NamedTuple):
@@ -150,8 +147,9 @@ class Transaction:
         """Record one operation, with the arguments of the verb that is called. Returns its number, which the rows it opens and closes carry."""
         pos, length = self.why if reason is None else self.reason(reason)
         op = self.index.add_op(self.tx, verb, subject, self.author, pos, length)
-        if self.call is not None:
-            self.call.opened(op, verb)
+        if self.call is not None and self.call.first < 0:
+            self.call.first = op
+            self.record(op, self.call.entry(verb))
         return op
 
     def op_of(self, verb: str, subject: str, author: str | None, body: Json) -> int:
@@ -465,17 +463,7 @@ class Transaction:
 
     def lines(self) -> list[Line]:
         """Return the transaction's lines."""
-        return Composer(self).compose()
-
-    def of_the_store(self) -> dict[str, Any]:
-        """Return the changes of the store itself: kinds of link, settings."""
-        index, begun = self.index, self.begun
-        promoted = ({"promoted": name} for name in index.promoted[begun.promoted :])
-        changed = {
-            "kinds": [*index.kinds[begun.kinds :], *promoted],
-            "settings": index.settings[begun.settings :],
-        }
-        return {name: entries for name, entries in changed.items() if entries}
+        return Composer(self, self.begun).compose()
 
     def named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
         """Of each version merged from a branch: the branch, the number there, the thing's id, and the version here."""
@@ -534,26 +522,23 @@ class Composer:
     offset from the first operation of the line, so it may be in another line.
     """
 
-    def __init__(self, work: Transaction) -> None:
-        self.work = work
-        self.index, self.mark = work.index, work.mark
+    def __init__(self, work: Transaction, since: Progress) -> None:
+        """Begin. `since`: what was done before that is left out."""
+        self.work, self.since = work, since
+        self.index, self.mark = work.index, since.mark
         self.line = Line({})
         self.order = self.line.order
         self.first_op = self.mark.ops
 
     def compose(self) -> list[Line]:
         """Return the lines. They omit rows that were opened and closed in this transaction."""
-        index, mark = self.index, self.mark
-        lists: dict[str, Numbers] = self._born()
+        mark = self.mark
+        lists = self._born()
         died = self.work.carried
-        for name, column, kept, first in (
-            ("closings", index.closings, "closed", mark.rows),
-            ("link_closings", index.link_closings, "link_closed", mark.link_rows),
-        ):
-            if name in lists:
-                rows = [column[at] for at in lists.pop(name)]
-                lists[kept] = [row for row in rows if row < first]
-                died = died or len(lists[kept]) < len(rows)
+        for name, first in (("closed", mark.rows), ("link_closed", mark.link_rows)):
+            if rows := lists.get(name):
+                lists[name] = [row for row in rows if row < first]
+                died = died or len(lists[name]) < len(rows)
         if died:
             left = self._left()
             lists.update(left)
@@ -574,18 +559,49 @@ class Composer:
             self._write_unstored(last, lists)
         self._write_turns(last, lists, died)
         if self.work.taken_before:
-            self._write_taken(last, set(lists.get("links", ())), set(lists.get("versions", ())))
-        lines[0].head.update(self.work.of_the_store())
+            self._write_taken(last, lists, self.work.taken_before)
+        lines[0].head.update(self._of_the_store())
         if self.work.branches or self.work.aliases:
             self._branches(last, set(lists.get("versions", ())))
+        return lines
+
+    def lines_to_show(self) -> list[Line]:
+        """Return lines with all that was done, also rows that were opened and closed: they are closed in the last line."""
+        lists = self._born()
+        closed = [(name, lists.pop(name)) for name in ("closed", "link_closed") if name in lists]
+        lines = [self._fill([(name, lists[name]) for name in _LISTS if name in lists]), self._fill(closed)]
+        for line in lines:
+            line.head["more"] = True
+        last = lines[-1].head
+        self._write_turns(last, lists, died=False)
+        self._write_taken(last, lists, self.work.taken_since(self.since))
+        last.update(self._of_the_store())
         return lines
 
     # ------------------------------------------------------------------ what is written
 
     def _born(self) -> dict[str, Numbers]:
-        """Return what the transaction added to each group of columns, where it added anything."""
-        ends = zip(Mark._fields, self.mark, self.index.lengths(), strict=True)
-        return {name: range(start, stop) for name, start, stop in ends if start < stop}
+        """Return what the transaction added to each group of columns, and the rows that it closed, where there are any."""
+        index = self.index
+        ends = zip(Mark._fields, self.mark, index.lengths(), strict=True)
+        born: dict[str, Numbers] = {name: range(start, stop) for name, start, stop in ends if start < stop}
+        for name, column, kept in (
+            ("closings", index.closings, "closed"),
+            ("link_closings", index.link_closings, "link_closed"),
+        ):
+            if name in born:
+                born[kept] = [column[at] for at in born.pop(name)]
+        return born
+
+    def _of_the_store(self) -> dict[str, Any]:
+        """Return the changes of the store itself: kinds of link, settings."""
+        index, since = self.index, self.since
+        promoted = ({"promoted": name} for name in index.promoted[since.promoted :])
+        changed = {
+            "kinds": [*index.kinds[since.kinds :], *promoted],
+            "settings": index.settings[since.settings :],
+        }
+        return {name: entries for name, entries in changed.items() if entries}
 
     def _left(self) -> dict[str, Numbers]:
         """Return the same without rows closed in this transaction and what only they refer to."""
@@ -759,15 +775,18 @@ class Composer:
         if turns:
             head["turns"] = turns
 
-    def _write_taken(self, head: dict[str, Any], links: set[int], versions: set[int]) -> None:
+    def _write_taken(
+        self, head: dict[str, Any], lists: Mapping[str, Numbers], touched: Iterable[int]
+    ) -> None:
         index, mark = self.index, self.mark
+        links, versions = set(lists.get("links", ())), set(lists.get("versions", ()))
         taken = {
             index.l_name[link]: [
                 [index.v_num[ver], moment(start), end_moment(stop)]
                 for ver, start, stop in index.taken[link]
                 if ver < mark.versions or ver in versions
             ]
-            for link in self.work.taken_before
+            for link in touched
             if (link < mark.links or link in links) and link in index.taken
         }
         if taken:

@@ -10,12 +10,12 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 from graphstore.errors import EngineError, GraphStoreError, InvalidError
@@ -37,11 +37,9 @@ from graphstore.view import snapshots
 from graphstore.view.sight import Core
 from graphstore.view.view import Reader, View
 from graphstore.write import retention
-from graphstore.write.commit_group import Waiting
-from graphstore.write.drawn_ids import given, noted
-from graphstore.write.given_arguments import Call, called
+from graphstore.write.given_arguments import called, entry_of
 from graphstore.write.shown_rows import ShownRows
-from graphstore.write.transaction import Born, Transaction
+from graphstore.write.transaction import Born, Call, Transaction
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -55,66 +53,17 @@ _DOORS = 500  # transactions whose door is remembered
 _LIMITS = f"SELECT 1 FROM setting WHERE name = '{retention.RETENTION}' LIMIT 1"
 
 
+@dataclass(slots=True)
 class _Request:
-    """What asks for transactions: its id, how far the journal had followed others when it was known that none had done it, and what was done of it here."""
+    """What asks for transactions: its id, how long the chain was when it was known that no other process had done it, and whether this one has."""
 
-    __slots__ = ("done", "id", "since")
-
-    def __init__(self, id: str, since: int | None) -> None:
-        self.id, self.since = id, since
-        self.done: set[Instant] = set()
-
-    def refuse_done(self, journal: Ledger) -> None:
-        """Raise DoneElsewhere where another process has done it meanwhile."""
-        if self.since is not None and not self.done and journal.done_elsewhere(self.id, self.since):
-            raise DoneElsewhere(
-                "another server has done this meanwhile. changes() has what it wrote.", outcome="kept"
-            )
-
-
-@contextlib.contextmanager
-def _asked_by(request: _Request | None) -> Iterator[None]:
-    token = _request.set(request)
-    try:
-        yield
-    finally:
-        _request.reset(token)
+    id: str
+    since: int | None
+    is_done: bool = False
 
 
 class _TakenBack(Exception):
     """Leaves the block of a transaction that was only tried."""
-
-
-class NotFollowed(InvalidError):
-    """A follower of another process's journal was asked for a tx later than what it has read."""
-
-    def __init__(self, message: str, tx: Instant) -> None:
-        super().__init__(message)
-        self.tx = tx
-
-
-class _Handed:
-    """How late the views are that were handed out. No transaction is at or before that.
-
-    Each thread records its own, so none waits for another. A reader records the view first and then checks for a transaction that has begun and is not
-    later; a writer begins the transaction first and then checks the views. So one of the two sees the other.
-    """
-
-    def __init__(self) -> None:
-        self._by_thread: dict[int, Instant] = {}
-
-    def note(self, at: Instant) -> bool:
-        """Record a view. Returns whether it is the latest of this thread: an earlier one needs no check."""
-        thread = threading.get_ident()
-        later = at > self._by_thread.get(thread, -OPEN)
-        if later:
-            self._by_thread[thread] = at
-        return later
-
-    @property
-    def last(self) -> Instant:
-        """The tx of the latest."""
-        return max(tuple(self._by_thread.values()), default=-OPEN)
 
 
 class Writer(Reader):
@@ -123,6 +72,9 @@ class Writer(Reader):
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _given: Sequence[Instant] = ()  # instants of what is done once more
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
+    _is_grouping = (
+        False  # whether a group of transactions is open; of the trunk, while the writer's lock is held
+    )
 
     def __init__(
         self, place: Folder, *, clock: Clock | None, driver: str, durability: str, author: str | None
@@ -130,11 +82,11 @@ class Writer(Reader):
         self._place = place
         self._clock = clock
         self._author = author
-        self._handed = _Handed()  # branches share it
+        # by thread the latest tx that a view was asked for: no transaction gets it; branches share it
+        self._asked: dict[int, Instant] = {}
         self._open: Transaction | None = None
         self._owner = 0
         self._too_big: int = 0  # no eviction below this size: it would not free enough
-        self._waiting = Waiting()  # branches share it
         self._writer = threading.RLock()
         self._named = "the trunk"
         self._lines: list[Writer] = [self]  # the trunk, then the branches in use
@@ -277,24 +229,13 @@ class Writer(Reader):
         return self._last_committed_tx()
 
     def _coordinate(self) -> tuple[Instant, Instant]:
+        """Return now, and the tx of a view of now: that of the last transaction, since another process may write anything later than that."""
         self._usable()
-        work, waiting, place = self._open, self._waiting, self._place
+        work = self._open
         if work is not None and self._owner == threading.get_ident():
             return work.tx, work.tx
-        if place.shared:  # another process, with another clock, may write anything later than that
-            known = self._last_tx
-            return max(self._told_time(), known), known
-        now = known = self._now()
-        work = (
-            self._open
-        )  # after the clock and before what waits: so a transaction is seen on its way from one to the other
-        if work is not None:
-            known = min(known, work.tx - 1)  # other threads see a transaction once it is committed
-        if waiting.grouping:
-            if waiting.mine:
-                return now, now
-            known = min(known, waiting.first - 1)  # and once its group is
-        return now, known
+        known = self._last_tx
+        return max(self._told_time(), known), known
 
     def _fixed(self) -> View:
         return self.as_of()
@@ -306,67 +247,44 @@ class Writer(Reader):
 
         Raises InvalidError for a tx that has not come yet, NotFoundError for an unknown name. A valid time ahead of now is the planned future.
         """
-        here, at = now_valid, now_tx = self._coordinate()
-        asked = at
+        now, known = self._coordinate()
+        here, at = now, known
+        names = partial(self._core.snapshots, known)
         if snapshot is not None:
             if valid is not None or tx is not None:
                 raise InvalidError("a snapshot is a whole coordinate. Leave valid and tx out, or the name.")
-            found = snapshots.find(self._core.snapshots(now_tx), snapshot)
+            found = snapshots.find(names(), snapshot)
             valid, tx = found.valid, found.tx
-        if valid is not None:
-            if isinstance(valid, str):
-                names = partial(self._core.snapshots, now_tx)
-                here = coordinates.resolve(valid, "valid", now_valid, names)
-            else:
-                here = instant(valid, "valid")
-        if tx is not None:
-            if isinstance(tx, str):
-                names = partial(self._core.snapshots, now_tx)
-                at = coordinates.resolve(tx, "tx", now_valid, names, axis="tx", present=now_tx)
-            else:
-                at = instant(tx, "tx")
-            asked = at
-            if at > now_tx and self._place.shared and at <= now_valid:
-                at = now_tx  # another process may be committing just before that
-            elif at > now_tx:
-                self._refuse_ahead(at, now_tx)
-        if self._handed.note(asked) and self._has_begun(at) and at > self._coordinate()[1]:
-            return self.as_of(snapshot, valid=valid, tx=tx)
-        return View(self._core, here, at)
+        if isinstance(valid, str):
+            here = coordinates.resolve(valid, "valid", now, names)
+        elif valid is not None:
+            here = instant(valid, "valid")
+        if isinstance(tx, str):
+            at = coordinates.resolve(tx, "tx", now, names, axis="tx", present=known)
+        elif tx is not None:
+            at = instant(tx, "tx")
+        if at > now:
+            self._refuse_ahead(at, now, known)
+        thread = threading.get_ident()
+        self._asked[thread] = max(at, self._asked.get(thread, at))
+        return View(self._core, here, min(at, known))  # another process may be committing after what is known
 
-    def _has_begun(self, at: Instant) -> bool:
-        """Whether a transaction that is not later is under way, or not durable yet."""
-        work = self._open  # before what waits, as for `_coordinate`
-        if work is not None and work.tx <= at:
-            return True
-        return self._waiting.first <= at
-
-    def _refuse_ahead(self, at: Instant, now_tx: Instant) -> NoReturn:
+    def _refuse_ahead(self, at: Instant, now: Instant, known: Instant) -> NoReturn:
         if self.read_only:
-            raise NotFollowed(
-                f"tx {exactly(at)} is not known here yet: this reader has followed the journal to {exactly(now_tx)}. "
-                "Leave tx out for what it knows, or call refresh() and ask for what it knows then.",
-                at,
+            raise InvalidError(
+                f"tx {exactly(at)} is not known here yet: this reader has followed the journal to {exactly(known)}. "
+                "Leave tx out for what it knows, or call refresh() and ask for what it knows then."
             )
         raise InvalidError(
-            f"tx {exactly(at)} has not come yet: it is {exactly(now_tx)}. What will be known then cannot be said now."
+            f"tx {exactly(at)} has not come yet: it is {exactly(now)}. What will be known then cannot be said now."
         )
 
     def knowledge_at(self, t: TimeLike) -> View:
         """What the store believed at `t` about `t`."""
         return self.as_of(valid=t, tx=t)
 
-    def _read_once(self, valid: TimeLike | None, tx: TimeLike | None) -> View:
-        """The view for a single read: a follower answers a tx between its last known one and the present with what it knows."""
-        try:
-            return self.as_of(valid=valid, tx=tx)
-        except NotFollowed as error:
-            if error.tx > self._now():
-                raise
-            return self.as_of(valid=valid)
-
     def _known_by(self, tx: TimeLike) -> Instant:
-        return instant(self._read_once(None, tx).at.tx)
+        return instant(self.as_of(tx=tx).at.tx)
 
     # ------------------------------------------------------------------ transactions
 
@@ -420,7 +338,7 @@ class Writer(Reader):
             self._take_turn()
             try:
                 if asked is not None:
-                    asked.refuse_done(core.journal)
+                    self._refuse_done(asked)
                 with core.lock:
                     work = self._new_work(at, author, reason, early)
                 is_limited = bool(self._lines[0]._core.rows.database.rows(_LIMITS))
@@ -432,11 +350,11 @@ class Writer(Reader):
             finally:
                 self._open = core.working = core.shown = None
                 core.journal.leave_turn()
-            grouping = self._waiting.grouping
+            is_grouping = self._lines[0]._is_grouping
             last = self._last_tx if work.empty else work.tx
         if asked is not None:
-            asked.done.add(work.tx)
-        if not grouping:
+            asked.is_done = True
+        if not is_grouping:
             self._acknowledge(max(last, BEGINNING))
             if is_limited or work.sets_anything:
                 self._keep_small()
@@ -448,12 +366,9 @@ class Writer(Reader):
         core = self._core
         self._owner = threading.get_ident()
         assert core.working is not None
-        given = self._trying or self._again()
-        tx = given or self._chosen_tx(at, early)
+        tx = self._trying or self._again() or (self._soonest_tx() if early else self._next_tx(at))
         self._begun[:] = [self]
         self._open = work = Transaction(core.working, core.pending, tx, author, reason)
-        while not given and self._handed.last >= work.tx:  # a view was handed out meanwhile
-            work.tx = self._chosen_tx(at, early)
         core.shown = ShownRows(self._ledger, work, core.working.line)
         work.on_working_set = core.on_working_set
         return work
@@ -513,7 +428,6 @@ class Writer(Reader):
                 core.in_verb = False
             if work.empty:
                 return
-            self._waiting.add(work.tx)
         try:
             ledger.commit()
         except EngineError:
@@ -559,21 +473,22 @@ class Writer(Reader):
                 raise
             return len(counts)
 
-    def _chosen_tx(self, at: Instant | None, early: bool) -> Instant:
-        return self._soonest_tx() if early else self._next_tx(at)
+    @property
+    def _latest_asked(self) -> Instant:
+        """Return the latest tx that a view was asked for."""
+        return max(tuple(self._asked.values()), default=-OPEN)
 
     def _next_tx(self, at: Instant | None) -> Instant:
-        handed, last = self._handed.last, self._last_tx
+        asked, last, clock = self._latest_asked, self._last_tx, self._told_time()
         if at is None:
-            return max(self._told_time(), last + 1, handed + 1)
-        clock = self._told_time()
+            return max(clock, last + 1, asked + 1)
         if at <= last and self._any_written():
             raise InvalidError(
                 f"at {exactly(at)} runs backwards: the last transaction was at {exactly(last)}. Give a later instant."
             )
-        if at <= handed:
+        if at <= asked:
             raise InvalidError(
-                f"at {exactly(at)} runs backwards: a view as of tx {exactly(handed)} has been handed out and must not change. Give a later instant."
+                f"at {exactly(at)} runs backwards: a view as of tx {exactly(asked)} has been handed out and must not change. Give a later instant."
             )
         if at > clock:
             raise InvalidError(
@@ -592,15 +507,49 @@ class Writer(Reader):
     def _soonest_tx(self) -> Instant:
         """The first instant after every transaction and every view handed out, however long ago that is."""
         last = self._last_tx if self._any_written() else BEGINNING
-        return max(last, self._handed.last, BEGINNING) + 1
+        return max(last, self._latest_asked, BEGINNING) + 1
 
-    def _verb(self, *, early: bool = False, is_narrow: bool = False) -> _Verb:
+    @contextlib.contextmanager
+    def _verb(self, *, early: bool = False, is_narrow: bool = False) -> Iterator[Transaction]:
         """One verb: a part of the open transaction, or a transaction of its own. If it raises, it is rolled back.
 
         `early`: it says nothing of the world, and its own transaction has the soonest instant, so that a source may still be replayed (`at`).
         `is_narrow`: it reads what it needs from the working set of the transaction. Else it is made of other verbs, and reads as its caller does.
         """
-        return _Verb(self, early, is_narrow)
+        core, work = self._core, self._open
+        if work is None or self._owner != threading.get_ident():
+            with self._transact(None, None, None, early=early) as work, core.lock:
+                yield from self._deciding(work, is_narrow)
+            return
+        work.complete()
+        with core.lock:
+            point = work.point()
+            try:
+                yield from self._deciding(work, is_narrow)
+            except Exception:
+                core.hide_rows()
+                work.back(point)
+                core.vocabulary.reset(work.index.kinds)
+                raise
+            except BaseException:
+                # interrupted anywhere, perhaps between two columns: the index cannot be trusted
+                work.spoiled = True
+                raise
+
+    def _deciding(self, work: Transaction, is_narrow: bool) -> Iterator[Transaction]:
+        """Yield a transaction to one verb of it, which records the arguments that it was called with."""
+        core = self._core
+        before = core.in_verb, work.is_deciding, work.call
+        core.in_verb, work.is_deciding, work.call = is_narrow, work.is_deciding or is_narrow, None
+        if (asked := called.get()) is not None:
+            called.set(None)  # once: what this verb does with another is not what the caller asked
+            work.call = Call(partial(entry_of, core, work, *asked))
+        try:
+            yield work
+            if work.call is not None and work.call.first >= 0:
+                work.record_call(work.call.first)
+        finally:
+            core.in_verb, work.is_deciding, work.call = before
 
     def _keep(self, verb: str, name: str, value: object, subject: str = "") -> None:
         """Store a JSON value in the store's settings, as one operation; the last value of a name counts."""
@@ -626,12 +575,13 @@ class Writer(Reader):
         A group inside another, or inside a transaction, is part of it.
         """
         with self._writer:
-            if self._waiting.grouping or self._open is not None:
+            trunk = self._lines[0]
+            if trunk._is_grouping or self._open is not None:
                 yield
                 return
             self._take_turn()
             self._core.working = None  # each transaction of the block has its own
-            self._waiting.begin()
+            trunk._is_grouping = True
             self._core.journal.begin_group()
             try:
                 with no_collecting():  # what a large group writes stays
@@ -649,12 +599,26 @@ class Writer(Reader):
         return dict(self._lines[0]._core.doors)
 
     @staticmethod
-    def _asked_by(request: str | None, since: int | None = None) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def _asked_by(request: str | None, since: int | None = None) -> Iterator[None]:
         """Have the transactions of the block carry the id of the request that asks for them: another process knows what was done of it.
 
         `since`: what `_done_elsewhere` gave when it was known that no other had done it. A transaction of the block raises DoneElsewhere where one has since.
         """
-        return _asked_by(None if request is None else _Request(request, since))
+        token = _request.set(None if request is None else _Request(request, since))
+        try:
+            yield
+        finally:
+            _request.reset(token)
+
+    def _refuse_done(self, asked: _Request) -> None:
+        """Raise DoneElsewhere where another process has done meanwhile what a request asks for."""
+        if asked.since is None or asked.is_done:
+            return
+        if self._ledger.done_elsewhere(asked.id, asked.since):
+            raise DoneElsewhere(
+                "another server has done this meanwhile. changes() has what it wrote.", outcome="kept"
+            )
 
     def _done_elsewhere(self) -> int:
         """How many requests of others were followed so far, for `_asked_by`."""
@@ -683,16 +647,6 @@ class Writer(Reader):
         """Take back the rows that the open transaction shows to its own reads."""
         self._core.hide_rows()
 
-    @staticmethod
-    def _noting() -> contextlib.AbstractContextManager[list[str]]:
-        """The ids that the store chooses in the block."""
-        return noted()
-
-    @staticmethod
-    def _naming(names: Iterable[str]) -> contextlib.AbstractContextManager[None]:
-        """Have what is made in the block get these ids, where the store chooses them."""
-        return given(names)
-
     def _close_group(self) -> Instant:
         """Commit the group. Returns the instant of its last transaction. Raises EngineError where it was not kept, or may not have been."""
         core = self._core
@@ -708,7 +662,7 @@ class Writer(Reader):
                 raise
             finally:
                 core.journal.leave_turn()
-                self._waiting.end()
+                self._lines[0]._is_grouping = False
         return last
 
     def _read_again(self) -> None:
@@ -745,15 +699,6 @@ class Writer(Reader):
             finally:
                 core.journal.leave_turn()
 
-    def _call_outside(self, call: Callable[..., object], *values: object) -> None:
-        """Call a function of the caller inside `on_working_set`: what it reads is no part of the verb."""
-        core = self._core
-        before, core.in_verb = core.in_verb, False
-        try:
-            call(*values)
-        finally:
-            core.in_verb = before and core.working is not None
-
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
         for line in self._begun:
@@ -764,36 +709,29 @@ class Writer(Reader):
     def _forget(self, verb: str, names: list[str], reason: str | None, author: str | None = None) -> None:
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
-        with core.lock, self._left_alone():
-            with self._transact(None, author, reason) as work, core.on_working_set():
-                retention.forget(work, verb, names, core.raw)
-            self._waiting.clear()
+        with core.lock:
+            before, self._too_big = (
+                self._too_big,
+                OPEN,
+            )  # no check of the journal's size: an eviction is running
+            try:
+                with self._transact(None, author, reason) as work, core.on_working_set():
+                    retention.forget(work, verb, names, core.raw)
+            finally:
+                self._too_big = before
             core.graphs.follow()
-            self._remove_forgotten(self._ledger)
-
-    def _remove_forgotten(self, ledger: Ledger) -> None:
-        """Remove from the files what was forgotten, by the rows of the ledger."""
-        try:
-            self._place.remove_forgotten(ledger)
-        except EngineError as error:
-            error.outcome = error.outcome or "kept"
-            raise
-        except BaseException:  # interrupted anywhere
-            self._place.remove_forgotten(ledger)
-            raise
+            try:
+                self._place.remove_forgotten(self._ledger)
+            except EngineError as error:
+                error.outcome = error.outcome or "kept"
+                raise
+            except BaseException:  # interrupted anywhere
+                self._place.remove_forgotten(self._ledger)
+                raise
 
     def _evictable(self) -> retention.Evictable:
         """Return what may be evicted of the trunk."""
         return retention.Evictable(self._ledger.database)
-
-    @contextlib.contextmanager
-    def _left_alone(self) -> Iterator[None]:
-        """Skip the check of the journal's size: an eviction is running."""
-        before, self._too_big = self._too_big, OPEN
-        try:
-            yield
-        finally:
-            self._too_big = before
 
     def _purge(self, names: set[str], reason: str | None, sums: retention.Sums | None = None) -> None:
         """Rewrite the chain without these things. `sums` are kept of them, in one record a day."""
@@ -812,7 +750,6 @@ class Writer(Reader):
                 sums = retention.together(earlier, sums)
                 count = sum(sum(types.values()) for types in sums.values())
             last = retention.without_trace(tx, count, self._author, reason, sums)
-            self._waiting.clear()
             try:
                 self._place.compact(ledger, names, [last], folded)
             except EngineError:
@@ -846,11 +783,15 @@ class Writer(Reader):
         if size <= max(kept["bytes"], self._too_big):
             return
         with self._writer:
-            if core.closed or self._waiting.grouping or any(line._open is not None for line in self._begun):
+            if (
+                core.closed
+                or self._lines[0]._is_grouping
+                or any(line._open is not None for line in self._begun)
+            ):
                 return
             why = f"the journal passed {kept['bytes']} bytes"
             try:
-                with _asked_by(None), self._by_itself("eviction"):
+                with self._asked_by(None), self._by_itself("eviction"):
                     size = core.journal.size()
                     found, summed = self._evictable().outgrown(size, kept["bytes"], self._now())
                     names = [each.id for each in found]
@@ -874,15 +815,13 @@ class Writer(Reader):
 
     def refresh(self) -> int:
         """Learn the kinds of link that other processes have defined. Returns 0: each read sees what was committed before it. A View does not move."""
-        with self._writer, self._core.lock:
-            self._usable()
-            if (self.read_only or self._place.shared) and all(line._open is None for line in self._begun):
-                self._last_committed_tx()
-            return 0
+        self._usable()
+        self._last_committed_tx()
+        return 0
 
     def _lags(self, tx: Instant) -> bool:
-        """Whether a tx may be known here later, and is not yet."""
-        return self._last_tx < tx and (self.read_only or self._place.shared)
+        """Return True if a tx may be known here later, and is not yet."""
+        return self._last_tx < tx
 
 
 def _interrupted() -> EngineError:
@@ -903,73 +842,6 @@ def _touch(core: Core, work: Transaction) -> dict[str, int]:
     if counts:
         work.index.add_op(work.tx, TOUCH, "", work.author, *work.body({COUNTS: counts}))
     return counts
-
-
-class _Verb:
-    """The block of one verb. A class and not a generator: it is entered for each of a thousand verbs in a transaction."""
-
-    __slots__ = (
-        "_alone",
-        "_around",
-        "_early",
-        "_is_narrow",
-        "_point",
-        "_store",
-        "_was_deciding",
-        "_was_in_verb",
-        "_work",
-    )
-
-    def __init__(self, store: Writer, early: bool = False, is_narrow: bool = False) -> None:
-        self._store = store
-        self._early, self._is_narrow = early, is_narrow
-
-    def __enter__(self) -> Transaction:
-        store = self._store
-        work, core = store._open, store._core
-        self._alone: contextlib.AbstractContextManager[Transaction] | None = None
-        self._was_in_verb = core.in_verb
-        if work is None or store._owner != threading.get_ident():
-            self._alone = store._transact(None, None, None, early=self._early)
-            work = self._alone.__enter__()
-            core.lock.acquire()
-        else:
-            work.complete()
-            core.lock.acquire()
-            self._point = work.point()
-        core.in_verb = self._is_narrow
-        self._was_deciding, work.is_deciding = work.is_deciding, work.is_deciding or self._is_narrow
-        self._work, self._around = work, work.call
-        work.call = None
-        if (asked := called.get()) is not None:
-            called.set(None)  # once: what this verb does with another is not what the caller asked
-            work.call = Call(core, work, *asked)
-        return work
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        core, work = self._store._core, self._work
-        if error is None and work.call is not None:
-            work.call.end()
-        work.call, work.is_deciding = self._around, self._was_deciding
-        if self._alone is not None:
-            core.in_verb = self._was_in_verb
-            core.lock.release()
-            self._alone.__exit__(kind, error, trace)
-            return
-        try:
-            if error is not None and not isinstance(error, Exception):
-                work.spoiled = (
-                    True  # interrupted anywhere, perhaps between two columns: the index cannot be trusted
-                )
-            elif error is not None:
-                core.hide_rows()
-                work.back(self._point)
-                core.vocabulary.reset(work.index.kinds)
-        finally:
-            core.in_verb = self._was_in_verb
-            core.lock.release()
 
 
 _opened: weakref.WeakSet[Writer] = weakref.WeakSet()
