@@ -33,7 +33,7 @@ class Carrying:
         self.trunk, self.branch, self.work, self.plan, self.base = trunk, branch, work, plan, base
         self.mine, self.theirs = trunk.index, branch.index
         self.name = self.theirs.branch or self.mine.branch or ""
-        self.linking = Linking(trunk, work)
+        self.linking = Linking(trunk, work, verb="supersede")
         self.since, self.shared = plan.since, plan.shared
         # by numbers of the branch: what comes, and over which periods
         self.during: dict[int, list[Period]] = {}

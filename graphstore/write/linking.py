@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from graphstore.errors import ConflictError, InvalidError
-from graphstore.read.working_set import WorkingSet
 from graphstore.values.drawn_ids import drawn
 from graphstore.values.inputs import printable
 from graphstore.values.models import Json
@@ -32,12 +31,6 @@ class Ends(NamedTuple):
     target: int
 
 
-def beside(index: WorkingSet, link: int, kind: str) -> list[int]:
-    """Return the links of another kind with the same ends."""
-    source, target = index.l_src[link], index.l_tgt[link]
-    return index.saying(source, kind, target)
-
-
 @dataclass
 class Claim:
     """The attributes of a link besides its ends and its period."""
@@ -60,46 +53,39 @@ class Claim:
 class Linking:
     """The links of one transaction."""
 
-    def __init__(self, core: Core, work: Transaction, source: str | None = None) -> None:
+    def __init__(
+        self, core: Core, work: Transaction, *, source: str | None = None, verb: str = "link", op: int = -1
+    ) -> None:
+        """Begin.
+
+        Args:
+            source: of whom is said what takes time from others; None for the author of the transaction.
+            verb: the operation that each link is recorded with.
+            op: an operation that records all links, in place of one for each.
+        """
         self.core = core
         self.index = core.index
         self.work = work
         self.trust = Trust(core, work.author, source)
+        self._verb, self._operation = verb, op
 
     def kind(self, name: str) -> Kind:
         """Return a kind by its canonical name."""
         return self.core.vocabulary.kinds[name]
 
-    def say(
-        self,
-        ends: Ends,
-        since: Instant | None,
-        until: Instant,
-        claim: Claim,
-        op: int = -1,
-        *,
-        verb: str = "link",
-    ) -> int:
+    def say(self, ends: Ends, since: Instant | None, until: Instant, claim: Claim) -> int:
         """Record `source kind target` from `since` on, or from when its kind begins by itself; what the kind does to its ends is done. Returns the row."""
         if ends.kind.name == "supersedes":
-            return self.supersede(ends.source, ends.target, claim, op, verb=verb, since=since, until=until)
+            return self.supersede(ends.source, ends.target, claim, since=since, until=until)
         if ends.kind.name == "corrects":
             period = self._period(ends, (since, until))
-            row = self.join(ends, period, claim, op, verb=verb)
+            row = self.join(ends, period, claim)
             self.correct(ends.source, ends.target, period, claim.reason)
             return row
-        return self.join(ends, (since, until), claim, op, verb=verb)
+        return self.join(ends, (since, until), claim)
 
     def supersede(
-        self,
-        new: int,
-        old: int,
-        claim: Claim,
-        op: int = -1,
-        *,
-        verb: str = "supersede",
-        since: Instant | None = None,
-        until: Instant = OPEN,
+        self, new: int, old: int, claim: Claim, *, since: Instant | None = None, until: Instant = OPEN
     ) -> int:
         """Record `new supersedes old`, and take from `old` its validity from then on. Returns the link's row.
 
@@ -125,11 +111,11 @@ class Linking:
         there = [row for row in alike if overlap(self._held(row), (cut, until))]
         if there:
             said = (None if since is None else cut, until)
-            rows = self._supersede_again(there, ends, said, claim, op, verb)
+            rows = self._supersede_again(there, ends, said, claim)
         else:
-            rows = [self._join(ends, (cut, until), since=cut, alike=alike, claim=claim, op=op, verb=verb)]
+            rows = [self._join(ends, (cut, until), cut, alike, claim)]
         for row in rows:
-            self._take(row, op, verb, is_new=row >= before)
+            self._take(row, is_new=row >= before)
         return rows[0]
 
     def _starts(self, new: int, old: int) -> list[Instant]:
@@ -141,9 +127,7 @@ class Linking:
             starts += [begun for _, begun, _ in index.taken.get(link, ())]
         return [min(starts)] if starts else []
 
-    def _supersede_again(
-        self, there: list[int], ends: Ends, said: Wanted, claim: Claim, op: int, verb: str
-    ) -> list[int]:
+    def _supersede_again(self, there: list[int], ends: Ends, said: Wanted, claim: Claim) -> list[int]:
         """Return the rows of a supersession that is there already; what the store minted becomes the caller's.
 
         Raises ConflictError for other attributes, or another date: what was taken by it would have to be given back or taken anew.
@@ -157,21 +141,19 @@ class Linking:
         rows = [row for row in there if row not in others]
         for row in others:
             link = index.k_link[row]
-            rows.append(
-                self.claim(link, (index.k_from[row], index.k_to[row]), claim, self._op(op, verb, link))
-            )
+            rows.append(self.claim(link, self._held(row), claim, self._op(link)))
         return sorted(rows, key=index.k_from.__getitem__)
 
-    def _take(self, row: int, op: int, verb: str, *, is_new: bool) -> None:
+    def _take(self, row: int, *, is_new: bool) -> None:
         """Take from the old one what it has over the period of a row that supersedes it."""
         index = self.index
-        link, held = index.k_link[row], (index.k_from[row], index.k_to[row])
+        link, held = index.k_link[row], self._held(row)
         old = index.l_tgt[link]
         if index.is_event[old]:
             return
         if not is_new and not index.over(index.now_of[old], held):
             return
-        op = index.k_op[row] if is_new else self._op(op, verb, link)
+        op = index.k_op[row] if is_new else self._op(link)
         self.trust.guard(old, [held])
         gone = self.work.take(old, held, op)
         if gone or is_new:
@@ -195,27 +177,15 @@ class Linking:
         for part in spans if index.now_of[old] else spans and [ALWAYS]:
             work.drop_kept(old, part)
 
-    def join(self, ends: Ends, span: Wanted, claim: Claim, op: int = -1, *, verb: str = "link") -> int:
+    def join(self, ends: Ends, span: Wanted, claim: Claim) -> int:
         """Return the row of the link: of those this call wrote the last, else the one that says so already.
 
         Over a time of which it is said already with the same attributes nothing is written. What is written is a period of a link that overlaps or
-        touches it, else of a new link. The operation is `op`, or one of its own.
+        touches it, else of a new link.
         """
-        period = self._period(ends, span)
-        alike = self._alike(ends, self.work.tx)
-        return self._join(ends, period, since=span[0], alike=alike, claim=claim, op=op, verb=verb)
+        return self._join(ends, self._period(ends, span), span[0], self._alike(ends, self.work.tx), claim)
 
-    def _join(
-        self,
-        ends: Ends,
-        period: Period,
-        *,
-        since: Instant | None,
-        alike: list[int],
-        claim: Claim,
-        op: int,
-        verb: str,
-    ) -> int:
+    def _join(self, ends: Ends, period: Period, since: Instant | None, alike: list[int], claim: Claim) -> int:
         """See `join`. `alike`: the rows of a link with these ends that overlap or touch the period."""
         index = self.index
         if ends.source == ends.target:
@@ -231,7 +201,7 @@ class Linking:
         if link < 0:
             name = self.new_link_id() if claim.id is None else self._free_link_id(claim.id)
             link = index.add_link(name, ends.source, ends.kind.name, ends.target)
-        op, row = self._op(op, verb, link), -1
+        op, row = self._op(link), -1
         for piece in fresh:
             for other in {index.k_link[row] for row in there} - {link}:
                 self.work.take_link(other, piece, op)
@@ -281,29 +251,28 @@ class Linking:
     def _held(self, row: int) -> Period:
         return self.index.k_from[row], self.index.k_to[row]
 
-    def _op(self, op: int, verb: str, link: int) -> int:
-        if op >= 0:
-            return op
+    def _op(self, link: int) -> int:
+        """Return the operation that records a link."""
+        if self._operation >= 0:
+            return self._operation
         index = self.index
-        return self.work.op(
-            verb, index.names[index.l_tgt[link]] if verb == "supersede" else index.l_name[link]
-        )
+        supersedes = self._verb == "supersede"
+        return self.work.op(self._verb, index.names[index.l_tgt[link]] if supersedes else index.l_name[link])
 
     def claim(self, link: int, span: Period, claim: Claim, op: int) -> int:
-        """Set the attributes of a link over a period. Returns the row."""
-        return self.work.claim(
-            link,
-            span,
-            strength=claim.strength,
-            inferred=claim.inferred,
-            by=claim.created_by,
-            body=claim.body(),
-            op=op,
+        """Record that a link holds over a period with these attributes. Returns the row."""
+        index, work, body = self.index, self.work, claim.body()
+        if index.rows_of_link[link]:
+            work.take_link(link, span, op)
+        claims = index.claims_of[link]
+        number = 1 + max(index.c_num[one] for one in claims) if claims else 1
+        place = work.body(body) if body else (0, 0)
+        made = index.add_claim(
+            link, number, claim.strength or 0, int(claim.inferred), claim.created_by, *place, op
         )
-
-    def holds(self, link: int, period: Period) -> bool:
-        """Return whether a link is believed over a part of a period."""
-        return any(overlap(self._held(row), period) for row in self.index.believed_link(link, self.work.tx))
+        if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
+            index.o_pos[op], index.o_len[op] = place
+        return index.open_link_row(made, span, work.tx, op)
 
     def overlapping(self, ends: Ends, span: Period, tx: Instant) -> list[int]:
         """Return the believed rows of a link with these ends (either way round for a symmetric kind) over a common valid period, by valid_from."""

@@ -12,7 +12,7 @@ from graphstore.values.period import ALWAYS, OPEN, Period, exactly
 from graphstore.view.conflicts import BOTH, of_link, rows_between
 from graphstore.view.sight import Core
 from graphstore.view.working_sight import WorkingSight
-from graphstore.write.giving_back import let_go
+from graphstore.write.giving_back import GivingBack
 from graphstore.write.linking import Claim, Ends, Linking, claim_of
 from graphstore.write.transaction import Transaction
 
@@ -31,14 +31,14 @@ def resolve(
     kept = _kept(sight, ends, keep)
     row = _open_row(sight, contradiction, ends)
     decision = BOTH if kept is None else core.index.names[kept]
-    linking = Linking(core, work)
+    linking = Linking(core, work, verb="resolve")
     link = (
         _new_decision(linking, sight, ends, decision, reason)
         if row < 0
         else _decide(linking, row, decision, reason)
     )
     if kept is not None:
-        _correct(linking, kept, ends[0] if kept == ends[1] else ends[1], reason)
+        _correct(Linking(core, work), kept, ends[0] if kept == ends[1] else ends[1], reason)
 
     def make() -> Contradiction:
         after = WorkingSight(core, work.tx, work.tx)
@@ -116,7 +116,7 @@ def _new_decision(
     """Add the link of a candidate, with the decision, over the time that both have held together."""
     claim = Claim(reason=reason, created_by="store", metadata={DECISION: decision})
     joined = Ends(ends[0], linking.kind("contradicts"), ends[1])
-    row = linking.join(joined, _free(linking, sight, joined), claim, verb="resolve")
+    row = linking.join(joined, _free(linking, sight, joined), claim)
     return linking.index.k_link[row]
 
 
@@ -157,4 +157,4 @@ def _correct(linking: Linking, kept: int, other: int, reason: str) -> None:
     op = work.op("retract", index.names[other], reason)
     work.take(other, ALWAYS, op)
     work.drop_kept(other, ALWAYS)
-    let_go(linking.core, work, other, ALWAYS, linking.trust, op)
+    GivingBack(linking.core, work, op=op).let_go(other, ALWAYS)

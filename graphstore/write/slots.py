@@ -98,12 +98,12 @@ class Filling:
                 self._replace(row.ent, new, (stop, OPEN), Claim(), op)
 
     def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
-        linking = Linking(self.core, self.work, self.source)
+        linking = Linking(self.core, self.work, source=self.source, op=op)
         minted = replace(claim, created_by="store")
         chosen = claim if old in self.named else minted
-        linking.supersede(new, old, chosen, op, since=during[0], until=during[1])
+        linking.supersede(new, old, chosen, since=during[0], until=during[1])
         for name in _MINTED:
-            linking.join(Ends(new, linking.kind(name), old), during, minted, op)
+            linking.join(Ends(new, linking.kind(name), old), during, minted)
 
     def _place(self, start: Instant, stop: Instant | None) -> tuple[Period, list[Held]]:
         """How long the value holds from `start` on: until `stop` if given, else until the next value begins; what holds over that time, and what begins
@@ -158,7 +158,5 @@ def confirm(act: Act, row: int, reason: str | None, said: Json) -> None:
         CONFIRMATION, text, "system", None, source=source, fingerprint=f"{name} by {source}"
     )
     written = Recording(act).write(Report(type, body))
-    linking = Linking(act.core, work)
-    linking.join(
-        Ends(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), Claim(created_by="store"), op
-    )
+    linking = Linking(act.core, work, op=op)
+    linking.join(Ends(written.ent, linking.kind("supports"), ent), (work.tx, OPEN), Claim(created_by="store"))

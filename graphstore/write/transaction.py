@@ -381,21 +381,6 @@ class Transaction:
                 index.open_link_row(index.k_claim[row], piece, self.tx, op)
         return gone
 
-    def claim(
-        self, link: int, period: Period, *, strength: int | None, inferred: bool, by: str, body: Json, op: int
-    ) -> int:
-        """Record that a link holds over a period with these attributes. Returns the row."""
-        index = self.index
-        if index.rows_of_link[link]:
-            self.take_link(link, period, op)
-        claims = index.claims_of[link]
-        number = 1 + max(index.c_num[claim] for claim in claims) if claims else 1
-        place = self.body(body) if body else (0, 0)
-        made = index.add_claim(link, number, strength or 0, int(inferred), by, *place, op)
-        if index.o_len[op] == 0:  # the claim's body holds the reason of the operation
-            index.o_pos[op], index.o_len[op] = place
-        return index.open_link_row(made, period, self.tx, op)
-
     # ------------------------------------------------------------------ what a supersession took
 
     def set_taken(self, link: int, pieces: list[Taken]) -> None:

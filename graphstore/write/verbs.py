@@ -13,7 +13,7 @@ from graphstore.values.period import ALWAYS, OPEN, Instant, Period, TimeLike, ex
 from graphstore.values.vocabulary import maker_of, refuse_creator, strength_of
 from graphstore.view.rows import of_sentence
 from graphstore.write.act import Act, new_id
-from graphstore.write.giving_back import let_go, unlink_supersession
+from graphstore.write.giving_back import GivingBack
 from graphstore.write.linking import Claim, Ends, Linking, Wanted
 from graphstore.write.slots import Filling, Slot, confirm
 from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
@@ -113,15 +113,14 @@ def retract(
     refuse_forgotten(index, ent)
     if index.over(index.now_of[ent], during):
         act.expect(ent, if_number)
-    trust = act.trust()
-    trust.guard(ent, [during])
+    act.trust().guard(ent, [during])
     op = work.op("retract", name, reason)
     if not work.take(ent, during, op):
         raise NotFoundError(f"nothing is believed of {name!r} over that time: there is nothing to retract.")
     if not index.now_of[ent]:
         during = ALWAYS  # what leaves nothing takes back all of it
     work.drop_kept(ent, during)
-    let_go(act.core, work, ent, during, trust, op)
+    GivingBack(act.core, work, op=op).let_go(ent, during)
 
 
 def supersede(
@@ -136,7 +135,7 @@ def supersede(
     """See `GraphStore.supersede`."""
     new = act.known(by)
     since = None if valid_from is None else act.time(valid_from, "valid_from")
-    linking = Linking(act.core, act.work)
+    linking = Linking(act.core, act.work, verb="supersede")
     maker = maker_of(None, act.work.author) if created_by is None else text_of("created_by", created_by)
     refuse_creator(linking.kind("supersedes"), maker)
     claim = Claim(reason=optional_text("reason", reason), created_by=maker)
@@ -188,7 +187,7 @@ def _unlink(act: Act, links: list[int], what: str, over: Period, reason: str | N
     for link in there:
         op = work.op("unlink", index.l_name[link], reason)
         if index.l_kind[link] == "supersedes":
-            unlink_supersession(act.core, work, link, over, op, pass_on=False)
+            GivingBack(act.core, work, op=op).unlink(link, over, pass_on=False)
         else:
             work.take_link(link, over, op)
     for link in there:
@@ -219,12 +218,12 @@ def link_named(
 
     `source`: that of the node.
     """
-    linking = Linking(act.core, act.work, source)
+    linking = Linking(act.core, act.work, source=source, op=op)
     claim = Claim(reason=reason, created_by=maker_of(source, act.work.author))
     for kind, others in named.items():
         start = since if kind == "supersedes" else None
         for other in others:
-            linking.say(Ends(ent, linking.kind(kind), other), start, OPEN, claim, op)
+            linking.say(Ends(ent, linking.kind(kind), other), start, OPEN, claim)
 
 
 def link_row(
