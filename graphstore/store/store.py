@@ -102,8 +102,7 @@ class Store(WholeStore):
         """
         named = {"supersedes": supersedes, "corrects": corrects, "derived_from": derived_from}
         with self._verb(is_narrow=True) as work:
-            return verbs.add_node(
-                Act(self._core, work),
+            new = verbs.NewNode(
                 kind,
                 content,
                 id,
@@ -118,6 +117,7 @@ class Store(WholeStore):
                 source,
                 trigger,
             )
+            return verbs.add_node(Act(self._core, work), new)
 
     @records_arguments
     def revise(
@@ -143,20 +143,10 @@ class Store(WholeStore):
         when it has no validity and no period is given, or when another version than `if_number` holds now.
         """
         with self._verb(is_narrow=True) as work:
-            return describing.revise(
-                Act(self._core, work),
-                id,
-                content,
-                valid_from,
-                valid_to,
-                reason,
-                trigger,
-                source,
-                text,
-                tags,
-                minor,
-                if_number,
+            new = describing.Revision(
+                id, content, valid_from, valid_to, reason, trigger, source, text, tags, minor, if_number
             )
+            return describing.revise(Act(self._core, work), new)
 
     @records_arguments
     def amend(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphstore.errors import ConflictError, NotFoundError
 from graphstore.values.content_diff import same
@@ -15,35 +15,39 @@ from graphstore.write.transaction import refuse_forgotten, refuse_taken_slot
 from graphstore.write.trust import Trust, rank
 
 
-def revise(
-    act: Act,
-    id: str,
-    content: Mapping[str, Any],
-    valid_from: TimeLike | None,
-    valid_to: TimeLike | None,
-    reason: str | None,
-    trigger: str,
-    source: str | None,
-    text: str | None,
-    tags: Iterable[str] | None,
-    minor: bool,
-    if_number: int | None,
-) -> Node:
+class Revision(NamedTuple):
+    """What `GraphStore.revise` was given."""
+
+    id: str
+    content: Mapping[str, Any]
+    valid_from: TimeLike | None
+    valid_to: TimeLike | None
+    reason: str | None
+    trigger: str
+    source: str | None
+    text: str | None
+    tags: Iterable[str] | None
+    minor: bool
+    if_number: int | None
+
+
+def revise(act: Act, new: Revision) -> Node:
     """See `GraphStore.revise`."""
-    index, work = act.index, act.work
-    ent = act.known(id, node=True)
+    index, work, source = act.index, act.work, new.source
+    ent = act.known(new.id, node=True)
     refuse_forgotten(index, ent)
-    spans = _revised(act, ent, valid_from, valid_to)
-    act.expect(ent, if_number)
+    spans = _revised(act, ent, new.valid_from, new.valid_to)
+    act.expect(ent, new.if_number)
     describing = _Describing(act, ent)
     last = describing.body(work.last_version(ent))
-    body = version_body(content, text, last.get("tags", ()) if tags is None else tags, trigger, source)
-    reason = optional_text("reason", reason)
+    tags = last.get("tags", ()) if new.tags is None else new.tags
+    body = version_body(new.content, new.text, tags, new.trigger, source)
+    reason = optional_text("reason", new.reason)
     over = describing.rows(spans)
     alike = [
         (index.r_from[row], index.r_to[row])
         for row in over
-        if _alike(describing.body(index.r_ver[row]), body, text is not None, source is not None)
+        if _alike(describing.body(index.r_ver[row]), body, new.text is not None, source is not None)
     ]
     if alike:
         spans = coalesce(piece for span in spans for piece in without_all(span, alike))
@@ -54,9 +58,10 @@ def revise(
     trust.guard(ent, spans)
     if source is None:
         replaced = [index.r_ver[row] for row in over] or [work.last_version(ent)]
-        _put(body, "source", describing.kept_source(replaced, trust))
+        if (kept := describing.kept_source(replaced, trust)) is not None:
+            body["source"] = kept
     op = work.op("revise", index.names[ent], reason)
-    if not minor:
+    if not new.minor:
         act.turn(ent, spans, body["content"], op, describing.body)
     row = work.describe(ent, spans, body, op)
     refuse_taken_slot(index, ent, op)
@@ -179,11 +184,6 @@ def _alike(there: Json, body: Json, text: bool, source: bool) -> bool:
         and (not source or there.get("source") == body.get("source"))
         and same(there.get("content"), body["content"])
     )
-
-
-def _put(body: Json, name: str, value: str | None) -> None:
-    if value is not None:
-        body[name] = value
 
 
 def _revised(act: Act, ent: int, valid_from: TimeLike | None, valid_to: TimeLike | None) -> list[Period]:

@@ -6,7 +6,6 @@ verb or block is rolled back to a mark. At the end the remaining changes become 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -137,11 +136,6 @@ class Transaction:
         raw = dumps(body)
         self.bodies.append(raw)
         return -len(self.bodies), len(raw)
-
-    def salts(self, count: int) -> list[bytes]:
-        """Salts for bodies that are made outside."""
-        fresh = os.urandom(8 * count).hex().encode()
-        return [fresh[at : at + 16] for at in range(0, len(fresh), 16)]
 
     def op(self, verb: str, subject: str, reason: str | None = None) -> int:
         """Record one operation, with the arguments of the verb that is called. Returns its number, which the rows it opens and closes carry."""
@@ -792,16 +786,7 @@ class Composer:
 
     def _bodies(self, column: Sequence[int], rows: Numbers) -> Numbers:
         """Return the numbers of the bodies whose places are in these rows of a column."""
-        order, bodies, written = self.order, self.line.bodies, self.work.bodies
-        places = _of(column, rows)
-        fresh = dict.fromkeys(places)
-        if len(fresh) == len(places) and order.keys().isdisjoint(fresh):
-            numbers: Numbers = range(len(bodies), len(bodies) + len(places))
-            order.update(zip(places, numbers, strict=True))
-            bodies += [written[-pos - 1] for pos in places]
-        else:
-            numbers = [self._place(pos) for pos in places]
-        return numbers
+        return [self._place(pos) for pos in _of(column, rows)]
 
     def _ops(self, ops: Numbers) -> list[Any]:
         index, why, author = self.index, self.work.why[0], self.work.author

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.values.inputs import ids, json_object, optional_text, part, span, text_of, version_body
@@ -22,52 +22,55 @@ _DESCRIBING = ("content", "text", "tags", "trigger", "source")  # the fields of 
 _NONE: tuple[str, ...] = ()  # what names nothing: the default of `add_node`
 
 
-def add_node(
-    act: Act,
-    kind: str,
-    content: Mapping[str, Any],
-    id: str | None,
-    key: str | None,
-    text: str | None,
-    tags: Iterable[str],
-    valid_from: TimeLike | None,
-    valid_to: TimeLike | None,
-    scope: str,
-    named_by_kind: Mapping[str, str | Iterable[str]],
-    reason: str | None,
-    source: str | None,
-    trigger: str,
-) -> Node:
+class NewNode(NamedTuple):
+    """What `GraphStore.add_node` was given. `named`: the ids that it names, by kind of link."""
+
+    kind: str
+    content: Mapping[str, Any]
+    id: str | None
+    key: str | None
+    text: str | None
+    tags: Iterable[str]
+    valid_from: TimeLike | None
+    valid_to: TimeLike | None
+    scope: str
+    named: Mapping[str, str | Iterable[str]]
+    reason: str | None
+    source: str | None
+    trigger: str
+
+
+def add_node(act: Act, new: NewNode) -> Node:
     """See `GraphStore.add_node`."""
     index, work = act.index, act.work
-    text_of("kind", kind)
-    slot = None if key is None else slot_name(key)
-    body = version_body(content, text, tags, trigger, source)
-    text_of("scope", scope, empty=True)
-    during = span(valid_from, valid_to, work.tx, act.time)
-    named = named_ids(act, named_by_kind)
+    text_of("kind", new.kind)
+    slot = None if new.key is None else slot_name(new.key)
+    body = version_body(new.content, new.text, new.tags, new.trigger, new.source)
+    text_of("scope", new.scope, empty=True)
+    during = span(new.valid_from, new.valid_to, work.tx, act.time)
+    named = named_ids(act, new.named)
     filling = None
     if slot is not None:
-        stop = None if valid_to is None else during[1]
+        stop = None if new.valid_to is None else during[1]
         over, wrong = (frozenset(named.get(kind, ())) for kind in ("supersedes", "corrects"))
-        filling = Filling(act, Slot(kind, slot, scope), during[0], stop, over, wrong, source)
+        filling = Filling(act, Slot(new.kind, slot, new.scope), during[0], stop, over, wrong, new.source)
         during = filling.during
-        there = -1 if id is not None else filling.restated(body)
+        there = -1 if new.id is not None else filling.restated(body)
         if there >= 0:
             ent = index.r_ent[there]
-            confirm(act, there, reason, dict.fromkeys(_DESCRIBING) | body)
+            confirm(act, there, new.reason, dict.fromkeys(_DESCRIBING) | body)
             others = {kind: [id for id in named[kind] if id != ent] for kind in named}
-            link_named(act, ent, others, during[0], reason, source=source)
+            link_named(act, ent, others, during[0], new.reason, source=new.source)
             return act.shown(ent, there)
         filling.refuse_untrusted()
-    name = new_id(index) if id is None else act.free_id(id)
-    op = work.op("add_node", name, reason)
-    ent = index.add_entity(name, False, kind, slot, scope, work.tx)
+    name = new_id(index) if new.id is None else act.free_id(new.id)
+    op = work.op("add_node", name, new.reason)
+    ent = index.add_entity(name, False, new.kind, slot, new.scope, work.tx)
     row = work.describe(ent, [during], body, op)
     if filling is not None:
-        filling.close(ent, reason, op)
+        filling.close(ent, new.reason, op)
     if named:
-        link_named(act, ent, named, during[0], reason, op, source=source)
+        link_named(act, ent, named, during[0], new.reason, op, source=new.source)
     if filling is not None:
         filling.follow(ent, op)
     refuse_taken_slot(index, ent, op)
