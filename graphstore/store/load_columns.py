@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -38,7 +39,6 @@ _REQUIRED = {
     "links": ("source", "kind", "target"),
 }
 _TIMES = frozenset({"valid_from", "valid_to", "tx_from", "tx_to", "occurred_at"})
-_NONE = type(None)
 
 Row = dict[str, Any]
 
@@ -145,50 +145,37 @@ def _no_nan(value: Any) -> Any:
 
 
 def check_columns(name: str, table: Table) -> None:
-    """Raise InvalidError for a table with unknown columns, without a needed one, or with an id that is no text."""
-    if not _columns_right(name, table):
-        _refuse_wrong(name, table)
+    """Raise InvalidError for the first row with an unknown column, without a needed one, or with an id that is no text."""
+    if wrong := list(_wrong_rows(name, table)):
+        raise InvalidError(min(wrong, key=itemgetter(0))[1])
 
 
-def _identifiers(name: str) -> tuple[str, ...]:
-    return (*_REQUIRED[name], "id") if name == "events" else _REQUIRED[name]
-
-
-def _columns_right(name: str, table: Table) -> bool:
-    """Whether `_refuse_wrong` has nothing to refuse."""
-    there = table.columns
-    if not there.keys() <= _COLUMNS[name]:
-        return False
-    if "tx_to" in there:
-        pairs = zip(table.column("tx_from"), there["tx_to"], strict=True)
-        if any(at is None and stop is not None for at, stop in pairs):
-            return False
-    for column in _identifiers(name):
-        given = set(map(type, table.column(column)))
-        if not given <= {str} and (column in _REQUIRED[name] or not given <= {str, _NONE}):
-            return False
-    return True
-
-
-def _refuse_wrong(name: str, table: Table) -> None:
+def _wrong_rows(name: str, table: Table) -> Iterator[tuple[int, str]]:
+    """Yield the first row that breaks each rule, and how."""
     allowed, required = _COLUMNS[name], _REQUIRED[name]
-    for number, row in enumerate(table):
-        wrong = next((column for column in row if column not in allowed), None)
-        if wrong is not None:
-            raise InvalidError(f"{name} row {number}: {InvalidError.choice('column', wrong, allowed)}")
-        for column in required:
-            if row.get(column) is None:
-                fields = f" {event_fields()}" if name == "events" else ""
-                raise InvalidError(
-                    f"{name} row {number} has no {column!r}. Needed: {', '.join(required)}.{fields}"
-                )
-        for column in _identifiers(name):
-            if type(row.get(column)) is not str and row.get(column) is not None:
-                raise InvalidError(f"{name} row {number}: {column} {row[column]!r} is no text. Give a str.")
-        if name in ("versions", "links") and row.get("tx_to") is not None and row.get("tx_from") is None:
-            raise InvalidError(
-                f"{name} row {number} has tx_to and no tx_from. A belief is held over [tx_from, tx_to): give both."
-            )
+    for column in table.columns if len(table) else ():
+        if column not in allowed:
+            row = _first(column in row for row in table)
+            yield row, f"{name} row {row}: {InvalidError.choice('column', column, allowed)}"
+    for column in required:
+        if (row := _first(value is None for value in table.column(column))) >= 0:
+            fields = f" {event_fields()}" if name == "events" else ""
+            yield row, f"{name} row {row} has no {column!r}. Needed: {', '.join(required)}.{fields}"
+    for column in (*required, "id") if name == "events" else required:
+        values = table.column(column)
+        if (row := _first(type(value) is not str and value is not None for value in values)) >= 0:
+            yield row, f"{name} row {row}: {column} {values[row]!r} is no text. Give a str."
+    beliefs = zip(table.column("tx_from"), table.column("tx_to"), strict=True)
+    if (row := _first(at is None and stop is not None for at, stop in beliefs)) >= 0:
+        yield (
+            row,
+            f"{name} row {row} has tx_to and no tx_from. A belief is held over [tx_from, tx_to): give both.",
+        )
+
+
+def _first(rules: Iterable[bool]) -> int:
+    """Return the place of the first that is True; -1: none is."""
+    return next((place for place, is_so in enumerate(rules) if is_so), -1)
 
 
 # ------------------------------------------------------------------ values

@@ -13,7 +13,6 @@ from graphstore.graph.graphs import Graphs
 from graphstore.ledger import scoped_dump
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.scoped_ledger import ScopedDatabase, ScopedLedger
-from graphstore.read.working_set import KnownKinds, WorkingSet
 from graphstore.search.model_vectors import Vectors
 from graphstore.store.store import GraphStore
 from graphstore.values.models import BranchInfo, Problem, Verification
@@ -63,14 +62,6 @@ class ScopedStore(GraphStore):
         # the last tx of the whole would tell when something outside was written
         known = now if others is None else min(now, others.tx - 1)
         return max(self._told_time(), last), max(known, last)
-
-    def _take_turn(self) -> None:
-        """Join the turn of the whole store, in which what is done here is tried."""
-        core = self._core
-        self._ledger.take_turn()
-        with core.lock:
-            core.worker = threading.get_ident()
-            core.working = WorkingSet(self._database, KnownKinds(), core.show_rows)
 
     @property
     def _first_tx(self) -> Instant | None:

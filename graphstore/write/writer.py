@@ -335,7 +335,7 @@ class Writer(Reader):
             core = self._core
             work: Transaction | None = None
             asked = _request.get()
-            self._take_turn()
+            core.journal.take_turn()
             try:
                 if asked is not None:
                     self._refuse_done(asked)
@@ -345,7 +345,13 @@ class Writer(Reader):
                 yield work
                 self._commit(work)
             except BaseException as error:
-                self._give_up(work, error)
+                if work is not None:
+                    if isinstance(error, Exception):  # the answers that are still held of what is not written
+                        with contextlib.suppress(EngineError):
+                            work.complete()
+                    core.vocabulary.reset(core.kinds.kinds)
+                elif isinstance(error, EngineError):
+                    error.outcome = error.outcome or "not kept"
                 raise
             finally:
                 self._open = core.working = core.shown = None
@@ -364,37 +370,14 @@ class Writer(Reader):
     ) -> Transaction:
         """Begin a transaction, in the turn to write and with the lock held."""
         core = self._core
-        self._owner = threading.get_ident()
-        assert core.working is not None
+        self._owner = core.worker = threading.get_ident()
+        core.working = WorkingSet(core.rows.database, core.kinds, core.show_rows)
         tx = self._trying or self._again() or (self._soonest_tx() if early else self._next_tx(at))
         self._begun[:] = [self]
         self._open = work = Transaction(core.working, core.pending, tx, author, reason)
         core.shown = ShownRows(self._ledger, work, core.working.line)
         work.on_working_set = core.on_working_set
         return work
-
-    def _give_up(self, work: Transaction | None, error: BaseException) -> None:
-        """Make the answers that are still held of a transaction that is not written."""
-        core = self._core
-        if work is not None:
-            if isinstance(error, Exception):
-                with contextlib.suppress(EngineError):
-                    work.complete()
-            core.vocabulary.reset(core.kinds.kinds)
-
-    def _take_turn(self) -> None:
-        """Become the process that may write, until the journal's `leave_turn`."""
-        core, ledger = self._core, self._ledger
-        ledger.take_turn()
-        try:
-            with core.lock:
-                core.worker = threading.get_ident()
-                core.working = WorkingSet(core.rows.database, core.kinds, core.show_rows)
-        except BaseException as error:
-            ledger.leave_turn()
-            if isinstance(error, EngineError):
-                error.outcome = "not kept"
-            raise
 
     def _commit(self, work: Transaction) -> None:
         """Write a transaction, then make the answers of its verbs, whose standings the rows have by now."""
@@ -579,8 +562,7 @@ class Writer(Reader):
             if trunk._is_grouping or self._open is not None:
                 yield
                 return
-            self._take_turn()
-            self._core.working = None  # each transaction of the block has its own
+            self._ledger.take_turn()
             trunk._is_grouping = True
             self._core.journal.begin_group()
             try:
@@ -651,7 +633,6 @@ class Writer(Reader):
         """Commit the group. Returns the instant of its last transaction. Raises EngineError where it was not kept, or may not have been."""
         core = self._core
         with core.lock:
-            core.working = None
             try:
                 try:
                     last = self._last_tx
@@ -690,14 +671,12 @@ class Writer(Reader):
     @contextlib.contextmanager
     def _by_itself(self, what: str) -> Iterator[None]:
         """Hold the writer's lock and the turn to write, with no transaction open."""
-        core = self._core
         with self._alone(what):
-            self._take_turn()
-            core.working = None  # each transaction of the block has its own
+            self._ledger.take_turn()
             try:
                 yield
             finally:
-                core.journal.leave_turn()
+                self._ledger.leave_turn()
 
     def _refuse_open(self, what: str) -> None:
         """Raise InvalidError when a transaction is open. The caller holds the writer's lock, so it is this thread's."""
