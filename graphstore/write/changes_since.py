@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -15,7 +15,6 @@ from graphstore.ledger.branch_rows import SPAN, TRUNK
 from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.database import Readable
 from graphstore.read.columns import Gap
-from graphstore.read.standing_rules import Index
 from graphstore.read.working_set import WorkingSet
 from graphstore.search.source import Source
 from graphstore.values.models import Json
@@ -37,22 +36,11 @@ SELECT EXISTS (SELECT 1 FROM link_period WHERE link = ?1 AND (tx_from > ?2 OR (t
 """
 TAKEN = f"(SELECT link, tx_from, tx_to FROM all_taken WHERE +number < {SPAN})"  # of the trunk
 _TURNS = "SELECT o.tx, c.valid_from, c.valid_to, c.operation FROM changed c CROSS JOIN operation o ON o.number = c.operation WHERE c.entity = ? ORDER BY c.number"
+_ALIASES = "SELECT ordinal FROM alias WHERE branch = ? AND entity = ? AND version = ?"
 NONE = 1 << 62  # above all numbers of operations
 
 
-_MERGED = """
-SELECT c.head FROM json_each(?1) j CROSS JOIN operation o ON o.subject = j.value CROSS JOIN chain c ON c.tx = o.tx
-WHERE o.verb = 'merge' AND instr(c.head, CAST('"aliases":[' AS BLOB)) > 0 AND o.tx > (
-  SELECT max(b.tx) FROM operation b WHERE b.subject = j.value AND b.verb = 'branch'
-) ORDER BY c.number
-"""
-_PULLED = """
-SELECT c.head FROM json_each(?1) j CROSS JOIN operation o ON o.subject = j.value CROSS JOIN chain c ON c.tx = o.tx
-WHERE o.verb = 'pull' AND instr(c.head, CAST('"aliases":[' AS BLOB)) > 0 ORDER BY c.number
-"""
-
-
-STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _MERGED, _PULLED)
+STATEMENTS = (_OPERATIONS, _HEADS, _IS_CHANGED, _IS_LINK_CHANGED, _TURNS, _ALIASES)
 """All statements; that on links takes the table of what supersessions took, `TAKEN` of the trunk and `taken_ever` of a branch."""
 
 
@@ -185,43 +173,26 @@ class SharedVersions:
     """Finds which version of one line of belief a version of another is: from before they parted, or taken over since."""
 
     def __init__(self, mine: Source, theirs: Source) -> None:
-        self._mine, self._theirs = mine, theirs
-        parted = [core.index.forked.versions for core in (mine, theirs) if core.index.forked is not None]
+        assert isinstance(theirs, LineCore)
+        self._mine, self._theirs, self._rows = mine.index, theirs.index, theirs.database.rows
+        parted = [line.forked.versions for line in (self._mine, self._theirs) if line.forked is not None]
         self._parted, self._stored = min(parted), mine.index.mark().versions
-
-    @cached_property
-    def _here(self) -> dict[tuple[str, int, str], int]:
-        return dict(_taken_over(self._mine, self._theirs.index))
-
-    @cached_property
-    def _there(self) -> dict[tuple[str, int], int]:
-        found = list(dict(_taken_over(self._theirs, self._mine.index)).items())
-        return {(name, there): number for (_, number, name), there in reversed(found)}
 
     def find(self, ver: int) -> int:
         """Return the version of this line, -1 where there is none."""
         if ver < self._parted:
             return ver
-        theirs = self._theirs.index
-        name, number = theirs.names[theirs.v_ent[ver]], theirs.v_num[ver]
-        merged = (self._here.get((line, number, name), -1) for line in theirs.lineage or ("",))
-        numbers = [*merged, self._there.get((name, number), -1)]
-        return next((ver for there in numbers if (ver := self._numbered(name, there)) >= 0), -1)
+        mine, theirs = self._mine, self._theirs
+        ent, number = theirs.v_ent[ver], theirs.v_num[ver]
+        name = theirs.names[ent]
+        taken = (mine.aliases.get((line, number, name), -1) for line in theirs.lineage or ("",))
+        given = (row for line in mine.lineage or ("",) for row in self._rows(_ALIASES, (line, ent, ver)))
+        found = chain(taken, (self._numbered(name, ordinal) for (ordinal,) in given))
+        return next((version for version in found if version >= 0), -1)
 
     def _numbered(self, name: str, number: int) -> int:
         """Return the version of that number that was there before the merge."""
-        index = self._mine.index
+        index = self._mine
         ours = index.ids.get(name, -1)
-        versions = reversed(index.versions_of[ours]) if ours >= 0 and number >= 0 else ()
+        versions = reversed(index.versions_of[ours]) if ours >= 0 else ()
         return next((ver for ver in versions if ver < self._stored and index.v_num[ver] == number), -1)
-
-
-def _taken_over(core: Source, other: Index) -> Iterator[tuple[tuple[str, int, str], int]]:
-    """Yield what one line has taken over from another: the line of that, the number of a version there and the id, and its number here."""
-    lines = other.lineage or ("",)
-    assert isinstance(core, LineCore)
-    statement, names = (_MERGED, other.lineage) if other.lineage else (_PULLED, core.index.lineage)
-    for (raw,) in core.database.rows(statement, (orjson.dumps(names).decode(),)):
-        for line, number, name, here in orjson.loads(raw)["aliases"]:
-            if line in lines:
-                yield (line, number, name), here
