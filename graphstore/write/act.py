@@ -165,31 +165,22 @@ class Act:
         for part in coalesce(found) if len(found) > 1 else found:
             self.work.turn(ent, part, op)
 
-    def _number(self, row: int) -> int:
-        """Return the number of the version of a row."""
-        return int(self.index.v_num[self.index.r_ver[row]])
-
     def written(self, ent: int, row: int, body: Json) -> Node:
         """Return the node as a verb leaves it: the row that holds now if the verb wrote that, else the one it wrote last."""
+        index = self.index
+        now = index.find(ent, self.work.tx, self.work.tx)
+        return self.shown(ent, now if now >= 0 and index.r_ver[now] == index.r_ver[row] else row, body)
 
-        def make() -> Node:
-            index = self.index
-            sight = self.sight()
-            now = sight.find(ent)
-            if now >= 0 and index.r_ver[now] == index.r_ver[row]:
-                return sight.written(now, sight.upright(ent), body)
-            return sight.written(row, sight.standing(ent), body)
-
-        return self.work.answer(Node, make, id=self.index.names[ent], number=self._number(row))
-
-    def shown(self, ent: int, row: int) -> Node:
-        """Return a node as one of its rows describes it."""
+    def shown(self, ent: int, row: int, body: Json | None = None) -> Node:
+        """Return a node as one of its rows describes it. `body`: that of the row, if the caller has it."""
 
         def make() -> Node:
             sight = self.sight()
-            return sight.node(row, sight.standing(ent))
+            standing = sight.standing(ent)
+            return sight.node(row, standing) if body is None else sight.written(row, standing, body)
 
-        return self.work.answer(Node, make, id=self.index.names[ent], number=self._number(row))
+        index = self.index
+        return self.work.answer(Node, make, id=index.names[ent], number=index.v_num[index.r_ver[row]])
 
     def linked(self, rows: list[int]) -> list[Link]:
         """Links as a verb leaves them, by their rows."""

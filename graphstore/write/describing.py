@@ -116,7 +116,7 @@ def amend(
         act.turn(ent, pieces[ver], body["content"], op, describing.body)
     written = {work.describe(ent, pieces[ver], body, op): body for ver, body in amended.items()}
     versions = {index.r_ver[row]: row for row in written}
-    now = act.sight().find(ent)
+    now = index.find(ent, work.tx, work.tx)
     shown = versions.get(index.r_ver[now]) if now >= 0 else None
     if shown is None:
         shown = max(written, key=index.r_from.__getitem__)
@@ -148,15 +148,9 @@ class _Describing:
 
     def left_alone(self, rows: list[int]) -> Node:
         """Return the node where nothing had to be written: as it is now if that is among these rows, else as the last of them says."""
-
-        def make() -> Node:
-            sight = self.act.sight()
-            now = sight.find(self.ent)
-            if now in rows:
-                return sight.node(now, sight.upright(self.ent))
-            return sight.node(rows[-1], sight.standing(self.ent))
-
-        return self.act.work.answer(Node, make, id=self.index.names[self.ent])
+        tx = self.act.work.tx
+        now = self.index.find(self.ent, tx, tx)
+        return self.act.shown(self.ent, now if now in rows else rows[-1])
 
     def kept_source(self, versions: Sequence[int], trust: Trust) -> str | None:
         """Return the source of what ranks highest among versions, of equals the latest; None when the writer ranks lower, or for -1 alone (see `body`)."""

@@ -53,8 +53,8 @@ def known_ids(act: Act, given: Given, name: str) -> Json:
 
 
 def _instant(act: Act, given: Given, name: str) -> Json:
-    call = act.work.call
-    return {} if call is None else {name: end_moment(call.times[name])}
+    assert act.work.call is not None
+    return {name: end_moment(act.work.call.times[name])}
 
 
 def _value(act: Act, given: Given, name: str) -> Json:

@@ -246,11 +246,6 @@ class Transaction:
         return found + [Born(index.l_name[link], True, None) for link in links]
 
     @property
-    def sets_anything(self) -> bool:
-        """Return whether a setting of the store was set."""
-        return len(self.index.settings) > self.begun.settings
-
-    @property
     def empty(self) -> bool:
         """Return whether nothing was done."""
         return len(self.index.o_tx) == self.mark.ops
@@ -444,17 +439,6 @@ class Transaction:
         """Return the transaction's lines."""
         return Composer(self, self.begun).compose()
 
-    def named_aliases(self) -> Iterator[tuple[str, int, str, int]]:
-        """Of each version merged from a branch: the branch, the number there, the thing's id, and the version here."""
-        index = self.index
-        for number, ver in self.aliases:
-            yield (
-                "" if self.branches[0][0] == "pull" else self.branches[0][1],
-                number,
-                index.names[index.v_ent[ver]],
-                ver,
-            )
-
 
 def refuse_forgotten(index: WorkingSet, ent: int) -> None:
     """Raise ConflictError for what was evicted or erased."""
@@ -618,7 +602,7 @@ class Composer:
             "link_rows": link_rows,
         }
 
-    def _fill(self, lists: list[tuple[str, Numbers]]) -> Line:
+    def _fill(self, lists: Iterable[tuple[str, Numbers]]) -> Line:
         head: dict[str, Any] = {"requires": REQUIRES, "tx": moment(self.work.tx)}
         self.line = Line(head, self.first_op)
         self.order = self.line.order
@@ -775,10 +759,11 @@ class Composer:
         if self.work.branches:
             head["branches"] = self.work.branches
         if self.work.aliases:
-            numbers = self.index.v_num
+            index, (verb, name) = self.index, self.work.branches[0][:2]
+            branch = "" if verb == "pull" else name
             head["aliases"] = [
-                [branch, there, name, numbers[ver]]
-                for branch, there, name, ver in self.work.named_aliases()
+                [branch, there, index.names[index.v_ent[ver]], index.v_num[ver]]
+                for there, ver in self.work.aliases
                 if ver < self.mark.versions or ver in versions
             ]
 

@@ -362,7 +362,7 @@ class Writer(Reader):
             asked.is_done = True
         if not is_grouping:
             self._acknowledge(max(last, BEGINNING))
-            if is_limited or work.sets_anything:
+            if is_limited or work.index.settings:
                 self._keep_small()
 
     def _new_work(
@@ -383,7 +383,10 @@ class Writer(Reader):
         """Write a transaction, then make the answers of its verbs, whose standings the rows have by now."""
         core, ledger = self._core, self._ledger
         if work.spoiled:
-            raise _interrupted()
+            raise EngineError(
+                "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again.",
+                outcome="not kept",
+            )
         counts: dict[str, int] = {}
         with core.lock:
             working = core.working
@@ -625,10 +628,6 @@ class Writer(Reader):
             finally:
                 self._trying = None
 
-    def _hide_rows(self) -> None:
-        """Take back the rows that the open transaction shows to its own reads."""
-        self._core.hide_rows()
-
     def _close_group(self) -> Instant:
         """Commit the group. Returns the instant of its last transaction. Raises EngineError where it was not kept, or may not have been."""
         core = self._core
@@ -689,10 +688,8 @@ class Writer(Reader):
         """Write the line first, then the files. No reader sees an intermediate state."""
         core = self._core
         with core.lock:
-            before, self._too_big = (
-                self._too_big,
-                OPEN,
-            )  # no check of the journal's size: an eviction is running
+            # no check of the journal's size: an eviction is running
+            before, self._too_big = self._too_big, OPEN
             try:
                 with self._transact(None, author, reason) as work, core.on_working_set():
                     retention.forget(work, verb, names, core.raw)
@@ -801,13 +798,6 @@ class Writer(Reader):
     def _lags(self, tx: Instant) -> bool:
         """Return True if a tx may be known here later, and is not yet."""
         return self._last_tx < tx
-
-
-def _interrupted() -> EngineError:
-    return EngineError(
-        "the transaction was interrupted in the middle of a verb. Nothing of it was kept: do it again.",
-        outcome="not kept",
-    )
 
 
 def _span(microseconds: int) -> str:
