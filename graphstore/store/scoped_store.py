@@ -39,7 +39,6 @@ class ScopedStore(GraphStore):
         self._place.shown, self._place.named = None, whole._place.named
         self._clock, self._author = whole._clock, None
         self._asked, self._writer = {}, threading.RLock()
-        self._open, self._owner, self._too_big = None, 0, 0
         self._named = "the trunk"
         self._lines, self._in_use, self._begun, self.notices = [self], {}, [], []
         vocabulary, trunk = Vocabulary(), whole._core

@@ -977,7 +977,6 @@ class Branch(Store):
         self._writer, self._lines, self.notices = trunk._writer, trunk._lines, trunk.notices
         self._begun = trunk._begun
         self._asked = trunk._asked
-        self._open, self._owner, self._too_big = None, 0, 0
         self._closed: str | None = None
 
     def __getattr__(self, name: str) -> Any:

@@ -27,15 +27,6 @@ class Slot(NamedTuple):
     scope: str
 
 
-class Held(NamedTuple):
-    """A row that another node of the slot has now."""
-
-    start: Instant
-    stop: Instant
-    ent: int
-    row: int
-
-
 class Filling:
     """One value put into a slot, in one transaction. `named`: what it supersedes explicitly, `corrected`: what it corrects; the value does not end
     where one of these begins."""
@@ -54,48 +45,49 @@ class Filling:
         self.slot = slot
         self.named, self.corrected, self.source = named, corrected, source
         self.during, self.rows = self._place(start, stop)
-        self._lasting = {row.ent for row in self.rows if self._ends(row.ent) > self.during[1]}
+        ents = {self.index.r_ent[row] for row in self.rows}
+        self._lasting = {ent for ent in ents if self._ends(ent) > self.during[1]}
 
     def restated(self, body: Json) -> int:
         """Return the row with the same content over the whole period, or -1."""
-        start, stop = self.during
+        index, (start, stop) = self.index, self.during
         for row in self.rows:
-            if row.start <= start and stop <= row.stop and self.index.kind[row.ent] == self.slot.kind:
-                held = self._body(row.row)
+            is_whole = index.r_from[row] <= start and stop <= index.r_to[row]
+            if is_whole and index.kind[index.r_ent[row]] == self.slot.kind:
+                held = self._body(row)
                 if sameness.alike(held["content"], body["content"]) and _same_text(held, body):
-                    return row.row
+                    return row
         return -1
 
     def refuse_untrusted(self) -> None:
         """Raise ConflictError when the source would close a value of a source or author that ranks higher."""
         trust = Trust(self.core, self.work.author, self.source)
         for row in self._met() if trust.ranks else ():
-            trust.guard(row.ent, [self.during])
+            trust.guard(self.index.r_ent[row], [self.during])
 
     def close(self, new: int, reason: str | None, op: int) -> None:
         """End what held there for the period of the new value, and link the value with what it replaced."""
         start, stop = self.during
         for row in self._met():
-            if row.ent in self.corrected:
+            ent = self.index.r_ent[row]
+            if ent in self.corrected:
                 continue
-            if row.start <= start:
-                until = (
-                    stop if row.ent in self._lasting else OPEN
-                )  # whether a prior value holds again after the new one
+            if self.index.r_from[row] <= start:
+                # whether a prior value holds again after the new one
+                until = stop if ent in self._lasting else OPEN
                 claim = Claim(reason=reason, created_by=maker_of(self.source, self.work.author))
-                self._replace(new, row.ent, (start, until), claim, op)
-            elif row.ent not in self.named:
-                self.work.take(row.ent, self.during, op)
+                self._replace(new, ent, (start, until), claim, op)
+            elif ent not in self.named:
+                self.work.take(ent, self.during, op)
 
     def follow(self, new: int, op: int) -> None:
         """Link the next value with the new one that ends where it begins, unless that would close a cycle."""
-        stop = self.during[1]
+        index, stop = self.index, self.during[1]
         linking = Linking(self.core, self.work)
         for row in self.rows:
-            if row.start == stop and not linking.closes_cycle(
-                Ends(row.ent, linking.kind("supersedes"), new), self.work.tx
-            ):
-                self._replace(row.ent, new, (stop, OPEN), Claim(), op)
+            ends = Ends(index.r_ent[row], linking.kind("supersedes"), new)
+            if index.r_from[row] == stop and not linking.closes_cycle(ends, self.work.tx):
+                self._replace(ends.source, new, (stop, OPEN), Claim(), op)
 
     def _replace(self, new: int, old: int, during: Period, claim: Claim, op: int) -> None:
         linking = Linking(self.core, self.work, source=self.source, op=op)
@@ -105,7 +97,7 @@ class Filling:
         for name in _MINTED:
             linking.join(Ends(new, linking.kind(name), old), during, minted)
 
-    def _place(self, start: Instant, stop: Instant | None) -> tuple[Period, list[Held]]:
+    def _place(self, start: Instant, stop: Instant | None) -> tuple[Period, list[int]]:
         """How long the value holds from `start` on: until `stop` if given, else until the next value begins; what holds over that time, and what begins
         where it ends."""
         index, gives_way = self.index, self.named | self.corrected
@@ -117,15 +109,14 @@ class Filling:
                 later = rows.first_since(begins(later) + 1)
             stop = OPEN if later < 0 else begins(later)
         first = rows.last_before(start + 1)
-        there = [*([first] if first >= 0 else ()), *rows.between(start + 1, stop + 1)]
-        return (start, stop), [Held(begins(row), index.r_to[row], index.r_ent[row], row) for row in there]
+        return (start, stop), [*([first] if first >= 0 else ()), *rows.between(start + 1, stop + 1)]
 
     def _ends(self, ent: int) -> Instant:
         return self.index.r_to[self.index.now_of[ent][-1]]
 
-    def _met(self) -> list[Held]:
-        start, stop = self.during
-        return [row for row in self.rows if row.start < stop and start < row.stop]
+    def _met(self) -> list[int]:
+        index, (start, stop) = self.index, self.during
+        return [row for row in self.rows if index.r_from[row] < stop and start < index.r_to[row]]
 
     def _body(self, row: int) -> Json:
         index = self.index

@@ -69,6 +69,9 @@ class _TakenBack(Exception):
 class Writer(Reader):
     """An open store without its verbs: its ledger, its clock, and how a transaction begins and ends."""
 
+    _open: Transaction | None = None
+    _owner = 0  # the thread of that
+    _too_big: int = 0  # no eviction below this size: it would not free enough
     _trying: Instant | None = None  # what is done now is taken back: at this instant
     _given: Sequence[Instant] = ()  # instants of what is done once more
     _written: Instant = -OPEN  # the last that was made durable by a write of this process
@@ -84,9 +87,6 @@ class Writer(Reader):
         self._author = author
         # by thread the latest tx that a view was asked for: no transaction gets it; branches share it
         self._asked: dict[int, Instant] = {}
-        self._open: Transaction | None = None
-        self._owner = 0
-        self._too_big: int = 0  # no eviction below this size: it would not free enough
         self._writer = threading.RLock()
         self._named = "the trunk"
         self._lines: list[Writer] = [self]  # the trunk, then the branches in use
