@@ -323,9 +323,9 @@ class _Loader:
         start, stop = row.get("valid_from"), row.get("valid_to")
         if "metadata" in fields:
             fields["metadata"] = object_of(fields["metadata"])
-        fields["exactly_over"] = start, OPEN if stop is None else stop
         first = len(index.o_tx)
-        number = verbs.link_row(self.act, row["source"], row["kind"], row["target"], **fields)
+        new = verbs.NewLink(row["source"], row["kind"], row["target"], **fields)
+        number = verbs.link_row(self.act, new, (start, OPEN if stop is None else stop))
         self._record(first, bounds(start, None if stop is None or stop >= OPEN else stop))
         if row.get("tx_to") is not None:
             begun = index.k_from[number] if start is None else start

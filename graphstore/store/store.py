@@ -346,20 +346,20 @@ class Store(WholeStore):
         """
         with self._verb(is_narrow=True) as work:
             act = Act(self._core, work)
-            row = verbs.link_row(
-                act,
+            new = verbs.NewLink(
                 source,
                 kind,
                 target,
-                reason=reason,
-                strength=strength,
-                confidence=confidence,
-                created_by=created_by,
-                valid_from=valid_from,
-                valid_to=valid_to,
-                metadata=metadata,
-                id=id,
+                reason,
+                strength,
+                confidence,
+                created_by,
+                valid_from,
+                valid_to,
+                metadata,
+                id,
             )
+            row = verbs.link_row(act, new)
             return act.linked([row])[0]
 
     @overload

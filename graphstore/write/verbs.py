@@ -229,32 +229,33 @@ def link_named(
             linking.say(Ends(ent, linking.kind(kind), other), start, OPEN, claim)
 
 
-def link_row(
-    act: Act,
-    source: str,
-    kind: str,
-    target: str,
-    *,
-    reason: str | None = None,
-    strength: int | None = None,
-    confidence: str = "explicit",
-    created_by: str = "user",
-    valid_from: TimeLike | None = None,
-    valid_to: TimeLike | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    id: str | None = None,
-    exactly_over: Wanted | None = None,
-) -> int:
+class NewLink(NamedTuple):
+    """What `GraphStore.link` was given."""
+
+    source: str
+    kind: str
+    target: str
+    reason: str | None = None
+    strength: int | None = None
+    confidence: str = "explicit"
+    created_by: str = "user"
+    valid_from: TimeLike | None = None
+    valid_to: TimeLike | None = None
+    metadata: Mapping[str, Any] | None = None
+    id: str | None = None
+
+
+def link_row(act: Act, new: NewLink, exactly_over: Wanted | None = None) -> int:
     """Return the row of a link, added or existing. See `GraphStore.link`. `exactly_over`: instants in place of `valid_from` and `valid_to`."""
-    sentence = act.core.vocabulary.sentence(source, kind, target, confidence)
-    refuse_creator(sentence.kind, text_of("created_by", created_by))
+    sentence = act.core.vocabulary.sentence(new.source, new.kind, new.target, new.confidence)
+    refuse_creator(sentence.kind, text_of("created_by", new.created_by))
     claim = Claim(
-        None if reason is None else text_of("reason", reason, empty=True),
-        strength_of(strength),
-        created_by,
-        json_object("metadata", metadata) if metadata else {},
+        None if new.reason is None else text_of("reason", new.reason, empty=True),
+        strength_of(new.strength),
+        new.created_by,
+        json_object("metadata", new.metadata) if new.metadata else {},
         sentence.confidence == "inferred",
-        None if id is None else text_of("link id", id),
+        None if new.id is None else text_of("link id", new.id),
     )
     if claim.inferred and sentence.kind.name == "supersedes":
         raise InvalidError(
@@ -262,8 +263,8 @@ def link_row(
         )
     ends = Ends(act.known(sentence.source), sentence.kind, act.known(sentence.target))
     if exactly_over is None:
-        since = None if valid_from is None else act.time(valid_from, "valid_from")
-        until = OPEN if valid_to is None else act.time(valid_to, "valid_to")
+        since = None if new.valid_from is None else act.time(new.valid_from, "valid_from")
+        until = OPEN if new.valid_to is None else act.time(new.valid_to, "valid_to")
     else:
         since, until = exactly_over
     return act.linking.say(ends, since, until, claim)
