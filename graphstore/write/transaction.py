@@ -24,8 +24,6 @@ from graphstore.read.working_set import WorkingSet
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Value
 from graphstore.values.period import (
-    EPOCH,
-    MICROSECOND,
     OPEN,
     Instant,
     Period,
@@ -40,10 +38,8 @@ from graphstore.values.random_bits import random_64
 
 V = TypeVar("V", bound=Value)
 C = TypeVar("C")
-_MANY = 100
 AT_ONCE = 1000  # operations, rows or links in one line of a large transaction
 Numbers = Sequence[int]
-By = tuple[Sequence[Any], Sequence[int]]  # a column, and the column that has a place in it for each row
 
 
 @dataclass(slots=True)
@@ -489,9 +485,7 @@ class Composer:
         """Begin. `since`: what was done before that is left out."""
         self.work, self.since = work, since
         self.index, self.mark = work.index, since.mark
-        self.line = Line({})
-        self.order = self.line.order
-        self.first_op = self.mark.ops
+        self.line, self.first_op = Line({}), self.mark.ops
 
     def compose(self) -> list[Line]:
         """Return the lines. They omit rows that were opened and closed in this transaction."""
@@ -515,8 +509,8 @@ class Composer:
                 for name, numbers in wanted
                 for start in range(0, len(numbers), AT_ONCE)
             ]
-        last = lines[-1].head
-        self.first_op, self.line, self.order = lines[-1].first_op, lines[-1], lines[-1].order
+        self.line, self.first_op = lines[-1], lines[-1].first_op
+        last = self.line.head
         if died:
             self._write_gaps(last, set(lists["entities"]))
             self._write_unstored(last, lists)
@@ -605,7 +599,6 @@ class Composer:
     def _fill(self, lists: Iterable[tuple[str, Numbers]]) -> Line:
         head: dict[str, Any] = {"requires": REQUIRES, "tx": moment(self.work.tx)}
         self.line = Line(head, self.first_op)
-        self.order = self.line.order
         if self.index.branch is not None:
             head["branch"] = self.index.branch
         if self.work.author is not None:
@@ -721,10 +714,11 @@ class Composer:
 
     def _place(self, pos: int) -> int:
         """Return the number of a body in the line."""
-        number = self.order.get(pos)
+        line = self.line
+        number = line.order.get(pos)
         if number is None:
-            number = self.order[pos] = len(self.line.bodies)
-            self.line.bodies.append(self.work.bodies[-pos - 1])
+            number = line.order[pos] = len(line.bodies)
+            line.bodies.append(self.work.bodies[-pos - 1])
         return number
 
     def _write_turns(self, head: dict[str, Any], lists: dict[str, Numbers], died: bool) -> None:
@@ -814,8 +808,8 @@ class Composer:
     def _rows(self, rows: Numbers) -> list[Any]:
         index = self.index
         self.line.head["turns"] = []  # those of the transaction are in its last line
-        things, versions = (index.names, index.r_ent), (index.v_num, index.r_ver)
-        return self._periods(rows, things, versions, index.r_from, index.r_to, index.r_op)
+        named = ((index.names[index.r_ent[row]], index.v_num[index.r_ver[row]]) for row in rows)
+        return self._periods(rows, named, index.r_from, index.r_to, index.r_op)
 
     def _seen(self, rows: Numbers) -> list[Any]:
         index, first = self.index, self.first_op
@@ -851,23 +845,16 @@ class Composer:
 
     def _link_rows(self, rows: Numbers) -> list[Any]:
         index = self.index
-        links, claims = (index.l_name, index.k_link), (index.c_num, index.k_claim)
-        return self._periods(rows, links, claims, index.k_from, index.k_to, index.k_op)
+        named = ((index.l_name[index.k_link[row]], index.c_num[index.k_claim[row]]) for row in rows)
+        return self._periods(rows, named, index.k_from, index.k_to, index.k_op)
 
     def _periods(
-        self, rows: Numbers, named: By, numbered: By, starts: Any, stops: Any, ops: Any
+        self, rows: Numbers, named: Iterable[tuple[str, int]], starts: Numbers, stops: Numbers, ops: Numbers
     ) -> list[Any]:
-        """Return the rows of things or links: the name, the number, from when, until when (None: open), and which operation of the transaction."""
-        (names, things), (numbers, texts), first = named, numbered, self.first_op
+        """Return rows of things or links: the name and the number, from when, until when (None: open), and which operation of the transaction."""
         return [
-            [
-                names[things[row]],
-                numbers[texts[row]],
-                EPOCH + MICROSECOND * starts[row],
-                None if stops[row] >= OPEN else EPOCH + MICROSECOND * stops[row],
-                ops[row] - first,
-            ]
-            for row in rows
+            [*name, moment(starts[row]), end_moment(stops[row]), ops[row] - self.first_op]
+            for row, name in zip(rows, named, strict=True)
         ]
 
 
