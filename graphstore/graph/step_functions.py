@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -17,7 +18,6 @@ TimeAxis = Literal["valid", "tx"]
 _AGGREGATE = re.compile(r"\s*(count|sum|avg|min|max)\s*\(\s*(.*?)\s*\)\s*\Z", re.IGNORECASE)
 _INSTANT = pa.timestamp("us", tz="UTC")
 _MOST = float(1 << 62)
-_BITS, _DIGIT = 30, (1 << 30) - 1
 
 
 def steps(table: pa.Table, aggregate: str, by: Sequence[str], axis: TimeAxis) -> pa.Table:
@@ -185,30 +185,16 @@ def _sums(begin: Any, end: Any, groups: Any, values: pa.ChunkedArray | None, nam
 
 
 def _exact(cells: _Cells, values: Any) -> Any:
-    """The sums of fractions in each cell, rounded once: a large value that ends leaves the small ones as they were. Each value is written in digits of
-    thirty bits; the sums of each digit are whole numbers, and what is over goes to the next one."""
+    """Return the sums of fractions in each cell, rounded once: a large value that ends leaves the small ones as they were. They are whole numbers of the
+    smallest part, of any length."""
     import numpy as np
 
     finite = np.isfinite(values)
-    fractions, exponents = np.frexp(np.where(finite, values, 0.0))
-    whole_numbers = (fractions * (1 << 53)).astype(np.int64)
-    least = int(exponents[whole_numbers != 0].min(initial=0))
-    place, shift = np.divmod(np.where(whole_numbers != 0, exponents - least, 0), _BITS)
-    low, high = (whole_numbers & _DIGIT) << shift, (whole_numbers >> _BITS) << shift
-    parts = (low & _DIGIT, (low >> _BITS) + (high & _DIGIT), high >> _BITS)
-    digits, over = [], np.zeros(len(cells.group), np.int64)
-    for number in range(int(place.max(initial=0)) + 3):
-        digit = over + cells.run(
-            sum(np.where(place == number - behind, part, 0) for behind, part in enumerate(parts))
-        )
-        digits.append(digit & _DIGIT)
-        over = digit >> _BITS
-    negative = over < 0  # then each digit counts from the other end
-    total = np.where(negative, -1 - over, over).astype(np.longdouble)
-    for digit in reversed(digits):
-        total = total * (1 << _BITS) + np.where(negative, _DIGIT - digit, digit)
-    with np.errstate(over="ignore"):  # infinite then, as a sum of fractions is
-        total = np.ldexp(np.where(negative, -1 - total, total), least - 53).astype(np.float64)
+    ratios = [value.as_integer_ratio() for value in np.where(finite, values, 0.0).tolist()]
+    parts = max((part for _, part in ratios), default=1)  # all are powers of two
+    wholes = np.empty(len(ratios), object)
+    wholes[:] = [number * (parts // part) for number, part in ratios]
+    total = np.array([_divided(number, parts) for number in cells.run(wholes)], np.float64)
     if not finite.all():
         up, down, none = (
             cells.run(which.astype(np.int64)) > 0
@@ -216,6 +202,13 @@ def _exact(cells: _Cells, values: Any) -> Any:
         )
         total = np.select([none | (up & down), up, down], [np.nan, np.inf, -np.inf], total)
     return total
+
+
+def _divided(number: int, parts: int) -> float:
+    try:
+        return number / parts
+    except OverflowError:  # as a sum of fractions is
+        return inf if number > 0 else -inf
 
 
 def _extremes(begin: Any, end: Any, groups: Any, values: Any, largest: bool) -> Any:
