@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import QueryError
@@ -135,14 +136,12 @@ def _words(cypher: str, known: texts.Macros, field: FieldOf) -> str:
 
 
 def _called(word: str, given: Sequence[str], known: texts.Macros) -> str:
-    parameters, body = known[word]
-    if len(given) != len(parameters) or not all(given):
-        raise QueryError(f"{word} takes ({', '.join(parameters)}), not ({', '.join(given)}).")
     times = [
-        f"timestamp({each})" if name in ("a", "b") and each[0] in "'\"" else each
-        for name, each in zip(parameters, given, strict=True)
+        f"timestamp({each})" if name in ("a", "b") and each[:1] in ("'", '"') else each
+        for name, each in zip_longest(known[word][0], given)
+        if each is not None
     ]
-    return texts.filled(body, dict(zip(parameters, times, strict=True)))
+    return texts.called(word, times, known)
 
 
 def _field(given: list[str], field: FieldOf) -> str:

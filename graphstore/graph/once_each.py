@@ -162,7 +162,8 @@ class Pattern:
     def __init__(self, tokens: list[Token], start: int) -> None:
         self._tokens, self.end = tokens, start
         self.relationships: list[_Relationship] = []
-        self._unnamed = 0
+        self.opened: list[tuple[int, str]] = []
+        """Where the bracket of each node and relationship is, and its name; empty: it has none."""
 
     def read(self) -> bool:
         """Read it. Whether it is one: of what is none the engine says so."""
@@ -185,8 +186,8 @@ class Pattern:
         at = self.end + ahead
         return self._tokens[at].text if at < len(self._tokens) else ""
 
-    def _skip(self) -> list[Token]:
-        """Return what is within the bracket that begins here; it is left behind."""
+    def _skip(self) -> tuple[list[Token], str]:
+        """Return what is within the bracket that begins here, and the name there; it is left behind."""
         begin, depth = self.end, 0
         while self.end < len(self._tokens):
             token = self._tokens[self.end]
@@ -194,17 +195,18 @@ class Pattern:
             self.end += 1
             if depth == 0:
                 break
-        return self._tokens[begin + 1 : self.end - 1]
+        within = self._tokens[begin + 1 : self.end - 1]
+        name = within[0].text if within and within[0].kind in ("word", "quoted") else ""
+        self.opened.append((begin, name))
+        return within, name
 
     def _node(self) -> str:
         """Return what a node is known by; empty where there is none."""
         if self._text() != "(":
             return ""
-        within = self._skip()
-        if within and within[0].kind in ("word", "quoted"):
-            return within[0].text.strip("`")
-        self._unnamed += 1
-        return f"({self._unnamed})"
+        place = self.end
+        _, name = self._skip()
+        return name.strip("`") or f"({place})"
 
     def _hop(self, left: str) -> str | None:
         """Read a relationship and the node behind it. Gives what the node is known by; None where it is no hop."""
@@ -214,10 +216,11 @@ class Pattern:
             return None
         at = self._tokens[self.end].start + 1
         self.end += 1
-        within: list[Token] | None = None
+        within, name, around = list[Token](), "", ("[", "]")
         if self._text() == "[":
             at = self._tokens[self.end].start + 1
-            within = self._skip()
+            within, name = self._skip()
+            around = ("", "")
         if self._text() != "-":
             return None
         self.end += 1
@@ -226,17 +229,15 @@ class Pattern:
         right = self._node()
         if not right:
             return None
-        made = _described(within or [], at, ("", "") if within is not None else ("[", "]"))
+        made = _described(name, within[1:] if name else within, at, around)
         made.source, made.target = (right, left) if back else (left, right)
         made.is_directed = back != ahead
         self.relationships.append(made)
         return right
 
 
-def _described(within: list[Token], at: int, around: tuple[str, str]) -> _Relationship:
-    """Return a relationship by what is within its brackets."""
-    named = bool(within) and within[0].kind in ("word", "quoted")
-    rest = within[1:] if named else within
+def _described(name: str, rest: list[Token], at: int, around: tuple[str, str]) -> _Relationship:
+    """Return a relationship by its name and the rest of what is within its brackets."""
     labels: set[str] = set()
     number = 0
     while number < len(rest) and rest[number].text in (":", "|"):
@@ -250,6 +251,4 @@ def _described(within: list[Token], at: int, around: tuple[str, str]) -> _Relati
     if number < len(rest) and rest[number].text == "*":
         star = rest[number].start + 1
         plain = not (number + 1 < len(rest) and rest[number + 1].word in _MODES)
-    return _Relationship(
-        within[0].text if named else None, at, around, frozenset(labels), star, plain, "", "", False
-    )
+    return _Relationship(name or None, at, around, frozenset(labels), star, plain, "", "", False)

@@ -7,12 +7,13 @@ variable named `r.id`, which it joins by a key in milliseconds.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.errors import InvalidError, QueryError
-from graphstore.graph.guard import Statement, pieces
+from graphstore.graph.guard import Statement
+from graphstore.graph.once_each import Token, tokens_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -23,13 +24,6 @@ _CLAUSES = frozenset(
 _LISTS = frozenset({"WITH", "RETURN"})
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    space: str = " "
-    """What stands before it."""
-
-
 def rows_read(statement: Statement, params: Mapping[str, Any]) -> tuple[Statement, dict[str, pyarrow.Table]]:
     """The statement that loads the parameters which are rows, and these as tables. Raises QueryError where they are used in another way than by UNWIND,
     InvalidError for rows of which no table can be made."""
@@ -38,30 +32,18 @@ def rows_read(statement: Statement, params: Mapping[str, Any]) -> tuple[Statemen
     if not given and not empty:
         return statement, {}
     tables: dict[str, pyarrow.Table] = {}
-    tokens = _tokens(statement.text)
+    text = statement.text
     for name in empty:
-        if re.search(rf"\bUNWIND\s+\${re.escape(name)}\s+AS\b", statement.text, re.IGNORECASE):
-            variable = _unwound(tokens, name)
-            tables[name] = _no_rows(variable)
-            tokens = _as_nulls(tokens, name, variable)
+        if re.search(rf"\bUNWIND\s+\${re.escape(name)}\s+AS\b", text, re.IGNORECASE):
+            rows = _Unwound(text, name)
+            tables[name] = _no_rows(rows.variable)
+            text = rows.as_nulls()
     for name, value in given.items():
-        variable = _unwound(tokens, name)
-        table = _table(name, value)
-        tables[name] = table.rename_columns([f"{variable}.{column}" for column in table.column_names])
-        tokens = _as_columns(tokens, name, variable, table.column_names)
-    text = "".join(token.space + token.text for token in tokens)
-    return replace(statement, text=text, tokens=tuple((token.kind, token.text) for token in tokens)), tables
-
-
-def _tokens(text: str) -> list[_Token]:
-    found, space = [], ""
-    for kind, piece in pieces(text):
-        if kind == "space":
-            space = piece
-        else:
-            found.append(_Token(kind, piece, space))
-            space = ""
-    return found
+        rows, table = _Unwound(text, name), _table(name, value)
+        tables[name] = table.rename_columns([f"{rows.variable}.{column}" for column in table.column_names])
+        text = rows.as_columns(table.column_names)
+    tokens = tuple((token.kind, token.text) for token in tokens_of(text))
+    return replace(statement, text=text, tokens=tokens), tables
 
 
 def _is_rows(value: Any) -> bool:
@@ -100,110 +82,108 @@ def _table(name: str, value: Any) -> pyarrow.Table:
     return table
 
 
-def _unwound(tokens: Sequence[_Token], name: str) -> str:
-    """Return the variable of the UNWIND that reads the rows."""
-    places = [at for at, token in enumerate(tokens) if token.text == f"${name}"]
-    at = places[0]
-    around = [token.text.upper() for token in (tokens[at - 1], *tokens[at + 1 : at + 2])]
-    if len(places) > 1 or around != ["UNWIND", "AS"] or at + 2 >= len(tokens):
-        raise QueryError(f"${name} is rows: read them once, with unwind ${name} AS r, and say r.column.")
-    return tokens[at + 2].text.strip("`")
+class _Use(NamedTuple):
+    """A place where the rows are read: from one token to another, a column or all of them. `clause`: where its clause begins; `behind`: what follows;
+    `is_item`: whether an item of WITH or RETURN begins with it."""
+
+    first: int
+    stop: int
+    column: str | None
+    clause: int
+    behind: str
+    is_item: bool
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether it is the whole item."""
+        return self.is_item and (self.behind in (",", "") or self.behind in _CLAUSES)
 
 
-def _as_columns(tokens: Sequence[_Token], name: str, variable: str, columns: Sequence[str]) -> list[_Token]:
-    """Return the tokens with the columns as variables: `r.id` is one, `r` a map of them, or in WITH all of them."""
-    found, start = _loaded(tokens, name)
-    whole = "{" + ", ".join(f"`{column}`: `{variable}.{column}`" for column in columns) + "}"
-    every = ", ".join(f"`{variable}.{column}`" for column in columns)
-    clause, brackets, at = "", [""], start + 3
-    renamed: list[int] = []
-    passed = False
-    while at < len(tokens):
-        token = tokens[at]
-        before, behind = found[-1].text, tokens[at + 1].text if at + 1 < len(tokens) else ""
-        if token.text in ("(", "[", "{"):
-            brackets.append(token.text)
-        elif token.text in (")", "]", "}"):
-            brackets.pop()
-        if token.kind == "word" and before != "." and len(brackets) == 1 and token.text.upper() in _CLAUSES:
-            if passed:
-                _as_values(found, renamed)
-            clause, renamed, passed = token.text.upper(), [], False
-        named = token.kind in ("word", "quoted") and token.text.strip("`") == variable
-        named = named and not (
-            before.upper() == "AS" and len(brackets) == 1
-        )  # a new name, for something else
-        label = before in (".", "|") or (before == ":" and brackets[-1] != "{")
-        if not named or label or behind == ":":
-            found.append(token)
-        elif behind == "." and at + 2 < len(tokens):
-            column = tokens[at + 2].text.strip("`")
-            if column not in columns:
+class _Unwound:
+    """A text with the UNWIND that reads the rows of a parameter. Raises QueryError where they are read otherwise."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._text, self._name, self._tokens = text, name, tokens_of(text)
+        tokens = self._tokens
+        places = [at for at, token in enumerate(tokens) if token.text == f"${name}"]
+        self._at = at = places[0]
+        around = [token.text.upper() for token in (tokens[at - 1], *tokens[at + 1 : at + 2])]
+        if len(places) > 1 or around != ["UNWIND", "AS"] or at + 2 >= len(tokens):
+            raise QueryError(f"${name} is rows: read them once, with unwind ${name} AS r, and say r.column.")
+        self.variable = tokens[at + 2].text.strip("`")
+
+    def as_columns(self, columns: Sequence[str]) -> str:
+        """Return the text with the columns as variables: `r.id` is one, `r` a map of them, or in WITH all of them."""
+        variable, uses = self.variable, list(self._uses())
+        whole = "{" + ", ".join(f"`{column}`: `{variable}.{column}`" for column in columns) + "}"
+        every = ", ".join(f"`{variable}.{column}`" for column in columns)
+        passed = {use.clause for use in uses if use.column is None and use.is_alone}
+        found = []
+        for use in uses:
+            in_with = use.is_item and self._tokens[use.clause].word == "WITH"
+            if use.column is None:
+                alone = every if in_with else f"{whole} AS `{variable}`"
+                found.append(alone if use.is_alone else whole)
+                continue
+            if use.column not in columns:
                 raise QueryError(
-                    f"the rows of ${name} have no column {column!r}. They have: {', '.join(columns)}."
+                    f"the rows of ${self._name} have no column {use.column!r}. They have: {', '.join(columns)}."
                 )
-            found.append(token._replace(kind="quoted", text=f"`{variable}.{column}`"))
-            at += 2
-            item = len(brackets) == 1 and clause == "WITH" and before.upper() in (",", "DISTINCT", "WITH")
-            if item and [each.text.upper() for each in tokens[at + 1 : at + 2]] == ["AS"]:
-                renamed.append(len(found) - 1)
-        else:
-            item = len(brackets) == 1 and clause in _LISTS and before.upper() in (",", "DISTINCT", *_LISTS)
-            alone = item and (behind in (",", "") or behind.upper() in _CLAUSES)
-            passed = passed or (alone and clause == "WITH")
-            text = every if alone and clause == "WITH" else f"{whole} AS `{variable}`" if alone else whole
-            found.append(token._replace(kind="quoted", text=text))
-        at += 1
-    if passed:
-        _as_values(found, renamed)
-    return found
+            column = f"`{variable}.{use.column}`"
+            # the engine keeps one name for a column that goes on under two
+            renamed = in_with and use.behind == "AS" and use.clause in passed
+            found.append(f"coalesce({column})" if renamed else column)
+        return self._loaded(uses, found)
 
+    def as_nulls(self) -> str:
+        """Return the text for a list without rows: NULL fits every type that the text needs, and no row has it."""
+        uses, found = list(self._uses()), []
+        for use in uses:
+            clause = self._tokens[use.clause].word
+            before = [each.word or each.text for each in self._tokens[max(0, use.first - 3) : use.first]]
+            if use.is_alone and clause == "WITH" and use.column is None:
+                found.append(f"`{self.variable}`")
+            elif use.is_alone and clause == "RETURN":
+                shown = self.variable if use.column is None else f"{self.variable}.{use.column}"
+                found.append(f"NULL AS `{shown}`")
+            else:
+                called = [each for each in before if each not in ("(", "DISTINCT")][-1:]
+                number = before[-1] in ("(", "DISTINCT") and called in (["SUM"], ["AVG"])
+                found.append("CAST(NULL AS INT64)" if number else "NULL")
+        return self._loaded(uses, found)
 
-def _loaded(tokens: Sequence[_Token], name: str) -> tuple[list[_Token], int]:
-    """Return the tokens up to the rows, with LOAD FROM for UNWIND, and where these are."""
-    start = next(at for at, token in enumerate(tokens) if token.text == f"${name}")
-    load = [_Token("word", "LOAD", tokens[start - 1].space), _Token("word", "FROM"), tokens[start]]
-    return [*tokens[: start - 1], *load], start
+    def _uses(self) -> Iterator[_Use]:
+        tokens = [*self._tokens, Token("", "", len(self._text))]
+        clause, brackets, at = self._at - 1, [""], self._at + 3
+        while at < len(self._tokens):
+            token, before, behind = tokens[at], tokens[at - 1], tokens[at + 1].text
+            if token.text in ("(", "[", "{"):
+                brackets.append(token.text)
+            elif token.text in (")", "]", "}"):
+                brackets.pop()
+            is_outside = len(brackets) == 1
+            if token.word in _CLAUSES and before.text != "." and is_outside:
+                clause = at
+            named = token.kind in ("word", "quoted") and token.text.strip("`") == self.variable
+            is_new_name = before.word == "AS" and is_outside  # for something else
+            is_label = before.text in (".", "|") or (before.text == ":" and brackets[-1] != "{")
+            if not named or is_new_name or is_label or behind == ":":
+                at += 1
+                continue
+            column = tokens[at + 2].text.strip("`") if behind == "." and at + 2 < len(self._tokens) else None
+            stop = at + 1 if column is None else at + 3
+            is_item = is_outside and tokens[clause].word in _LISTS
+            is_item = is_item and (before.text == "," or before.word in ("DISTINCT", *_LISTS))
+            after = tokens[stop]
+            yield _Use(at, stop, column, clause, after.word or after.text, is_item)
+            at = stop
 
-
-def _as_values(found: list[_Token], places: Sequence[int]) -> None:
-    """Make columns that get a new name values of their own: the engine keeps one name for a column that goes on under two."""
-    for place in places:
-        found[place] = found[place]._replace(text=f"coalesce({found[place].text})")
-
-
-def _as_nulls(tokens: Sequence[_Token], name: str, variable: str) -> list[_Token]:
-    """Return the tokens for a list without rows: NULL fits every type that the text needs, and no row has it."""
-    found, start = _loaded(tokens, name)
-    clause, brackets, at = "", [""], start + 3
-    while at < len(tokens):
-        token, before = tokens[at], found[-1].text
-        if token.text in ("(", "[", "{"):
-            brackets.append(token.text)
-        elif token.text in (")", "]", "}"):
-            brackets.pop()
-        if token.kind == "word" and before != "." and len(brackets) == 1 and token.text.upper() in _CLAUSES:
-            clause = token.text.upper()
-        named = token.kind in ("word", "quoted") and token.text.strip("`") == variable
-        behind = tokens[at + 1].text if at + 1 < len(tokens) else ""
-        label = before in (".", "|") or (before == ":" and brackets[-1] != "{")
-        if not named or label or behind == ":" or (before.upper() == "AS" and len(brackets) == 1):
-            found.append(token)
-            at += 1
-            continue
-        last = at + 2 if behind == "." and at + 2 < len(tokens) else at
-        after = tokens[last + 1].text.upper() if last + 1 < len(tokens) else ""
-        item = len(brackets) == 1 and before.upper() in (",", "DISTINCT", *_LISTS)
-        alone = item and (after in (",", "") or after in _CLAUSES)
-        if alone and clause == "WITH" and last == at:
-            found.append(token)
-        elif alone and clause == "RETURN":
-            column = tokens[last].text.strip("`")
-            shown = variable if last == at else f"{variable}.{column}"
-            found.append(token._replace(kind="quoted", text=f"NULL AS `{shown}`"))
-        else:
-            of = [each.text.upper() for each in found[-3:] if each.text.upper() not in ("(", "DISTINCT")]
-            number = before.upper() in ("(", "DISTINCT") and of[-1:] in (["SUM"], ["AVG"])
-            found.append(token._replace(kind="quoted", text="CAST(NULL AS INT64)" if number else "NULL"))
-        at = last + 1
-    return found
+    def _loaded(self, uses: Sequence[_Use], texts: Sequence[str]) -> str:
+        """Return the text with LOAD FROM for UNWIND, and other texts where the rows are read."""
+        unwind, rows, last = self._tokens[self._at - 1], self._tokens[self._at], self._tokens[self._at + 2]
+        found, end = [self._text[: unwind.start], f"LOAD FROM {rows.text}"], last.start + len(last.text)
+        for use, text in zip(uses, texts, strict=True):
+            found += [self._text[end : self._tokens[use.first].start], text]
+            last = self._tokens[use.stop - 1]
+            end = last.start + len(last.text)
+        return "".join([*found, self._text[end:]])

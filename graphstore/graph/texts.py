@@ -102,16 +102,13 @@ def expand(body: str, known: Macros) -> str:
     at = 0
     while at < len(tokens):
         kind, piece = tokens[at]
-        called = kind == "word" and piece in known and [*tokens, ("", "")][at + 1][1] == "("
-        if not called or (at and tokens[at - 1][1] in (".", ":")):
+        is_call = kind == "word" and piece in known and [*tokens, ("", "")][at + 1][1] == "("
+        if not is_call or (at and tokens[at - 1][1] in (".", ":")):
             found.append(piece)
             at += 1
             continue
         given, at = call_at(tokens, at + 2)
-        parameters, definition = known[piece]
-        if len(given) != len(parameters) or not all(given):
-            raise QueryError(f"{piece} takes ({', '.join(parameters)}), not ({', '.join(given)}).")
-        found.append(expand(filled(definition, dict(zip(parameters, given, strict=True))), known))
+        found.append(expand(called(piece, given, known), known))
     return "".join(found)
 
 
@@ -130,11 +127,14 @@ def call_at(tokens: Sequence[tuple[str, str]], at: int) -> tuple[list[str], int]
     raise QueryError("a bracket that is opened in the query is never closed.")
 
 
-def filled(definition: str, given: Mapping[str, str]) -> str:
-    """Return the text of a macro with its parameters given."""
-    found, before = [], ""
+def called(name: str, given: Sequence[str], known: Macros) -> str:
+    """Return the text of a macro with its parameters given. Raises QueryError for the wrong number of them."""
+    parameters, definition = known[name]
+    if len(given) != len(parameters) or not all(given):
+        raise QueryError(f"{name} takes ({', '.join(parameters)}), not ({', '.join(given)}).")
+    values, found, before = dict(zip(parameters, given, strict=True)), list[str](), ""
     for kind, piece in pieces(definition):
-        found.append(given[piece] if kind == "word" and piece in given and before != "." else piece)
+        found.append(values[piece] if kind == "word" and piece in values and before != "." else piece)
         before = piece
     return "".join(found)
 
