@@ -200,7 +200,6 @@ def _frames_unasked() -> Iterator[None]:
             importlib.util.find_spec, first, _asked = find_spec, False, True
 
 
-_PLAIN = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT)(\[\])?\Z")
 _THING = re.compile(r"\b(NODE|REL|RECURSIVE_REL|INTERNAL_ID)\b")
 _FLAT = re.compile(r"(STRING|BOOL|U?INT(8|16|32|64)|DOUBLE|FLOAT|TIMESTAMP)(\[\])?\Z")
 
@@ -336,8 +335,8 @@ class Engine:
 
     def _open_error(self, error: Exception) -> EngineError:
         if "lock" in str(error).lower():
-            return LockedError(f"{self.path} is open in another process: {_first_line(error)}")
-        return EngineError(f"{self.path or 'the in-memory database'} cannot be opened: {_first_line(error)}")
+            return LockedError(f"{self.path} is open in another process: {first_line(error)}")
+        return EngineError(f"{self.path or 'the in-memory database'} cannot be opened: {first_line(error)}")
 
     def _connect(self) -> Any:
         connection = self._module.Connection(self._database)
@@ -353,11 +352,9 @@ class Engine:
         """Run one statement of the package's own and read its rows. Raises EngineError."""
         with self._lock:
             raw = self._statement(cypher, params)
-            reader = Reader(self._properties)
-            plain = all(_PLAIN.match(kind) for kind in raw.get_column_data_types())
-            rows = raw.get_all()
+            found = self._result(raw)
             raw.close()
-            return [tuple(row) if plain else tuple(map(reader.value, row)) for row in rows]
+            return found.tuples()
 
     def arrow(self, cypher: str, /, **params: Any) -> pyarrow.Table:
         """`run`, to Arrow: instants aware, open ends null."""
@@ -367,11 +364,6 @@ class Engine:
             table = raw.get_as_arrow()
             raw.close()
             return arrow_out(table)
-
-    def script(self, cypher: str, /) -> None:
-        """Run several statements, one by one, without parameters."""
-        for statement in split(cypher):
-            self.run(statement)
 
     def load(self, cypher: str, /, rows: pyarrow.Table) -> None:
         """Run one statement over `$rows`: LOAD FROM $rows …"""
@@ -430,15 +422,13 @@ class Engine:
         cypher: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,
         limits: Limits | None = LIMITS,
     ) -> Result:
         """Run a user's text: reading only, parameters checked both ways, in a read-only transaction of its own.
 
-        Raises QueryError; InvalidError for a value that cannot be bound. `timeout` in seconds; else that of `time_limit`. With one, what cannot be
-        stopped is refused.
+        Raises QueryError; InvalidError for a value that cannot be bound. In a block of `time_limit`, what cannot be stopped is refused.
         """
-        timeout = _seconds.get() if timeout is None else timeout
+        timeout = _seconds.get()
         statement = parse(cypher, limits)
         guard(statement)
         if self.driver == "kuzu":
@@ -525,10 +515,6 @@ class Engine:
             _faults[self.driver, version] = () if known_good else _self_test(self.driver)
         return _faults[self.driver, version]
 
-    def tables(self) -> dict[str, str]:
-        """Every table and whether it is "NODE" or "REL"."""
-        return {str(name): str(kind) for name, kind in self.run("CALL show_tables() RETURN name, type")}
-
     def _properties(self, label: str) -> dict[str, str]:
         """Return the columns of a table and their types, in the order of its definition, without the ends of a relationship."""
         if label not in self._columns:
@@ -573,8 +559,8 @@ class Engine:
             # A statement that was not understood never began; anything later was rolled back, and going on after a
             # rollback is a use-after-free in the engine.
             if writes and not _never_began(error):
-                self._broken = _first_line(error)
-            raise EngineError(f"{_first_line(error)}\nin: {statement.text[:400]}") from error
+                self._broken = first_line(error)
+            raise EngineError(f"{first_line(error)}\nin: {statement.text[:400]}") from error
         except BaseException as error:
             if writes:
                 self._broken = f"interrupted by {type(error).__name__}"
@@ -649,7 +635,8 @@ def _dollars(names: Iterable[str]) -> str:
     return ", ".join(f"${name}" for name in sorted(names)) or "none"
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, or its name."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -720,14 +707,14 @@ def _self_test(driver: str) -> tuple[str, ...]:
 
     links = [(i * 7 % 61, (i * i + 3 * i) % 61, i * 31 % 100) for i in range(400)]
     with Engine(None, driver=driver, buffer_pool=64 << 20, max_size=1 << 32) as engine:
-        engine.script(text("self_test_tables"))
+        for statement in split(text("self_test_tables")):
+            engine.run(statement)
         engine.copy("T", pa.table({"id": [str(i) for i in range(61)]}))
         ends = {"source": [str(a) for a, _, _ in links], "target": [str(b) for _, b, _ in links]}
         engine.copy("L", pa.table({**ends, "x": [x for _, _, x in links]}), pair=("T", "T"))
         found = {
-            shape: sorted(engine.run(text(name), low=limit, **params))
+            shape: sorted(engine.run(text(name), low=50, **params))
             for shape, (name, params) in _SHAPES.items()
-            for limit in (50,)
         }
     good = [(str(a), str(b)) for a, b, x in links if x < 50]
     onward: dict[str, list[str]] = {}

@@ -17,9 +17,8 @@ from graphstore.graph.arrow_tables import (
     description_columns,
     event_columns,
     said_of_links,
+    tombstone,
 )
-from graphstore.graph.graph_span import ABSENT, EVENT, NODE, Bounds, Span
-from graphstore.graph.history_arrow import tombstone
 from graphstore.graph.result import arrow_out
 from graphstore.ledger.chain import dumps
 from graphstore.ledger.statements import Statement
@@ -28,15 +27,42 @@ from graphstore.read.happened import Happened
 from graphstore.read.index_of_rows import SHAKY
 from graphstore.read.linked import LINKS_OVER, Linked
 from graphstore.read.points import NotInRows, Point, as_json
+from graphstore.values.coordinates import Axis
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant
 
-Forgetting = tuple[int, int, int | None]
+LABELS = ("Node", "Absent", "Event")
+NODE, ABSENT, EVENT = LABELS
 Group = tuple[str, str, str]
 """A kind of link, and the labels of its ends."""
 _SHOWN = ("id", "kind", "key", "scope", "number", "content", "text", "tags", "trigger", "source", "author")
 _OF_NODES = ("id", "kind", "key", "scope", "number", "author", "told", "valid_from", "valid_to", "tx_from")
 _OF_LINKS = ("source", "target", "id", "kind", "strength", "created_by", "author", "valid_from", "tx_from")
+
+
+class Span(NamedTuple):
+    """Rows that hold at some instant of both spans, each with its end not included; where instants of an axis are said, at one of these. `fields`: the
+    properties that are read, None for all."""
+
+    valid: tuple[Instant, Instant]
+    tx: tuple[Instant, Instant]
+    axis: Axis = "valid"
+    instants: tuple[Instant, ...] = ()
+    fields: frozenset[str] | None = None
+
+    @classmethod
+    def of(cls, valid: Instant, tx: Instant) -> Span:
+        """Return the span of one coordinate."""
+        return cls((valid, valid + 1), (tx, tx + 1))
+
+
+class Bounds(NamedTuple):
+    """When something holds, and when it was believed."""
+
+    valid_from: Instant
+    valid_to: Instant
+    tx_from: Instant
+    tx_to: Instant
 
 
 class Held(NamedTuple):
@@ -98,7 +124,7 @@ class State(NamedTuple):
     forgotten_by: int | None
 
     @property
-    def forgetting(self) -> Forgetting:
+    def forgetting(self) -> tuple[int, int, int | None]:
         """Return what is another value as soon as something more was forgotten."""
         return self.rewritten, self.forgotten, self.forgotten_by
 

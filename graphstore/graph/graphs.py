@@ -12,7 +12,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.errors import EngineError, QueryError
-from graphstore.graph.freed_memory import give_back_memory
 from graphstore.read.points import NotInRows, Point
 from graphstore.values import libraries
 from graphstore.values.gc_pause import no_collecting
@@ -20,8 +19,7 @@ from graphstore.values.period import OPEN, Instant, moment
 from graphstore.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from graphstore.graph.graph_from_rows import Forgetting
-    from graphstore.graph.graph_span import Span
+    from graphstore.graph.graph_from_rows import Span, State
     from graphstore.graph.guard import Limits
     from graphstore.graph.projection import Projection
     from graphstore.graph.result import Result
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from graphstore.values.models import Problem
 
 KEPT_VIEWS = 4
+_FREE_EVERY = 5.0  # seconds; a graph that is built right after takes three times as long, since its pages are requested again
 _COPY_AFTER = 0.25  # seconds that a graph is busy, after which a second process gets a copy of it
 _TURN = 2.0  # seconds that closing waits for a query over the tables
 
@@ -42,14 +41,12 @@ Coordinate = tuple[Instant, Instant]
 
 
 class _Key(NamedTuple):
-    """What a graph is of: a stretch of valid time and the last transaction, or a span. Several may be the same, in processes. `forgetting`: what
-    the ledger had forgotten when it was built."""
+    """What a graph is of: a stretch of valid time, or a span, and the state of the ledger. Several may be the same, in processes."""
 
     since: Instant
     until: Instant
-    last: Instant
+    state: State
     span: Span | None
-    forgetting: Forgetting
     number: int
 
 
@@ -84,6 +81,7 @@ class Graphs:
         self._turn = threading.RLock()
         self._building = threading.RLock()  # one graph is looked for, or built, at a time
         self._workers: Workers | None = None
+        self._freed = -_FREE_EVERY  # when memory was given back
 
     def follow(self) -> None:
         """Drop everything that was built on rows which were replaced, or holds contents that were evicted or erased."""
@@ -240,7 +238,7 @@ class Graphs:
     ) -> list[Result] | None:
         """Return the answers of a text at coordinates that differ on one axis, over one graph of them all; None where each has to be asked for itself."""
         from graphstore.graph import period_graph
-        from graphstore.graph.graph_span import Span
+        from graphstore.graph.graph_from_rows import Span
         from graphstore.graph.guard import LIMITS
 
         found = period_graph.at_each(cypher, params)
@@ -293,12 +291,13 @@ class Graphs:
 
     def _kept(self, span: Span | None, point: Point) -> list[ViewGraph]:
         """Return the graphs of a coordinate, or of a span, that are there."""
-        last, forgetting = _state(point)
-        found = []
+        from graphstore.graph.graph_from_rows import state_of
+
+        state, found = state_of(point), []
         for key, graph in list(self._views.items()):
-            if graph.engine.gone or graph.broken or key.forgetting != forgetting:
+            if graph.engine.gone or graph.broken or key.state.forgetting != state.forgetting:
                 del self._views[key]
-            elif key.last == last and key.span == span and key.since <= point.valid < key.until:
+            elif key.state == state and key.span == span and key.since <= point.valid < key.until:
                 self._views.move_to_end(key)
                 found.append(graph)
         return found
@@ -310,8 +309,7 @@ class Graphs:
     def _build(self, asked: _Asked, point: Point, worker: Worker | None) -> ViewGraph:
         from graphstore.graph import loading
         from graphstore.graph.engine import NODE_GROUP, Engine
-        from graphstore.graph.graph_from_rows import RowSource, stretch_of
-        from graphstore.graph.graph_span import Span
+        from graphstore.graph.graph_from_rows import RowSource, Span, state_of, stretch_of
         from graphstore.graph.workers import ProcessEngine
 
         def engine(memory: int, things: int) -> AnyEngine:
@@ -320,21 +318,27 @@ class Graphs:
                 return Engine(None, driver=self.driver, buffer_pool=memory, threads=threads)
             return ProcessEngine(None, worker, self._workers.allowance, buffer_pool=memory, threads=threads)
 
-        span, (last, forgetting) = asked.span, _state(point)
+        span, state = asked.span, state_of(point)
         with no_collecting():
             source = RowSource(point, Span.of(point.valid, point.tx) if span is None else span)
             graph = loading.build(source, span, self._vocabulary, engine=engine)
         if not asked.core.is_worker:  # a transaction still open may change its own view
             stretch = stretch_of(point) if span is None else (-OPEN, OPEN + 1)
-            self._views[_Key(*stretch, last, span, forgetting, id(graph))] = graph
-        dropped = len(self._views) > KEPT_VIEWS
-        while len(self._views) > KEPT_VIEWS:
-            self._views.popitem(
-                last=False
-            )  # not closed: another thread may be reading it; it goes with its last reader
-        if dropped:
-            give_back_memory()
+            self._views[_Key(*stretch, state, span, id(graph))] = graph
+        if len(self._views) > KEPT_VIEWS:
+            # not closed: another thread may be reading it; it goes with its last reader
+            self._views.popitem(last=False)
+            self._give_back_memory()
         return graph
+
+    def _give_back_memory(self) -> None:
+        """Return freed memory to the system, where the C library can: an engine in memory frees many small pieces, which the library keeps otherwise."""
+        import ctypes
+
+        if monotonic() - self._freed >= _FREE_EVERY:
+            with suppress(AttributeError, OSError, TypeError):  # not glibc
+                ctypes.CDLL(None).malloc_trim(0)
+                self._freed = monotonic()
 
     def close(self) -> None:
         """Let go of every engine; the tables are closed cleanly."""
@@ -364,11 +368,3 @@ def _refuse(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> No
     guard(statement)
     if limits is not None:
         check_stoppable(statement, params)
-
-
-def _state(point: Point) -> tuple[Instant, Forgetting]:
-    """Return the last transaction by the tx of a point, and what its ledger has forgotten."""
-    from graphstore.graph.graph_from_rows import state_of
-
-    state = state_of(point)
-    return -OPEN if state.last is None else state.last, state.forgetting

@@ -172,8 +172,7 @@ class RowHistory:
     def table(self, label: str, places: Iterable[int]) -> pa.Table:
         """Return the rows of a table at these places. Raises DamageError for a body that is not what was written."""
         # they load Arrow, which a query over tables that are there does not need
-        from graphstore.graph.arrow_tables import columns_of
-        from graphstore.graph.history_arrow import as_table
+        from graphstore.graph.arrow_tables import as_table, columns_of
 
         table = TABLES[label]
         columns = columns_of(self._rows(table, places), table.statement.model)

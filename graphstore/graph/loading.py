@@ -14,13 +14,12 @@ import pyarrow as pa
 
 from graphstore.errors import QueryError
 from graphstore.graph.arrow_tables import fractions, instants, numbers, texts, truths
-from graphstore.graph.graph_from_rows import RowSource
-from graphstore.graph.graph_span import ABSENT, EVENT, LABELS, NODE, Bounds, Span
-from graphstore.graph.once_each import LINK_ID
+from graphstore.graph.graph_from_rows import ABSENT, EVENT, NODE, Bounds, Group, RowSource, Span
+from graphstore.graph.once_each import LINK_ID, PLACE
 from graphstore.graph.projection import POOL, link_table
 from graphstore.graph.properties import FieldKind, chosen, field_kind, property_name
 from graphstore.graph.texts import text
-from graphstore.graph.view_graph import BASE, Column, Fields, ViewGraph
+from graphstore.graph.view_graph import BASE, Column, Ends, Fields, ViewGraph, Waiting
 from graphstore.graph.workers import AnyEngine
 from graphstore.ledger.chain import dumps
 from graphstore.values.event_fields import BODY
@@ -39,94 +38,105 @@ _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 OfNode = dict[int, list[tuple[int, Bounds]]]
 """The periods of each node, by their numbers."""
+MakeEngine = Callable[[int, int], AnyEngine]
 
 
-def build(
-    source: RowSource, span: Span | None, vocabulary: Vocabulary, *, engine: Callable[[int, int], AnyEngine]
-) -> ViewGraph:
+def build(source: RowSource, span: Span | None, vocabulary: Vocabulary, *, engine: MakeEngine) -> ViewGraph:
     """Build the graph of a coordinate, or with `span` that of many, in what `engine` makes for so many bytes of memory and so many things.
 
     Raises QueryError when the span names properties that are not of one type.
     """
-    nodes, periods = source.nodes(), source.periods
+    nodes, asked = source.nodes(), None if span is None else span.fields
     contents = orjson.loads(f"[{','.join(each or '{}' for each in nodes['content'].to_pylist())}]")
-    asked = None if span is None else span.fields
     fields = fields_of(contents) if asked is None else _agreed(contents, asked)
-    known, links, content = source.size
-    memory = memory_of(known + links + len(periods), content) + len(fields.columns) * _COLUMN
-    graph = ViewGraph(
-        engine(memory, max(known, len(periods))),
-        fields,
-        labels=LABELS if span is None else (NODE,),
-        of_view=asked is None,
-    )
     nodes |= {each.name: each.values for each in fields.columns.values()}
-    wanted = BASE if asked is None else [name for name in BASE if name in asked | _PERIODS]
-    base = [name for name in wanted if span is None or name != "standing"]
-    if span is not None:
-        nodes["row"] = texts([str(number) for number, *_ in periods])
-        nodes["tx_to"] = _ends([bounds for *_, bounds in periods], span)
+    known, links, content = source.size
+    # a limit: only what is used is taken
+    memory = 2 * POOL + 8192 * (known + links + len(source.periods)) + 8 * content
+    memory += len(fields.columns) * _COLUMN
+    tables = set(map(link_table, {*vocabulary.kinds, *source.kinds}))
+    made = engine(memory, max(known, len(source.periods)))
     try:
-        _make_tables(graph, fields, {name: nodes[name].type for name in base if span is not None})
+        if span is None:
+            return _of_view(made, source, nodes, fields, tables)
+        return _of_periods(made, source, span, nodes, fields, tables)
     except BaseException:
-        graph.close()
+        made.close()
         raise
 
-    def node_table(_: ViewGraph) -> pa.Table:
-        if span is None:
-            nodes["standing"] = texts(source.standings())
-        names = base if span is None else ["row", "tx_to", *base]
-        return pa.table({name: nodes[name] for name in [*names, *fields.properties.values()]})
 
+def _of_view(
+    engine: AnyEngine, source: RowSource, nodes: dict[str, pa.Array], fields: Fields, tables: set[str]
+) -> ViewGraph:
+    engine.run(text("view_node").replace("__FIELDS__", _declared(fields)))
+    engine.run(text("view_absent"))
+    engine.run(text("view_event"))
+
+    def node_table() -> pa.Table:
+        nodes["standing"] = texts(source.standings())
+        return pa.table({name: nodes[name] for name in [*BASE, *fields.properties.values()]})
+
+    things = {
+        NODE: node_table,
+        EVENT: source.events,
+        ABSENT: lambda: _with_fields(engine, fields, *source.absent()),
+    }
+    groups = _by_table(source.groups())
+    return ViewGraph(engine, fields, Waiting(things, tables, "view_link", groups, source.links))
+
+
+def _of_periods(
+    engine: AnyEngine,
+    source: RowSource,
+    span: Span,
+    nodes: dict[str, pa.Array],
+    fields: Fields,
+    tables: set[str],
+) -> ViewGraph:
+    periods, asked = source.periods, span.fields
+    base = [name for name in BASE if name != "standing" and (asked is None or name in asked | _PERIODS)]
+    nodes["row"] = texts([str(number) for number, *_ in periods])
+    nodes["tx_to"] = _ends([bounds for *_, bounds in periods], span)
+    shape = "".join(f",\n  `{name}` {_type(nodes[name].type)}" for name in base)
+    engine.run(text("period_node").replace("__FIELDS__", shape + _declared(fields)))
     of_node: OfNode = {}
-    for number, node, bounds in periods if span is not None else ():
+    for number, node, bounds in periods:
         of_node.setdefault(node, []).append((number, bounds))
-    waiting: dict[str, list[tuple[tuple[str, str], list[Any]]]] = {}
-    groups = source.groups() if span is None else _links_of_kinds(source, of_node)
-    for (kind, *ends), rows in groups.items():
-        waiting.setdefault(link_table(kind), []).append(((ends[0], ends[1]), rows))
-    kinds = set(map(link_table, {*vocabulary.kinds, *source.kinds}))
-    if span is None:
-        graph.await_links(kinds, waiting, source.links, "view_link")
-        graph.await_things(
-            {
-                NODE: node_table,
-                EVENT: lambda _: source.events(),
-                ABSENT: lambda mine: _with_fields(mine, fields, *source.absent()),
-            }
-        )
-    else:
-        graph.await_links(kinds, waiting, lambda links: _links(source, span, of_node, links), "period_link")
-        graph.await_things({NODE: node_table})
-        if asked is None:
-            graph.identity = LINK_ID
-    return graph
+    columns = ["row", "tx_to", *base, *fields.properties.values()]
+    return ViewGraph(
+        engine,
+        fields,
+        Waiting(
+            {NODE: lambda: pa.table({name: nodes[name] for name in columns})},
+            tables,
+            "period_link",
+            _by_table(_links_of_kinds(source, of_node)),
+            lambda links: _links(source, span, of_node, links),
+        ),
+        labels=(NODE,),
+        of_view=asked is None,
+        identity=LINK_ID if asked is None else PLACE,
+    )
 
 
-def _make_tables(graph: ViewGraph, fields: Fields, types: dict[str, pa.DataType]) -> None:
-    """Make the tables of the labels. `types`: of the columns of a graph of periods; empty for that of one coordinate."""
-    own = "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
-    if types:
-        shape = "".join(f",\n  `{name}` {_type(kind)}" for name, kind in types.items())
-        graph.engine.run(text("period_node").replace("__FIELDS__", shape + own))
-        return
-    graph.engine.run(text("view_node").replace("__FIELDS__", own))
-    graph.engine.run(text("view_absent"))
-    graph.engine.run(text("view_event"))
+def _declared(fields: Fields) -> str:
+    return "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
 
 
-def memory_of(rows: int, content: int) -> int:
-    """Return the limit of the engine's memory for so many rows and bytes of contents; only what is used is taken."""
-    return 2 * POOL + 8192 * rows + 8 * content
+def _by_table(groups: dict[Group, list[Any]]) -> dict[str, list[tuple[Ends, list[Any]]]]:
+    found: dict[str, list[tuple[Ends, list[Any]]]] = {}
+    for (kind, source, target), rows in groups.items():
+        found.setdefault(link_table(kind), []).append(((source, target), rows))
+    return found
 
 
 # -------------------------------------------------------------------------------------------- links of many coordinates
 
 
-def _links_of_kinds(source: RowSource, of_node: OfNode) -> dict[tuple[str, str, str], list[Any]]:
+def _links_of_kinds(source: RowSource, of_node: OfNode) -> dict[Group, list[Any]]:
     """Return the periods of links between nodes, by their kinds. The source hands them over."""
     links, source.link_periods = source.link_periods, []
-    found: dict[tuple[str, str, str], list[Any]] = {}
+    found: dict[Group, list[Any]] = {}
     for link in links:
         if link[2] in of_node and link[3] in of_node:
             found.setdefault((link[1], NODE, NODE), []).append(link)
@@ -172,7 +182,7 @@ def _type(kind: pa.DataType) -> str:
 # -------------------------------------------------------------------------------------------- content fields
 
 
-def _with_fields(graph: ViewGraph, fields: Fields, absent: pa.Table, contents: list[Json]) -> pa.Table:
+def _with_fields(engine: AnyEngine, fields: Fields, absent: pa.Table, contents: list[Json]) -> pa.Table:
     """Add the fields of contents to what does not stand, as columns, which its table is given: the same fields as of nodes, of the same types, and those that
     only it has. A value of another type is in content only."""
     names, _ = chosen(contents)
@@ -181,7 +191,7 @@ def _with_fields(graph: ViewGraph, fields: Fields, absent: pa.Table, contents: l
         known, values = fields.columns.get(name), [content.get(name) for content in contents]
         each = _column(known.name if known else property_name(name, taken), values, known and known.kind)
         more = text("view_field", TYPE=each.type)
-        graph.engine.run(more.replace("__FIELD__", each.name))
+        engine.run(more.replace("__FIELD__", each.name))
         absent = absent.append_column(each.name, each.values)
         if known is None:
             fields.absent.append(each.name)

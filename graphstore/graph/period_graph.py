@@ -6,21 +6,16 @@ coordinate gives is asked there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from graphstore.errors import QueryError
 from graphstore.graph import macros
-from graphstore.graph.graph_span import (
-    Span,
-)
+from graphstore.graph.graph_from_rows import Span
 from graphstore.graph.guard import Limits, Statement, parse, pieces
 from graphstore.graph.once_each import Pattern, Token, condition, returns_all, tokens_of, with_added
-from graphstore.graph.view_graph import (
-    named_labels,
-    named_tables,
-)
+from graphstore.graph.view_graph import named_labels, named_tables
 from graphstore.values.period import BEGINNING, OPEN, Instant
 
 _OWN = ("row", "tx_to", "standing")
@@ -58,7 +53,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
         if any(tokens[place].text == "=" for place in range(at + 1, pattern.end)):
             return None
         here: list[str] = []
-        for place, name in _opened(tokens, at + 1, pattern.end):
+        for place, name in pattern.opened:
             things += 1
             if name:
                 within.add(place + 1)
@@ -99,17 +94,6 @@ def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, toke
     )
 
 
-def _opened(tokens: list[Token], begin: int, end: int) -> Iterator[tuple[int, str]]:
-    """Where the nodes and links of a pattern open, and what they are named."""
-    depth = 0
-    for place in range(begin, end):
-        token = tokens[place]
-        if depth == 0 and token.text in ("(", "["):
-            then = tokens[place + 1]
-            yield place, then.text if then.kind in ("word", "quoted") else ""
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-
-
 def _are_read_by_property(tokens: list[Token], names: set[str], within: set[int]) -> bool:
     """Return whether nothing of a node or a link is read but its properties, and how many there are."""
     clause = ""
@@ -139,16 +123,6 @@ def _are_read_by_property(tokens: list[Token], names: set[str], within: set[int]
 # ------------------------------------------------------------------------------------------ FOR VALID_TIME
 
 
-def begins_with_periods(cypher: Any) -> bool:
-    """Return whether a text begins with FOR VALID_TIME."""
-    words = (
-        (piece.upper() for kind, piece in pieces(cypher) if kind not in ("space", "comment"))
-        if isinstance(cypher, str)
-        else iter(())
-    )
-    return next(words, "") == "FOR" and next(words, "") == "VALID_TIME"
-
-
 class Clause(NamedTuple):
     """What stands behind FOR VALID_TIME: two times, or one twice; None for no bound. And the text behind that."""
 
@@ -159,11 +133,12 @@ class Clause(NamedTuple):
     is_instant: bool = False
 
 
-def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Clause:
-    """Return what FOR VALID_TIME says. Raises QueryError where that is not ALL, AS OF a time, or FROM a time TO a time."""
-    cypher = parse(cypher, limits).text
-    tokens = tokens_of(cypher)
-    rest = tokens[2:]
+def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> Clause | None:
+    """Return what FOR VALID_TIME says; None for a text that does not begin with it. Raises QueryError where that is not ALL, AS OF a time, or FROM a time TO a time."""
+    statement = parse(cypher, limits)
+    if [piece.upper() for _, piece in statement.tokens[:2]] != ["FOR", "VALID_TIME"]:
+        return None
+    rest = tokens_of(statement.text)[2:]
     words = [token.word for token in rest]
     if words[:1] == ["ALL"]:
         size, times = 1, []
@@ -177,7 +152,7 @@ def clause_of(cypher: str, params: Mapping[str, Any], limits: Limits | None) -> 
         raise QueryError(
             "FOR VALID_TIME is followed by ALL, AS OF '2026-01-01', or FROM '2026-01-01' TO '2026-02-01', each time in quotes or a parameter, and then by the query."
         )
-    text = cypher[rest[size].start :]
+    text = statement.text[rest[size].start :]
     used, given = {name for kind, name in pieces(text) if kind == "param"}, dict(params)
     found = []
     for each in times:

@@ -18,7 +18,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import DamageError, EngineError, LockedError, QueryError
-from graphstore.graph.engine import Engine
+from graphstore.graph.engine import Engine, first_line
+from graphstore.graph.history_from_rows import TABLES, Reached, RowHistory
 from graphstore.graph.table_file import NOTE, GraphFile, Unusable
 from graphstore.graph.texts import LINK, schema, text
 from graphstore.graph.workers import AnyEngine, ProcessEngine, Workers
@@ -33,7 +34,6 @@ from graphstore.values.vocabulary import KINDS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from graphstore.graph.history_from_rows import Reached, RowHistory
     from graphstore.graph.readback import Readback
 
 SCHEMA = 7
@@ -46,12 +46,8 @@ CHECKPOINT_AFTER = 2_000
 """Vectors that closings may hold in memory until a checkpoint, some 64 KB each."""
 POOL = 256 << 20
 """The engine's memory for tables on disk."""
-READ_BACK_SHARE = 0.1
-"""Of the time that writing takes, what reading it back may take."""
 READ_BACK_EVERY = 60.0
 """Seconds of use after which everything written is read back, and some rows of any age."""
-_SCANNED, _COMPARED = 0.7e-6, 8e-6
-"""Seconds that reading back takes for each row there is, and for each that is compared."""
 _chance = Random()
 TAKEN = frozenset(
     {"NODE", "EVENT", "ABSENT", "VERSION", "HAS_VERSION", "OCCURRENCE", "HAS_OCCURRENCE", "OP", LINK}
@@ -119,7 +115,6 @@ class Projection:
         self._clean = False  # the file on disk is as `graph.json` says
         self._held = 0  # vectors that closings hold since the last checkpoint
         self._read = Mark()  # what was written up to here has been read back
-        self._allowed = 0.0  # seconds that reading back may take
         self._due = monotonic() + READ_BACK_EVERY
         self.thrown_away = 0  # how often they held something else than was written
 
@@ -129,21 +124,17 @@ class Projection:
 
     # ------------------------------------------------------------------ the four verbs of the store
 
-    def engine(self, progress: Progress | None = None) -> AnyEngine:
+    def engine(self) -> AnyEngine:
         """Return the engine, caught up with what is committed."""
-        with self._history.reading():
-            return self._followed(progress)
-
-    def _followed(self, progress: Progress | None = None) -> AnyEngine:
         asked = monotonic()
-        if self._engine is None or self._engine.gone:
-            self._open(progress)
-        now = self._history.reached()
-        if now.mark != self._done or not self._goes_on(now):
-            begun = monotonic()
-            self._catch_up(now, progress)
-            self._allowed += READ_BACK_SHARE * (monotonic() - begun)
-        self._read_back(progress)
+        with self._history.reading():
+            if self._engine is None or self._engine.gone:
+                self._open()
+            now = self._history.reached()
+            if now != self._reached:
+                self._catch_up(now)
+            if monotonic() >= self._due:
+                self._read_back()
         took = monotonic() - asked
         if took > SLOW:
             warn(
@@ -154,10 +145,6 @@ class Projection:
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Rebuild the tables. Raises EngineError when they cannot be written; their files are removed then."""
-        with self._history.reading():
-            self._rebuild(progress)
-
-    def _rebuild(self, progress: Progress | None) -> None:
         libraries.load(*libraries.ARROW, self._driver)
         self._let_go()
         self._remove()
@@ -169,7 +156,8 @@ class Projection:
             for statement in schema():
                 self._engine.run(statement)
             self._tables = {LINK, *(link_table(kind.name) for kind in KINDS.values() if kind.table)}
-            self._follow(self._history.reached(), progress)
+            with self._history.reading():
+                self._follow(self._history.reached(), progress)
             self._engine.checkpoint()
         except EngineError as error:
             self._let_go()
@@ -177,7 +165,7 @@ class Projection:
             if isinstance(error, DamageError):
                 raise
             raise EngineError(
-                f"the graph tables cannot be made{self._file.room() if self._file else ''}: {_first_line(error)}."
+                f"the graph tables cannot be made{self._file.room() if self._file else ''}: {first_line(error)}."
             ) from error
 
     def close(self) -> None:
@@ -196,7 +184,7 @@ class Projection:
                 if not self._clean:
                     self._mark_clean()
         except (EngineError, QueryError, OSError) as error:
-            self._notify(f"graph tables left as they are, to be made anew when needed: {_first_line(error)}.")
+            self._notify(f"graph tables left as they are, to be made anew when needed: {first_line(error)}.")
         finally:
             self._let_go()
 
@@ -212,7 +200,7 @@ class Projection:
 
     # ------------------------------------------------------------------ open, dirty, clean
 
-    def _open(self, progress: Progress | None) -> None:
+    def _open(self) -> None:
         """Open the tables, or make them anew. After a query ended their process, what was written is in the file and its log, which no query writes."""
         if self._engine is None:
             with ThreadPoolExecutor(1, thread_name_prefix="graphstore-tables") as beside:
@@ -228,8 +216,8 @@ class Projection:
             except LockedError:
                 raise
             except (EngineError, QueryError) as error:
-                fault = f"the engine could not open them ({_first_line(error)})"
-        self.rebuild(progress)
+                fault = f"the engine could not open them ({first_line(error)})"
+        self.rebuild()
         if fault:
             self._notify(f"graph tables rebuilt: {fault}.")
 
@@ -273,10 +261,6 @@ class Projection:
         if done.digest == now.digest:
             return done.mark == now.mark
         return self._journal.ends_at(done.end, done.digest)
-
-    def _goes_on(self, now: Reached) -> bool:
-        """Return True if what the tables hold is still a part of the history."""
-        return self._reached is None or self._history.goes_on(self._reached, now)
 
     def _pool(self) -> int:
         if self._file:
@@ -331,34 +315,17 @@ class Projection:
 
     # ------------------------------------------------------------------ read back
 
-    def _read_back(self, progress: Progress | None) -> None:
-        """Compare what was written last, and now and then some of the rest, with the history.
-
-        What was written waits until reading it back takes at most `READ_BACK_SHARE` of the time its writing took, together with what was
-        written before; and `READ_BACK_EVERY` seconds of use at most. On a difference the tables are made anew, and it is told.
-        """
-        begun = monotonic()
-        due, found = begun >= self._due, list[str]()
-        if self._read != self._done and (due or self._cost() <= self._allowed):
-            found = self._differing(self._read)
-            self._read = self._done
-            self._allowed = max(0.0, self._allowed - (monotonic() - begun))
-        if due:
-            found = found or self._differing(None)
-            self._due = monotonic() + READ_BACK_EVERY
+    def _read_back(self) -> None:
+        """Compare what was written since the last time, and some of the rest, with the history. Rebuild the tables on a difference, with a notice."""
+        found = self._differing(self._read) or self._differing(None)
+        self._read = self._done
+        self._due = monotonic() + READ_BACK_EVERY
         if found:
-            self._throw_away(found, progress)
+            self._throw_away(found)
 
-    def _cost(self) -> float:
-        """Estimate how many seconds it takes to read back what was written last."""
-        from graphstore.graph.readback import MOST
-
-        fresh = sum(min(hi - lo, MOST) for lo, hi in zip(self._read, self._done, strict=True))
-        return 0.02 + _SCANNED * sum(self._done) + _COMPARED * fresh
-
-    def _throw_away(self, found: list[str], progress: Progress | None) -> None:
+    def _throw_away(self, found: list[str]) -> None:
         self.thrown_away += 1
-        self._rebuild(progress)
+        self.rebuild()
         self._notify(
             f"graph tables thrown away and made anew: they held something else than was written ({found[0]})"
         )
@@ -386,7 +353,7 @@ class Projection:
         except (EngineError, QueryError) as error:
             if self._engine.gone:
                 raise
-            return [f"they cannot be read back: {_first_line(error)}."]
+            return [f"they cannot be read back: {first_line(error)}."]
 
     def _readback(self) -> Readback:
         from graphstore.graph.readback import Readback
@@ -396,28 +363,26 @@ class Projection:
 
     # ------------------------------------------------------------------ following the history
 
-    def _catch_up(self, now: Reached, progress: Progress | None) -> None:
+    def _catch_up(self, now: Reached) -> None:
         assert self._engine is not None
         libraries.load(*libraries.ARROW)
-        is_shorter = any(at > to for at, to in zip(self._done, now.mark, strict=True))
-        if is_shorter or self._promoted != self._history.promoted() or not self._goes_on(now):
-            self._rebuild(progress)
+        goes_on = self._reached is None or self._history.goes_on(self._reached, now)
+        if self._promoted != self._history.promoted() or not goes_on:
+            self.rebuild()
             return
         if self._clean:
             self._mark_dirty()
         try:
-            self._follow(now, progress)
+            self._follow(now)
         except DamageError:
             raise
         except (EngineError, QueryError) as error:
-            self._rebuild(progress)
+            self.rebuild()
             self._notify(
-                f"graph tables rebuilt: the engine failed while they caught up ({_first_line(error)})."
+                f"graph tables rebuilt: the engine failed while they caught up ({first_line(error)})."
             )
 
-    def _follow(self, now: Reached, progress: Progress | None) -> None:
-        from graphstore.graph.history_from_rows import TABLES
-
+    def _follow(self, now: Reached, progress: Progress | None = None) -> None:
         done, goal = self._done, now.mark
         self._promoted = self._history.promoted()
         steps: list[tuple[Callable[[Pen, str, Sequence[int]], None], str, Sequence[int]]] = []
@@ -445,8 +410,6 @@ class Projection:
         """Add the rows of a table at these places; of things that others have, also the relationships by which these have them."""
         import pyarrow as pa
 
-        from graphstore.graph.history_from_rows import TABLES
-
         rows = self._history.table(label, places)
         if label == LINK:
             for kind in rows["kind"].unique().to_pylist():
@@ -467,8 +430,6 @@ class Projection:
 
     def _close(self, pen: Pen, label: str, places: Sequence[int]) -> None:
         """Set the ends of rows. Where the retraction of an event was undone, what was written closed is open again."""
-        from graphstore.graph.history_from_rows import TABLES
-
         table, rows = TABLES[label], self._history.table(label, places)
         rows = rows.append_column("closed_at", rows["tx_to"]).append_column("op", rows["closed_by"])
         count = getattr(self._done, table.counted)
@@ -516,7 +477,7 @@ class Projection:
         name = self._table_of(kind)
         if name not in self._tables:
             assert self._engine is not None
-            self._engine.script(text("link_table", KIND=name))
+            self._engine.run(text("link_table", KIND=name))
             self._tables.add(name)
 
 
@@ -526,20 +487,11 @@ def link_table(kind: str) -> str:
     return f"{name}_LINK" if name in TAKEN else name
 
 
-# ---------------------------------------------------------------------------------------------- small things
-
-
 def _chunks(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     for at in range(0, len(places), size):
         yield places[at : at + size]
 
 
 def _reached(note: Json) -> Reached:
-    from graphstore.graph.history_from_rows import Reached
-
     mark = Mark(**{name: int(count) for name, count in note["mark"].items()})
     return Reached(mark, note["end"], str(note["digest"]), note["last_tx"], str(note["forgetting"]))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

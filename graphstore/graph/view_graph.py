@@ -11,9 +11,7 @@ import pyarrow as pa
 
 from graphstore.errors import QueryError
 from graphstore.graph import macros, unknown_names
-from graphstore.graph.graph_span import (
-    LABELS,
-)
+from graphstore.graph.graph_from_rows import LABELS
 from graphstore.graph.guard import LIMITS, Limits, parse
 from graphstore.graph.once_each import PLACE, once_each
 from graphstore.graph.projection import Pen
@@ -23,7 +21,6 @@ from graphstore.graph.texts import text
 from graphstore.graph.workers import AnyEngine
 
 Ends = tuple[str, str]
-Waiting = dict[str, list[tuple[Ends, list[Any]]]]
 
 BASE = ("id", "kind", "key", "scope", "number", "text", "tags", "trigger", "source", "standing",
          "author", "told", "remainder", "valid_from", "valid_to", "tx_from", "content")  # fmt: skip
@@ -75,44 +72,44 @@ def _listed(names: list[str]) -> str:
     return ", ".join(f"`{name}`" if not name.isidentifier() else name for name in names)
 
 
+class Waiting(NamedTuple):
+    """What a graph gets when a query first may read it. None of it holds the graph: that goes with its last reader.
+
+    `things`: what makes the rows of a label. `tables`: relationship tables that are not there yet, each made by the text `made_by`. `groups`: links of a
+    table by the labels of their ends, as `links` takes them to make columns.
+    """
+
+    things: dict[str, Callable[[], pa.Table]]
+    tables: set[str]
+    made_by: str
+    groups: dict[str, list[tuple[Ends, list[Any]]]]
+    links: Callable[[list[Any]], pa.Table]
+
+
 class ViewGraph:
     """The engine of one view. The table of a kind of link is made, and its links loaded, when a query first names that kind; the rows of a label, and
     links to them, when a query first may read it.
 
-    It knows which fields its contents have, and names them when a query asks for another.
+    It knows which fields its contents have, and names them when a query asks for another. `of_view`: whether it holds what is believed at one tx only.
+    `identity`: what a link is known by.
     """
 
     def __init__(
-        self, engine: AnyEngine, fields: Fields, *, labels: tuple[str, ...] = LABELS, of_view: bool = True
-    ) -> None:
-        self.engine = engine
-        self._labels, self._of_view = labels, of_view
-        self.load, self.close = engine.load, engine.close
-        self._fields = fields
-        self._waiting: Waiting = {}
-        self._things: dict[str, Callable[[ViewGraph], pa.Table]] = {}
-        self.identity = PLACE
-        self.broken = False  # whether something was not loaded that should be
-        self._unmade: set[str] = set()
-        self._linked: frozenset[str] = frozenset()
-        self._loading = threading.Lock()
-        self._links: Callable[[list[Any]], pa.Table]
-        self._link_text = ""
-
-    def await_links(
         self,
-        tables: set[str],
+        engine: AnyEngine,
+        fields: Fields,
         waiting: Waiting,
-        links: Callable[[list[Any]], pa.Table],
-        made_by: str,
+        *,
+        labels: tuple[str, ...] = LABELS,
+        of_view: bool = True,
+        identity: str = PLACE,
     ) -> None:
-        """Set the relationship tables, the links there are, what makes columns of them, and the text that makes a table."""
-        self._unmade, self._waiting, self._links, self._link_text = tables, waiting, links, made_by
-        self._linked = frozenset(waiting)
-
-    def await_things(self, things: dict[str, Callable[[ViewGraph], pa.Table]]) -> None:
-        """Set what makes the rows of the labels that are still empty, of this graph. None of it holds the graph: that goes with its last reader."""
-        self._things = things
+        self.engine, self.close = engine, engine.close
+        self._labels, self._of_view, self._identity = labels, of_view, identity
+        self._fields, self._waiting = fields, waiting
+        self.broken = False  # whether something was not loaded that should be
+        self._linked = frozenset(waiting.groups)
+        self._loading = threading.Lock()
 
     def query(
         self, cypher: str, params: Mapping[str, Any] | None = None, *, limits: Limits | None = LIMITS
@@ -120,8 +117,8 @@ class ViewGraph:
         """Run a text, as `Engine.query` does. A column that is not there raises a QueryError that lists those that are."""
         self.make_ready(cypher, limits)
         written = macros.written_out(cypher, self._field, of_view=self._of_view)
-        if self.identity != PLACE:
-            written = once_each(parse(written, limits), self.identity).text
+        if self._identity != PLACE:
+            written = once_each(parse(written, limits), self._identity).text
         try:
             return self.engine.query(written, params, limits=limits)
         except QueryError as error:
@@ -138,7 +135,7 @@ class ViewGraph:
         if re.search(rf"\(\s*`?{name}`?\s*:\s*Event\b", cypher, re.IGNORECASE):
             return f"Event has {_listed(_columns('view_event'))}."
         if re.search(rf"\[\s*`?{name}`?\s*[:\]*{{]", cypher):
-            return f"A link has {_listed(_columns(self._link_text))}."
+            return f"A link has {_listed(_columns(self._waiting.made_by))}."
         return self._fields.known()
 
     def _field(self, variable: str, name: str) -> str:
@@ -155,7 +152,8 @@ class ViewGraph:
         with self._loading:  # a second thread waits until what it may read is loaded
             if self.broken:
                 raise RuntimeError("the graph is not whole. Build it again")
-            if self._waiting or self._unmade or self._things:
+            waiting = self._waiting
+            if waiting.groups or waiting.tables or waiting.things:
                 labels = None if cypher is None else named_labels(cypher, limits)
                 tables = frozenset() if cypher is None else named_tables(cypher, limits)
                 try:
@@ -166,34 +164,35 @@ class ViewGraph:
         return self
 
     def _load(self, labels: frozenset[str] | None, tables: frozenset[str] | None) -> None:
-        for table in sorted(self._unmade if tables is None else self._unmade & tables):
-            self.engine.run(text(self._link_text, KIND=table))
-            self._unmade.discard(table)
+        waiting = self._waiting
+        for table in sorted(waiting.tables if tables is None else waiting.tables & tables):
+            self.engine.run(text(waiting.made_by, KIND=table))
+            waiting.tables.discard(table)
         with Pen() as pen:
-            for label in [name for name in self._things if labels is None or name.upper() in labels]:
-                things = self._things[label](self)
+            for label in [name for name in waiting.things if labels is None or name.upper() in labels]:
+                things = waiting.things[label]()
                 pen.wait()
-                del self._things[label]  # taken off as it is written, never twice
+                del waiting.things[label]  # taken off as it is written, never twice
                 pen.write(self._fill, label, things)
-            for table in [name for name in self._waiting if tables is None or name in tables]:
+            for table in [name for name in waiting.groups if tables is None or name in tables]:
                 self._load_table(pen, table, labels)
-                if not self._waiting[table]:
-                    del self._waiting[table]
+                if not waiting.groups[table]:
+                    del waiting.groups[table]
 
     def _fill(self, table: str, rows: pa.Table, pair: Ends | None = None) -> None:
         self.engine.copy(table, rows, pair=pair, is_empty=True)
 
     def _load_table(self, pen: Pen, table: str, labels: frozenset[str] | None) -> None:
-        waiting = self._waiting[table]
+        groups = self._waiting.groups[table]
         for group in [
-            each for each in waiting if labels is None or labels.issuperset(map(str.upper, each[0]))
+            each for each in groups if labels is None or labels.issuperset(map(str.upper, each[0]))
         ]:
             (source, target), rows = group
             if (source, target) != ("Node", "Node"):
                 self.engine.run(text("view_pair", KIND=table, SOURCE=source, TARGET=target))
-            links = self._links(rows)
+            links = self._waiting.links(rows)
             pen.wait()
-            waiting.remove(group)  # taken off as it is written, never twice
+            groups.remove(group)  # taken off as it is written, never twice
             pen.write(self._fill, table, links, group[0])
 
 

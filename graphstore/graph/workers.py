@@ -303,10 +303,6 @@ class ProcessEngine:
         """As `Engine.arrow`."""
         return table_of(self.worker.ask("arrow", cypher, **params)[1])
 
-    def script(self, cypher: str, /) -> None:
-        """As `Engine.script`."""
-        self.worker.ask("script", cypher)
-
     def load(self, cypher: str, /, rows: pyarrow.Table) -> None:
         """As `Engine.load`."""
         if rows.num_rows:
@@ -334,11 +330,10 @@ class ProcessEngine:
         cypher: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,
         limits: Limits | None = LIMITS,
     ) -> Result:
         """As `Engine.query`, in the limits of the allowance; with `limits=None` in none but those of time that are set."""
-        timeout = seconds_limit() if timeout is None else timeout
+        timeout = seconds_limit()
         if timeout is None and limits is not None:
             timeout = self.allowance.seconds
         memory = None if limits is None else self.allowance.memory

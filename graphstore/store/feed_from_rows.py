@@ -8,7 +8,7 @@ from typing import NamedTuple
 import orjson
 import pyarrow as pa
 
-from graphstore.graph.history_arrow import tombstone
+from graphstore.graph.arrow_tables import tombstone
 from graphstore.graph.history_from_rows import RowHistory
 from graphstore.ledger.branch_ledger import BranchLedger
 from graphstore.ledger.branch_rows import SPAN, Line

@@ -13,15 +13,15 @@ import pyarrow.compute as pc
 from graphstore.errors import InvalidError, closest
 from graphstore.graph.arrow_tables import (
     body_columns,
+    columns_of,
     fractions,
     json_text,
     numbers,
     parsed,
     texts,
+    tombstone,
     truths,
 )
-from graphstore.graph.graph_span import columns_of
-from graphstore.graph.history_arrow import tombstone
 from graphstore.graph.properties import FieldKind, field_kind, property_name
 from graphstore.graph.step_functions import grouped, whole
 from graphstore.ledger.statements import Statement

@@ -498,9 +498,9 @@ class Reader(Painted):
 
         core, where = self._core, self._coordinate
         span = None
-        if period_graph.begins_with_periods(cypher):
+        clause = period_graph.clause_of(cypher, params, limits)
+        if clause is not None:
             valid, tx = where()
-            clause = period_graph.clause_of(cypher, params, limits)
             cypher, params = clause.text, clause.params
             since, until = (
                 None if each is None else self._time(each, "valid", "valid")

@@ -191,7 +191,7 @@ def harmed(monkeypatch, times: int) -> None:
 
 
 def test_what_was_written_is_read_back(store, monkeypatch):
-    monkeypatch.setattr(projection, "READ_BACK_SHARE", 1e9)
+    store._core.graphs.projection._due = 0.0
     harmed(monkeypatch, 1)
     store.add_node("fact", {"a": 3}, id="last")
 
@@ -201,7 +201,7 @@ def test_what_was_written_is_read_back(store, monkeypatch):
 
 
 def test_tables_that_stay_wrong_answer_nothing(store, monkeypatch):
-    monkeypatch.setattr(projection, "READ_BACK_SHARE", 1e9)
+    store._core.graphs.projection._due = 0.0
     harmed(monkeypatch, 100)
     store.add_node("fact", {"a": 3}, id="last")
 
@@ -226,7 +226,6 @@ def test_what_was_written_is_read_back_before_the_tables_are_closed_well(tmp_pat
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.rest) for seed in (1, 2))])
 def test_what_is_right_is_never_thrown_away(tmp_path, monkeypatch, seed):
     """A random life in which everything is read back each time."""
-    monkeypatch.setattr(projection, "READ_BACK_SHARE", 1e9)
     monkeypatch.setattr(projection, "READ_BACK_EVERY", 0.0)
     clock, chance = Clock("2026-01-01"), random.Random(seed)
     with open_store(tmp_path / "memory.gs", clock=clock) as store:
