@@ -14,6 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphstore.graph.properties import FieldKind
 from graphstore.graph.texts import LINK
 from graphstore.ledger.chain import dumps
 from graphstore.values.event_fields import BODY
@@ -148,6 +149,15 @@ _SAID = {
 # --------------------------------------------------------------------------- columns of a type
 
 
+def field_column(kind: FieldKind, values: list[Any]) -> pa.Array:
+    """Return a column of the values of a field of contents, which are all of a kind; of JSON text where they are not."""
+    if kind == "number":
+        values = [None if value is None else float(value) for value in values]
+    elif kind == "json":
+        values = [None if value is None else dumps(value).decode() for value in values]
+    return _MAKES[kind](values)
+
+
 def json_text(value: Any) -> str:
     """Return a body's field as JSON text; an absent one is an empty object."""
     return dumps(value).decode() if value else "{}"
@@ -202,6 +212,15 @@ def truths(values: Sequence[bool | None]) -> pa.Array:
     if there is None:
         return column
     return pa.Array.from_buffers(pa.bool_(), len(values), [there, column.buffers()[1]])
+
+
+_MAKES: dict[FieldKind, Callable[[list[Any]], pa.Array]] = {
+    "text": texts,
+    "json": texts,
+    "truth": truths,
+    "whole": numbers,
+    "number": fractions,
+}
 
 
 def instants(values: Any) -> pa.Array:

@@ -13,7 +13,8 @@ import orjson
 import pyarrow as pa
 
 from graphstore.errors import QueryError
-from graphstore.graph.arrow_tables import fractions, instants, numbers, texts, truths
+from graphstore.graph.arrow_tables import field_column, instants, numbers, texts
+from graphstore.graph.arrow_types import spelled_out
 from graphstore.graph.graph_from_rows import ABSENT, EVENT, NODE, Bounds, Group, RowSource, Span
 from graphstore.graph.once_each import LINK_ID, PLACE
 from graphstore.graph.projection import POOL, link_table
@@ -33,6 +34,7 @@ RESERVED = frozenset(
 )
 _PERIODS = frozenset({"id", "valid_from", "valid_to", "tx_from"})
 _FITS: dict[str, tuple[str, ...]] = {"truth": ("truth",), "whole": ("whole",), "number": ("whole", "number")}
+_TYPES = {"truth": "BOOL", "whole": "INT64", "number": "DOUBLE"}
 _COLUMN = 8 << 20  # what the engine takes at once for a column
 
 
@@ -97,7 +99,7 @@ def _of_periods(
     base = [name for name in BASE if name != "standing" and (asked is None or name in asked | _PERIODS)]
     nodes["row"] = texts([str(number) for number, *_ in periods])
     nodes["tx_to"] = _ends([bounds for *_, bounds in periods], span)
-    shape = "".join(f",\n  `{name}` {_type(nodes[name].type)}" for name in base)
+    shape = "".join(f",\n  `{name}` {spelled_out(nodes[name].type) or 'STRING'}" for name in base)
     engine.run(text("period_node").replace("__FIELDS__", shape + _declared(fields)))
     of_node: OfNode = {}
     for number, node, bounds in periods:
@@ -171,14 +173,6 @@ def _meet(*bounds: Bounds) -> bool:
     return bool(max(valid_from) < min(valid_to) and max(tx_from) < min(tx_to))
 
 
-def _type(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return "STRING[]"
-    if pa.types.is_timestamp(kind):
-        return "TIMESTAMP"
-    return "INT64" if pa.types.is_integer(kind) else "BOOLEAN" if pa.types.is_boolean(kind) else "STRING"
-
-
 # -------------------------------------------------------------------------------------------- content fields
 
 
@@ -214,29 +208,15 @@ def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields
 def _column(name: str, values: list[Any], kind: FieldKind | None = None) -> Column:
     """Make the column of a field. `kind`: what its values are, where it is to be the same as elsewhere; else what these agree on."""
     given = field_kind(values) if kind is None else kind
-    if given == "text":
-        return Column(name, "STRING", given, texts([_text(value) for value in values]))
-    if name.lower() not in _EVENT_TEXTS:
-        fitting = values
-        if kind is not None or given == "number":  # else they are all of it
-            fitting = [
-                value if value is None or field_kind((value,)) in _FITS.get(given, ()) else None
-                for value in values
-            ]
-        if given == "truth":
-            return Column(name, "BOOL", given, truths(fitting))
-        if given == "whole":
-            return Column(name, "INT64", given, numbers(fitting))
-        if given == "number":
-            return Column(
-                name,
-                "DOUBLE",
-                given,
-                fractions([None if value is None else float(value) for value in fitting]),
-            )
-    return Column(
-        name, "STRING", "json", texts([None if value is None else dumps(value).decode() for value in values])
-    )
+    if given != "text" and name.lower() in _EVENT_TEXTS:
+        given = "json"
+    if given in _FITS and (kind is not None or given == "number"):  # else they are all of it
+        values = [
+            value if value is None or field_kind((value,)) in _FITS[given] else None for value in values
+        ]
+    elif given == "text":
+        values = list(map(_text, values))
+    return Column(name, _TYPES.get(given, "STRING"), given, field_column(given, values))
 
 
 def _text(value: Any) -> str | None:
