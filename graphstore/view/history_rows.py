@@ -14,13 +14,12 @@ from graphstore.errors import InvalidError, closest
 from graphstore.graph.arrow_tables import (
     body_columns,
     columns_of,
-    fractions,
+    field_column,
     json_text,
     numbers,
     parsed,
     texts,
     tombstone,
-    truths,
 )
 from graphstore.graph.properties import FieldKind, field_kind, property_name
 from graphstore.graph.step_functions import grouped, whole
@@ -446,7 +445,7 @@ def _fields(
     taken, found = set(_TAKEN), {}
     for name in names:
         values = [content.get(name) for content in parsed]
-        found[property_name(name, taken)] = _typed(kinds.get(name, "text"), values)
+        found[property_name(name, taken)] = field_column(kinds.get(name, "text"), values)
     return found
 
 
@@ -460,15 +459,3 @@ def _refuse_unknown(source: RowSpans, fields: Sequence[str]) -> None:
             raise InvalidError(
                 f"no content of a node has ever had the field {name!r}.{guess} Give fields of contents; id, kind, text and the periods are columns anyway."
             )
-
-
-def _typed(kind: FieldKind, values: list[Any]) -> pa.Array:
-    if kind == "text":
-        return texts(values)
-    if kind == "truth":
-        return truths(values)
-    if kind == "whole":
-        return numbers(values)
-    if kind == "number":
-        return fractions([None if value is None else float(value) for value in values])
-    return texts([None if value is None else orjson.dumps(value).decode() for value in values])
