@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 from graphstore.errors import InvalidError, QueryError
@@ -30,16 +30,21 @@ Macros = Mapping[str, tuple[tuple[str, ...], str]]
 """By name: the parameters and the text of each macro."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section:
-    """One named text: what it answers, in a sentence or two, and the Cypher with its macros written out."""
+    """One named text: what it answers, in a sentence or two, and the Cypher as it is in the file."""
 
     name: str
     doc: str
-    text: str
+    body: str
     file: str
     order: tuple[str, ...] = ()
     """The columns its rows are sorted by when the text itself cannot sort them."""
+
+    @cached_property
+    def text(self) -> str:
+        """The Cypher with its macros written out."""
+        return expand(self.body, macros())
 
 
 def folder() -> Path:
@@ -51,18 +56,6 @@ def folder() -> Path:
 @cache
 def sections() -> Mapping[str, Section]:
     """Return every named text, by name."""
-    return {name: _section(name) for name in _named()}
-
-
-@cache
-def _section(name: str) -> Section:
-    section = _named()[name]
-    return replace(section, text=expand(section.text, macros()))
-
-
-@cache
-def _named() -> Mapping[str, Section]:
-    """Return every named text, by name, with its macros as they are."""
     return {section.name: section for kind, section in _all() if kind == "name"}
 
 
@@ -70,7 +63,7 @@ def _named() -> Mapping[str, Section]:
 def macros() -> Macros:
     """Return every macro, by name."""
     return {
-        call[1]: (tuple(name.strip() for name in call[2].split(",")), section.text)
+        call[1]: (tuple(name.strip() for name in call[2].split(",")), section.body)
         for kind, section in _all()
         if kind == "macro" and (call := _MACRO.match(section.name))
     }
@@ -144,14 +137,14 @@ def text(name: str, **holes: str) -> str:
 
     Raises InvalidError for an unknown name, and for a filling that is no plain identifier.
     """
-    if name not in _named():
-        raise InvalidError.choice("query", name, _named())
+    if name not in sections():
+        raise InvalidError.choice("query", name, sections())
     for hole, filling in holes.items():
         if not _NAME.match(filling):
             raise InvalidError(
                 f"{filling!r} cannot be the {hole.lower()} of a query: use letters, digits and _ only."
             )
-    return _HOLE.sub(lambda match: holes.get(match[1], match[0]), _section(name).text)
+    return _HOLE.sub(lambda match: holes.get(match[1], match[0]), sections()[name].text)
 
 
 def schema() -> list[str]:

@@ -32,7 +32,7 @@ READING = {"reads.cypher", "cookbook.cypher"}
 
 def read_anew() -> None:
     """Forget the texts that were read."""
-    for read in (texts.sections, texts.macros, texts._named, texts._section):
+    for read in (texts.sections, texts.macros):
         read.cache_clear()
 
 
