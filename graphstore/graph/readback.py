@@ -27,6 +27,9 @@ MOST = 10_000
 _SAMPLE = 4
 _EVER = "timestamp('0001-01-01 00:00:00')"
 _AFTER_ALL = "\U0010ffff" * 2  # no id comes after it
+_ENDS = ["row", "tx_to", "closed_by"]
+_OF_ENDS = frozenset({"source", "target", "source_label", "target_label"})
+"""The columns of links that are not of their table."""
 _COUNTED = ("Node", "Event", "Version", "Occurrence", "Op")
 
 ByTable = Callable[[pa.Table], dict[tuple[str, str, str], pa.Table]]
@@ -53,13 +56,15 @@ class Readback:
         since = _literal(self._history.last_tx(lo.ops + 1))
         yield from self._ranges(lo, hi, names, since, MOST)
         changed = self._history.changed(lo, hi)
-        expected = self._history.table("Version", changed["Version"])
-        yield from _ends_differing("Version", self._read("read_closed_versions", since=since), expected)
+        versions = self._history.table("Version", changed["Version"]).select(_ENDS)
+        found = self._read("read_closed_versions", versions, {}, since=since)
+        yield from _differences("Version", found, versions, "row")
         for event in changed["Event"][-_SAMPLE:]:
             yield from self._one("Event", event, names)
         for name, links in self._of_tables(self._history.table(LINK, changed[LINK])).items():
-            found = self._read("read_closed_links", {"KIND": name}, since=since)
-            yield from _ends_differing(name, found, links)
+            ends = links.select(_ENDS)
+            found = self._read("read_closed_links", ends, {"KIND": name}, since=since)
+            yield from _differences(name, found, ends, "row")
 
     def some(self, done: Mark, names: list[str], chance: Random) -> Iterator[str]:
         """Compare a few rows at random, by their keys: as quick in large tables as in small ones."""
@@ -71,12 +76,13 @@ class Readback:
         """Compare the row of a table at a place, if there is one."""
         rows, key = self._history.table(label, [place]), TABLES[label].key
         if label != LINK and len(rows):
-            found = self._read(f"read_{label.lower()}", key=rows[key][0].as_py())
+            name = "read_row" if TABLES[label].owner else "read_thing"
+            found = self._read(name, rows, _holes(label), key=rows[key][0].as_py())
             yield from _differences(label, found, _held(label, rows), key)
         for (name, source, _), links in self._by_table(rows).items() if label == LINK else ():
             if name in names:
                 at = {"key": str(place), "source": links["source"][0].as_py()}
-                found = self._read("read_link", {"KIND": name, "SOURCE": source}, **at)
+                found = self._read("read_link", links, {"KIND": name, "SOURCE": source}, **at)
                 yield from _differences(name, found, links, key)
 
     # ------------------------------------------------------------------ whole ranges
@@ -93,14 +99,15 @@ class Readback:
             ):
                 expected, given = self._history.table(label, places), {"lo": first, "hi": after}
                 if label != LINK:
-                    found = self._read(f"read_{label.lower()}s", since=since, **given)
+                    statement = "read_things" if by_id else "read_ops" if label == "Op" else "read_rows"
+                    found = self._read(statement, expected, _holes(label), since=since, **given)
                     yield from self._compared(label, found, _held(label, expected), TABLES[label].key)
                     continue
                 links = self._of_tables(expected)
                 for name in sorted(links) if most else names:
-                    found = self._read("read_links", {"KIND": name}, since=since, **given)
+                    rows = links.get(name, next(iter(links.values()), expected)[:0])
+                    found = self._read("read_links", rows, {"KIND": name}, since=since, **given)
                     if name in links or len(found):
-                        rows = links.get(name, next(iter(links.values()), expected)[:0])
                         yield from self._compared(name, found, rows, "row")
 
     def _of_tables(self, links: pa.Table) -> dict[str, pa.Table]:
@@ -140,11 +147,18 @@ class Readback:
             first = after
 
     def _read(
-        self, name: str, holes: dict[str, str] | None = None, /, *, since: str = _EVER, **params: Any
+        self, name: str, rows: pa.Table, holes: dict[str, str], /, *, since: str = _EVER, **params: Any
     ) -> pa.Table:
+        """Return what a text reads, with the columns of rows."""
+        columns = ", ".join(f"x.{each} AS {each}" for each in rows.column_names if each not in _OF_ENDS)
         # an instant in the text lets the engine skip what it holds of earlier ones; as a parameter it does not
-        cypher = text(name, **(holes or {})).replace("$since", since)
+        cypher = text(name, **holes).replace("__COLUMNS__", columns).replace("$since", since)
         return self._engine.arrow(cypher, **params)
+
+
+def _holes(label: str) -> dict[str, str]:
+    owner, _, _ = TABLES[label].owner.partition(".")
+    return {"LABEL": label} | ({"OWNER": owner, "HAS": f"HAS_{label.upper()}"} if owner else {})
 
 
 def _literal(at: Instant) -> str:
@@ -155,10 +169,6 @@ def _held(label: str, table: pa.Table) -> pa.Table:
     """Add the id of the thing that should hold each row."""
     owner = TABLES[label].owner
     return table.append_column("holder", table[owner.partition(".")[2]]) if owner else table
-
-
-def _ends_differing(name: str, found: pa.Table, expected: pa.Table) -> Iterator[str]:
-    return _differences(name, found, expected.select(["row", "tx_to", "closed_by"]), "row")
 
 
 def _in_order(start: int, stop: int, most: int | None) -> Iterator[tuple[Sequence[int], int, int]]:
