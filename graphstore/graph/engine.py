@@ -369,13 +369,8 @@ class Engine:
         """Run one statement over `$rows`: LOAD FROM $rows …"""
         if rows.num_rows == 0:
             return
-        statement = parse(cypher, None)
-        if statement.params != {"rows"}:
-            raise EngineError(
-                f"a statement over rows has the parameter $rows and no other, not {sorted(statement.params)}."
-            )
         with self._lock, _frames_unasked():
-            self._run_raw(statement, {"rows": _arrow_in(rows, {})}, writes=True)
+            self._run_raw(parse(cypher, None), {"rows": _arrow_in(rows, {})}, writes=True)
 
     def copy(
         self,
@@ -478,29 +473,23 @@ class Engine:
     def _result(self, raw: Any) -> Result:
         """Return what the engine found, read."""
         columns, types = raw.get_column_names(), raw.get_column_data_types()
-        many = raw.get_num_tuples() >= 1000 and len(set(columns)) == len(columns)
-        if many and all(_FLAT.match(kind) for kind in types):
-            load(*ARROW)
-            flat = raw.get_as_arrow()
-            table = arrow_out(flat)
-            if fits(table):
-                return Result.of_arrow(table)
-            rows = rows_of(flat, types)
-        else:
-            with_instants, with_things = any(map(needs_arrow, types)), any(map(_THING.search, types))
-            load(*ARROW if with_instants or with_things else ())
-            flat = raw.get_as_arrow() if with_instants else None
-            rows = raw.get_all() if flat is None else rows_of(flat, types)
-            if with_things:
-                from graphstore.graph.arrow_types import spelled_out
+        is_large = raw.get_num_tuples() >= 1000 and len(set(columns)) == len(columns)
+        is_large = is_large and all(_FLAT.match(kind) for kind in types)
+        with_things, by_arrow = any(map(_THING.search, types)), is_large or any(map(needs_arrow, types))
+        load(*ARROW if by_arrow or with_things else ())
+        flat = raw.get_as_arrow() if by_arrow else None
+        if is_large and fits(table := arrow_out(flat)):
+            return Result.of_arrow(table)
+        rows = raw.get_all() if flat is None else rows_of(flat, types)
+        if with_things:
+            from graphstore.graph.arrow_types import spelled_out
 
-                shape = (
-                    raw.get_as_arrow(1).schema if flat is None else flat.schema
-                )  # all rows are read: no more come
-                types = [
-                    (_THING.search(kind) and spelled_out(field.type)) or kind
-                    for kind, field in zip(types, shape, strict=True)
-                ]
+            # all rows are read: no more come
+            shape = raw.get_as_arrow(1).schema if flat is None else flat.schema
+            types = [
+                (_THING.search(kind) and spelled_out(field.type)) or kind
+                for kind, field in zip(types, shape, strict=True)
+            ]
         read = Reader(self._properties).value
         return Result(columns, [tuple(map(read, row)) for row in rows], types=types)
 
