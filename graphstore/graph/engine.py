@@ -18,7 +18,7 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -31,7 +31,6 @@ from graphstore.graph.guard import (
     Statement,
     check_aggregates,
     check_nulls,
-    check_read_only,
     check_stoppable,
     guard,
     parse,
@@ -61,7 +60,6 @@ __all__ = [
     "Entity",
     "Result",
     "bind",
-    "check_read_only",
     "seconds_limit",
     "stopped_by",
     "stopping_event",
@@ -212,13 +210,17 @@ _LOOK = 0.05  # seconds between two looks at whether a query is to be stopped, i
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Every query of a user's text that this thread runs inside the block is stopped after so many seconds, and raises QueryError."""
-    before = _seconds.set(seconds)
+def _within(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    before = variable.set(value)
     try:
         yield
     finally:
-        _seconds.reset(before)
+        variable.reset(before)
+
+
+def time_limit(seconds: float) -> AbstractContextManager[None]:
+    """Return a block in which every query of a user's text that this thread runs is stopped after so many seconds, and raises QueryError."""
+    return _within(_seconds, seconds)
 
 
 def seconds_limit() -> float | None:
@@ -231,14 +233,9 @@ def stopping_event() -> threading.Event | None:
     return _stopping.get()
 
 
-@contextmanager
-def stopped_by(stopping: threading.Event) -> Iterator[None]:
-    """Every query of a user's text that runs inside the block is stopped when another thread sets this, and raises QueryError."""
-    before = _stopping.set(stopping)
-    try:
-        yield
-    finally:
-        _stopping.reset(before)
+def stopped_by(stopping: threading.Event) -> AbstractContextManager[None]:
+    """Return a block in which every query of a user's text is stopped when another thread sets this, and raises QueryError."""
+    return _within(_stopping, stopping)
 
 
 _open_paths: weakref.WeakValueDictionary[Path, Engine] = weakref.WeakValueDictionary()
@@ -452,7 +449,7 @@ class Engine:
             if self._reader is None:
                 self._reader = self._connect()
             self._reader.execute("BEGIN TRANSACTION READ ONLY")
-            raw = _executed(self._reader, widened(statement, _wide(bound)), bound, timeout)
+            raw = _executed(self._reader, widened(statement, bound), bound, timeout)
             if limits is not None and raw.get_num_tuples() > limits.rows:
                 raise QueryError(
                     f"the answer has {raw.get_num_tuples():,} rows; at most {limits.rows:,} are allowed. Add a LIMIT, or ask for a part at a time."
@@ -543,7 +540,7 @@ class Engine:
         if statement.tokens[0][1].upper() in ("CREATE", "ALTER", "DROP"):
             self._columns = {}
         try:
-            return self._connection.execute(widened(statement, _wide(bound)), bound)
+            return self._connection.execute(widened(statement, bound), bound)
         except RuntimeError as error:
             # A statement that was not understood never began; anything later was rolled back, and going on after a
             # rollback is a use-after-free in the engine.
@@ -607,17 +604,6 @@ def _bind_all(statement: Statement, params: Mapping[str, Any]) -> dict[str, Any]
             f"parameter {_dollars(unknown)} was given but is not in the query; it has {_dollars(statement.params)}."
         )
     return {name: bind(name, value) for name, value in params.items()}
-
-
-def _wide(bound: Mapping[str, Any]) -> dict[str, str]:
-    """Return the types of whole numbers: the engine takes a small one as 8 bits, and list_sum([100, 100, 100]) is 44 there."""
-    types = {}
-    for name, value in bound.items():
-        if type(value) is int:
-            types[name] = "INT64"
-        elif isinstance(value, list) and type(value[0]) is int:
-            types[name] = "INT64[]"
-    return types
 
 
 def _dollars(names: Iterable[str]) -> str:

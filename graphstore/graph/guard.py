@@ -233,13 +233,8 @@ def pieces(text: str) -> Iterator[tuple[str, str]]:
         yield str(match.lastgroup), match.group()
 
 
-def check_read_only(cypher: str) -> None:
-    """Refuse every text that could change the store, its settings or a file. Raises QueryError naming the word."""
-    guard(parse(cypher))
-
-
 def guard(statement: Statement) -> None:
-    """`check_read_only` of a statement that was parsed already."""
+    """Refuse every text that could change the store, its settings or a file. Raises QueryError naming the word."""
     tokens = statement.tokens
     _check_wraps(tokens)
     start = next(
@@ -455,8 +450,15 @@ def _refused(word: str, hint: str) -> QueryError:
     return QueryError(f"{word!r} is refused: a query only reads; the store's verbs write. {hint}")
 
 
-def widened(statement: Statement, types: dict[str, str]) -> str:
-    """Return the text with the parameters in `types` cast to their type, wherever the engine takes an expression."""
+def widened(statement: Statement, bound: Mapping[str, Any]) -> str:
+    """Return the text with whole numbers cast to 64 bits, wherever the engine takes an expression: it takes a small one as 8 bits, and
+    list_sum([100, 100, 100]) is 44 there."""
+    types = {}
+    for name, value in bound.items():
+        if type(value) is int:
+            types[name] = "INT64"
+        elif isinstance(value, list) and type(value[0]) is int:
+            types[name] = "INT64[]"
     if not types or ("word", "CALL") in {(kind, piece.upper()) for kind, piece in statement.tokens}:
         return statement.text
     pieces: list[str] = []
