@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore.errors import QueryError
 from graphstore.graph import texts
 from graphstore.graph.guard import pieces
+from graphstore.graph.once_each import Edit, edited, tokens_of
 from graphstore.values.coordinates import Axis
 from graphstore.values.period import moment
 
@@ -82,7 +83,7 @@ def _written(of_view: bool, hops: bool) -> texts.Macros:
 def _named(cypher: str, ends: Sequence[str]) -> str:
     """Return the text with a name for each column that has none and uses a word or a label: what was written."""
     found: list[str] = []
-    _, _, words = _said(cypher)
+    words = [token.text for token in tokens_of(cypher)]
     of_end = re.compile(
         rf"{_OF_ENDS.pattern}.*?\b({'|'.join(map(re.escape, (*ends, *_names_of_ends(words, ends))))})\b",
         re.IGNORECASE | re.DOTALL,
@@ -181,13 +182,6 @@ def in_content(variable: str, name: str, kinds: Collection[str]) -> str:
     return f"CAST({given} AS {_CASTS[kind]})" if kind in _CASTS else f"({given})"
 
 
-def _said(cypher: str) -> tuple[list[tuple[str, str]], list[int], list[str]]:
-    """Return the pieces of a text without its comments, where those are that are no space, and these."""
-    tokens = [(kind, piece) for kind, piece in pieces(cypher) if kind != "comment"]
-    said = [at for at, (kind, _) in enumerate(tokens) if kind != "space"]
-    return tokens, said, [tokens[at][1] for at in said]
-
-
 def _names_of_ends(words: Sequence[str], ends: Sequence[str]) -> set[str]:
     """Return the names given to an end of a period, or to the first or last of them."""
     found: set[str] = set()
@@ -205,10 +199,11 @@ def _names_of_ends(words: Sequence[str], ends: Sequence[str]) -> set[str]:
 
 def _ends_as_shown(cypher: str, ends: Sequence[str]) -> str:
     """The text with an end of a period, or a name given to one, NULL where the end is open: in IS NULL, and where `coalesce` and `count` are of it."""
-    tokens, said, words = _said(cypher)
+    tokens = tokens_of(cypher)
+    words = [token.text for token in tokens]
     upper = [word.upper() for word in words]
     names = _names_of_ends(words, ends)
-    changed = {at: piece for at, (_, piece) in enumerate(tokens)}
+    edits: list[Edit] = []
     opened: list[str] = []
     for at, word in enumerate(upper):
         if word in ("(", "[", "{"):
@@ -220,33 +215,16 @@ def _ends_as_shown(cypher: str, ends: Sequence[str]) -> str:
         elif words[at] in names and words[at - 1 : at] != ["."]:
             first = at
         else:
-            first = -1
-        argument = upper[first - 1 : first] in (["("], [","], ["DISTINCT"]) and words[at + 1 : at + 2] in (
-            [")"],
-            [","],
-        )
-        if first > 0 and argument and opened[-1:] in (["COALESCE"], ["IFNULL"], ["COUNT"]):
-            value = "".join(words[first : at + 1])
-            for place in range(said[first], said[at] + 1):
-                changed[place] = ""
-            changed[said[first]] = f"CASE WHEN {value} = {OPEN_END} THEN NULL ELSE {value} END"
             continue
-        negated = upper[at + 1 : at + 2] == ["NOT"]
-        if word != "IS" or upper[at + 1 + negated : at + 2 + negated] != ["NULL"]:
-            continue
-        if words[at - 1] in ends and words[at - 2 : at - 1] == ["."]:
-            first = at - 3
-        elif words[at - 1] in names and words[at - 2 : at - 1] != ["."]:
-            first = at - 1
+        value, behind = "".join(words[first : at + 1]), upper[at + 1 : at + 4]
+        argument = upper[first - 1 : first] in (["("], [","], ["DISTINCT"]) and behind[:1] in ([")"], [","])
+        if argument and opened[-1:] in (["COALESCE"], ["IFNULL"], ["COUNT"]):
+            last, shown = at, f"CASE WHEN {value} = {OPEN_END} THEN NULL ELSE {value} END"
+        elif behind[:2] == ["IS", "NULL"]:
+            last, shown = at + 2, f"({value} IS NULL OR {value} = {OPEN_END})"
+        elif behind == ["IS", "NOT", "NULL"]:
+            last, shown = at + 3, f"({value} IS NOT NULL AND {value} <> {OPEN_END})"
         else:
             continue
-        value = "".join(words[first:at])
-        test = (
-            f"({value} IS NOT NULL AND {value} <> {OPEN_END})"
-            if negated
-            else f"({value} IS NULL OR {value} = {OPEN_END})"
-        )
-        for place in range(said[first], said[at + 1 + negated] + 1):
-            changed[place] = ""
-        changed[said[first]] = test
-    return "".join(changed.values())
+        edits.append((tokens[first].start, tokens[last].end, shown))
+    return edited(cypher, edits)

@@ -6,7 +6,7 @@ neither can be said to the engine, the text is refused. In a graph of periods on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import NamedTuple
@@ -20,12 +20,21 @@ _MODES = frozenset({"TRAIL", "ACYCLIC", "SHORTEST", "ALL", "WSHORTEST", "WALK"})
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
+Edit = tuple[int, int, str]
+"""From where to where a text is replaced, and by what."""
+
+
 class Token(NamedTuple):
     """A piece of a text that is no white space and no comment, and where it starts."""
 
     kind: str
     text: str
     start: int
+
+    @property
+    def end(self) -> int:
+        """Return where it ends."""
+        return self.start + len(self.text)
 
     @property
     def word(self) -> str:
@@ -63,28 +72,26 @@ PLACE, LINK_ID = "id({})", "{}.id"
 def once_each(statement: Statement, identity: str = PLACE) -> Statement:
     """Return the statement with what keeps its relationships apart. Raises QueryError where that cannot be said."""
     tokens = tokens_of(statement.text)
-    added: list[tuple[int, str]] = []
+    added: list[Edit] = []
     taken = {token.text for token in tokens}
     for at, token in enumerate(tokens):
         if token.word == "MATCH" and not (at and tokens[at - 1].text in ".:|"):
             pattern = Pattern(tokens, at + 1)
             if pattern.read() and pattern.relationships:
                 added += _additions(tokens, pattern, taken, identity)
-    return replace(statement, text=with_added(statement.text, added)) if added else statement
+    return replace(statement, text=edited(statement.text, added)) if added else statement
 
 
-def with_added(text: str, added: list[tuple[int, str]]) -> str:
-    """Return the text with more at some places of it."""
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text with other texts from some places of it to others."""
     found, last = [], 0
-    for place, more in sorted(added, key=lambda one: one[0]):
-        found += [text[last:place], more]
-        last = place
+    for start, end, new in sorted(edits, key=lambda one: one[0]):
+        found += [text[last:start], new]
+        last = end
     return "".join([*found, text[last:]])
 
 
-def _additions(
-    tokens: list[Token], pattern: Pattern, taken: set[str], identity: str
-) -> Iterator[tuple[int, str]]:
+def _additions(tokens: list[Token], pattern: Pattern, taken: set[str], identity: str) -> Iterator[Edit]:
     pairs = [(one, other) for one, other in combinations(pattern.relationships, 2) if one.may_be(other)]
     if any(one.star >= 0 or other.star >= 0 for one, other in pairs):
         raise QueryError(
@@ -93,7 +100,7 @@ def _additions(
         )
     for each in pattern.relationships:
         if each.star >= 0 and each.is_plain:
-            yield each.star, " TRAIL "
+            yield each.star, each.star, " TRAIL "
     several = [each for each in pattern.relationships if each.star >= 0 and identity == LINK_ID]
     fresh = [each for each in (*chain.from_iterable(pairs), *several) if each.name is None]
     if fresh and returns_all(tokens):
@@ -105,7 +112,7 @@ def _additions(
         if each.name is None:
             each.name = next(name for n in range(1_000) if (name := f"_rel{n}") not in taken)
             taken.add(each.name)
-            yield each.at, f"{each.around[0]}{each.name}{each.around[1]}"
+            yield each.at, each.at, f"{each.around[0]}{each.name}{each.around[1]}"
     said = [f"{identity.format(one.name)} <> {identity.format(other.name)}" for one, other in pairs]
     said += [
         f"size(list_distinct(properties(rels({each.name}), 'id'))) = length({each.name})" for each in several
@@ -114,7 +121,7 @@ def _additions(
         yield from condition(tokens, pattern.end, " AND ".join(said))
 
 
-def condition(tokens: list[Token], end: int, said: str) -> Iterator[tuple[int, str]]:
+def condition(tokens: list[Token], end: int, said: str) -> Iterator[Edit]:
     """Yield a condition of the MATCH whose pattern ends there."""
     if end < len(tokens) and tokens[end].word == "WHERE":
         stop, depth = end + 1, 0
@@ -127,13 +134,10 @@ def condition(tokens: list[Token], end: int, said: str) -> Iterator[tuple[int, s
             if depth < 0:
                 break
             stop += 1
-        begin = tokens[end].start + len(tokens[end].text)
-        yield begin, f" {said} AND ("
-        last = tokens[stop - 1]
-        yield last.start + len(last.text), ")"
+        yield tokens[end].end, tokens[end].end, f" {said} AND ("
+        yield tokens[stop - 1].end, tokens[stop - 1].end, ")"
     else:
-        last = tokens[end - 1]
-        yield last.start + len(last.text), f" WHERE {said}"
+        yield tokens[end - 1].end, tokens[end - 1].end, f" WHERE {said}"
 
 
 def returns_all(tokens: list[Token]) -> bool:

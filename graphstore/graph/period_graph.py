@@ -14,7 +14,7 @@ from graphstore.errors import QueryError
 from graphstore.graph import macros
 from graphstore.graph.graph_from_rows import Span
 from graphstore.graph.guard import Limits, Statement, parse, pieces
-from graphstore.graph.once_each import Pattern, Token, condition, returns_all, tokens_of, with_added
+from graphstore.graph.once_each import Edit, Pattern, Token, condition, edited, returns_all, tokens_of
 from graphstore.graph.view_graph import named_labels, named_tables
 from graphstore.values.period import BEGINNING, OPEN, Instant
 
@@ -39,7 +39,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
     tokens = tokens_of(statement.text)
     if not _is_plain(cypher, params, statement, tokens):
         return None
-    added: list[tuple[int, str]] = []
+    added: list[Edit] = []
     names: set[str] = set()
     within: set[int] = set()  # where names stand in patterns
     properties = {after.text.strip("`") for one, after in pairwise(tokens) if one.text == "."}
@@ -59,7 +59,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
                 within.add(place + 1)
             else:
                 name = f"_thing{things}"
-                added.append((tokens[place].start + 1, name))
+                added.append((tokens[place].end, tokens[place].end, name))
             here.append(name)
         properties |= {
             one.text.strip("`")
@@ -76,7 +76,7 @@ def at_each(cypher: str, params: Mapping[str, Any]) -> AtEach | None:
         return None
     if not _are_read_by_property(tokens, names, within):
         return None
-    return AtEach(with_added(statement.text, added), frozenset(properties))
+    return AtEach(edited(statement.text, added), frozenset(properties))
 
 
 def _is_plain(cypher: str, params: Mapping[str, Any], statement: Statement, tokens: list[Token]) -> bool:

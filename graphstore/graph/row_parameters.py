@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphstore.errors import InvalidError, QueryError
 from graphstore.graph.guard import Statement
-from graphstore.graph.once_each import Token, tokens_of
+from graphstore.graph.once_each import Token, edited, tokens_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -180,10 +180,8 @@ class _Unwound:
 
     def _loaded(self, uses: Sequence[_Use], texts: Sequence[str]) -> str:
         """Return the text with LOAD FROM for UNWIND, and other texts where the rows are read."""
-        unwind, rows, last = self._tokens[self._at - 1], self._tokens[self._at], self._tokens[self._at + 2]
-        found, end = [self._text[: unwind.start], f"LOAD FROM {rows.text}"], last.start + len(last.text)
+        unwind, rows, variable = (self._tokens[self._at + step] for step in (-1, 0, 2))
+        edits = [(unwind.start, variable.end, f"LOAD FROM {rows.text}")]
         for use, text in zip(uses, texts, strict=True):
-            found += [self._text[end : self._tokens[use.first].start], text]
-            last = self._tokens[use.stop - 1]
-            end = last.start + len(last.text)
-        return "".join([*found, self._text[end:]])
+            edits.append((self._tokens[use.first].start, self._tokens[use.stop - 1].end, text))
+        return edited(self._text, edits)
