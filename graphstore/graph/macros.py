@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from graphstore.errors import QueryError
 from graphstore.graph import texts
 from graphstore.graph.guard import pieces
-from graphstore.graph.once_each import Edit, edited, tokens_of
+from graphstore.graph.once_each import Edit, Token, edited, tokens_of
 from graphstore.values.coordinates import Axis
 from graphstore.values.period import moment
 
@@ -82,58 +82,48 @@ def _written(of_view: bool, hops: bool) -> texts.Macros:
 
 def _named(cypher: str, ends: Sequence[str]) -> str:
     """Return the text with a name for each column that has none and uses a word or a label: what was written."""
-    found: list[str] = []
-    words = [token.text for token in tokens_of(cypher)]
+    tokens = tokens_of(cypher)
+    names = _names_of_ends([token.text for token in tokens], ends)
     of_end = re.compile(
-        rf"{_OF_ENDS.pattern}.*?\b({'|'.join(map(re.escape, (*ends, *_names_of_ends(words, ends))))})\b",
-        re.IGNORECASE | re.DOTALL,
+        rf"{_OF_ENDS.pattern}.*?\b({'|'.join(map(re.escape, (*ends, *names)))})\b", re.IGNORECASE | re.DOTALL
     )
-    item: list[str] | None = None
-    depth, before, named = 0, "", False
-    for kind, piece in [*pieces(cypher), ("end", "")]:
-        word = piece.upper() if kind == "word" and before != "." and depth == 0 else ""
-        if item is not None and (kind == "end" or word in _ENDS or (depth == 0 and piece == ",")):
-            text = "".join(item)
+    edits: list[Edit] = []
+    first, depth, named = -1, 0, False  # where the item of a RETURN begins
+    for at, token in enumerate([*tokens, Token("end", "", len(cypher))]):
+        word = token.word if depth == 0 and not (at and tokens[at - 1].text == ".") else ""
+        ended = token.kind == "end" or word in _ENDS or (depth == 0 and token.text == ",")
+        if 0 <= first < at and ended:
+            end = tokens[at - 1].end
+            text = cypher[tokens[first].start : end]
             used = _USED.search(text) or _LABEL.search(text) or of_end.search(text)
             if used and not named and "`" not in text:
-                behind = text[len(text.rstrip()) :]
-                text = f"{text.rstrip()} AS `{text.strip().removeprefix('DISTINCT ')}`{behind}"
-            found.append(text)
-            item, named = [] if piece == "," else None, False
-            found.append(piece)
-        elif item is not None:
-            item.append(piece)
-            named = named or word == "AS"
-        else:
-            found.append(piece)
-            item = [] if word == "RETURN" else None
-        depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
-        before = before if kind == "space" else piece
-    return "".join(found)
+                edits.append((end, end, f" AS `{text.removeprefix('DISTINCT ')}`"))
+            first, named = at + 1 if token.text == "," else -1, False
+        elif first < 0 and word == "RETURN":
+            first = at + 1
+        named = first >= 0 and (named or word == "AS")
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+    return edited(cypher, edits)
 
 
 def _words(cypher: str, known: texts.Macros, field: FieldOf) -> str:
-    tokens = list(pieces(cypher))
-    said = [at for at, (kind, _) in enumerate(tokens) if kind not in ("space", "comment")]
-    following = dict(zip(said, [*said[1:], -1], strict=False))
-    before, found, at = "", [], 0
+    tokens = tokens_of(cypher)
+    edits: list[Edit] = []
+    at = 0
     while at < len(tokens):
-        kind, piece = tokens[at]
-        word = piece.upper() if kind == "word" and before not in (".", ":", "|") else ""
-        behind = following.get(at, -1)
-        called = behind >= 0 and tokens[behind][1] == "("
-        if called and (word in known or word == "FIELD"):
-            given, at = texts.call_at(tokens, behind + 1)
+        token, before = tokens[at], tokens[at - 1].text if at else ""
+        behind = tokens[at + 1].text if at + 1 < len(tokens) else ""
+        word = token.word if before not in (".", ":", "|") else ""
+        if behind == "(" and (word in known or word == "FIELD"):
+            given, at = texts.call_at(cypher, tokens, at + 2)
             given = [_words(each, known, field) for each in given]
-            found.append(_field(given, field) if word == "FIELD" else _called(word, given, known))
-            before = ")"
+            shown = _field(given, field) if word == "FIELD" else _called(word, given, known)
+            edits.append((token.start, tokens[at - 1].end, shown))
             continue
-        is_open = piece == "OPEN" and word and not called and before.upper() != "AS"
-        found.append(OPEN_END if is_open and (behind < 0 or tokens[behind][1] != ":") else piece)
-        if kind not in ("space", "comment"):
-            before = piece
+        if token.text == "OPEN" and word and behind not in ("(", ":") and before.upper() != "AS":
+            edits.append((token.start, token.end, OPEN_END))
         at += 1
-    return "".join(found)
+    return edited(cypher, edits)
 
 
 def _called(word: str, given: Sequence[str], known: texts.Macros) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from graphstore.errors import InvalidError, QueryError
 from graphstore.graph.guard import pieces, split
+from graphstore.graph.once_each import Edit, Token, edited, tokens_of
 from graphstore.values.vocabulary import KINDS
 
 _SECTION = re.compile(r"^// (name|macro): *(.+?) *$", re.MULTILINE)
@@ -90,33 +91,31 @@ def _read(content: str, file: str) -> Iterator[tuple[str, Section]]:
 
 def expand(body: str, known: Macros) -> str:
     """`body` with each call of a macro written out, macros inside macros included. Raises QueryError for the wrong number of arguments."""
-    tokens = list(pieces(body))
-    found: list[str] = []
+    tokens = tokens_of(body)
+    edits: list[Edit] = []
     at = 0
     while at < len(tokens):
-        kind, piece = tokens[at]
-        is_call = kind == "word" and piece in known and [*tokens, ("", "")][at + 1][1] == "("
-        if not is_call or (at and tokens[at - 1][1] in (".", ":")):
-            found.append(piece)
+        token, behind = tokens[at], tokens[at + 1].text if at + 1 < len(tokens) else ""
+        is_call = token.kind == "word" and token.text in known and behind == "("
+        if not is_call or (at and tokens[at - 1].text in (".", ":")):
             at += 1
             continue
-        given, at = call_at(tokens, at + 2)
-        found.append(expand(called(piece, given, known), known))
-    return "".join(found)
+        given, at = call_at(body, tokens, at + 2)
+        edits.append((token.start, tokens[at - 1].end, expand(called(token.text, given, known), known)))
+    return edited(body, edits)
 
 
-def call_at(tokens: Sequence[tuple[str, str]], at: int) -> tuple[list[str], int]:
+def call_at(text: str, tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
     """Return the arguments of a call whose first token is `at`, and where what follows its bracket begins."""
-    given, depth = [""], 0
+    given, depth, start = list[str](), 0, at
     for place in range(at, len(tokens)):
-        piece = tokens[place][1]
+        piece = tokens[place].text
         depth += (piece in ("(", "[", "{")) - (piece in (")", "]", "}"))
+        if depth < 0 or (depth == 0 and piece == ","):
+            given.append(text[tokens[start].start : tokens[place].start].strip())
+            start = place + 1
         if depth < 0:
-            return [each.strip() for each in given], place + 1
-        if depth == 0 and piece == ",":
-            given.append("")
-        else:
-            given[-1] += piece
+            return given, start
     raise QueryError("a bracket that is opened in the query is never closed.")
 
 
