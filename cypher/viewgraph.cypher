@@ -7,8 +7,10 @@
 // Every kind of link is a relationship of its own. An open end is 9999-12-31 23:59:59.999999.
 
 // name: view_node
-// Nodes that stand; __FIELDS__ are the fields of their contents. A node written with no key has key NULL.
-CREATE NODE TABLE Node(
+// Node is what stands; Absent, once something reads it, what is known and does not stand, with the last that was known of it.
+// __FIELDS__ are the fields of their contents. A node written with no key has key NULL. Of an event that does not stand, kind is
+// its type, text its description and content the rest.
+CREATE NODE TABLE `__LABEL__`(
   id STRING PRIMARY KEY,
   kind STRING,
   key STRING,
@@ -28,33 +30,6 @@ CREATE NODE TABLE Node(
   content STRING
   __FIELDS__
 )
-
-// name: view_absent
-// What is known and does not stand, with the last that was known of it. The fields of the contents of nodes become columns once
-// something reads them. Of an event, kind is its type, text its description and content the rest.
-CREATE NODE TABLE Absent(
-  id STRING PRIMARY KEY,
-  kind STRING,
-  key STRING,
-  scope STRING,
-  number INT64,
-  text STRING,
-  tags STRING[],
-  trigger STRING,
-  source STRING,
-  standing STRING,
-  author STRING,
-  told TIMESTAMP,
-  remainder BOOLEAN,
-  valid_from TIMESTAMP,
-  valid_to TIMESTAMP,
-  tx_from TIMESTAMP,
-  content STRING
-)
-
-// name: view_field
-// A field of the contents of what does not stand.
-ALTER TABLE Absent ADD `__FIELD__` __TYPE__
 
 // name: view_event
 // What has happened, and how often by then. occurred_at is first_seen; status is active, resolved or superseded, NULL

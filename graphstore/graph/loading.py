@@ -70,8 +70,7 @@ def build(source: RowSource, span: Span | None, vocabulary: Vocabulary, *, engin
 def _of_view(
     engine: AnyEngine, source: RowSource, nodes: dict[str, pa.Array], fields: Fields, tables: set[str]
 ) -> ViewGraph:
-    engine.run(text("view_node").replace("__FIELDS__", _declared(fields)))
-    engine.run(text("view_absent"))
+    engine.run(text("view_node", LABEL=NODE).replace("__FIELDS__", _declared(fields.columns.values())))
     engine.run(text("view_event"))
 
     def node_table() -> pa.Table:
@@ -81,7 +80,7 @@ def _of_view(
     things = {
         NODE: node_table,
         EVENT: source.events,
-        ABSENT: lambda: _with_fields(engine, fields, *source.absent()),
+        ABSENT: lambda: _absent(engine, fields, *source.absent()),
     }
     groups = _by_table(source.groups())
     return ViewGraph(engine, fields, Waiting(things, tables, "view_link", groups, source.links))
@@ -100,7 +99,7 @@ def _of_periods(
     nodes["row"] = texts([str(number) for number, *_ in periods])
     nodes["tx_to"] = _ends([bounds for *_, bounds in periods], span)
     shape = "".join(f",\n  `{name}` {spelled_out(nodes[name].type) or 'STRING'}" for name in base)
-    engine.run(text("period_node").replace("__FIELDS__", shape + _declared(fields)))
+    engine.run(text("period_node").replace("__FIELDS__", shape + _declared(fields.columns.values())))
     of_node: OfNode = {}
     for number, node, bounds in periods:
         of_node.setdefault(node, []).append((number, bounds))
@@ -121,8 +120,8 @@ def _of_periods(
     )
 
 
-def _declared(fields: Fields) -> str:
-    return "".join(f",\n  `{each.name}` {each.type}" for each in fields.columns.values())
+def _declared(columns: Iterable[Column]) -> str:
+    return "".join(f",\n  `{each.name}` {each.type}" for each in columns)
 
 
 def _by_table(groups: dict[Group, list[Any]]) -> dict[str, list[tuple[Ends, list[Any]]]]:
@@ -176,20 +175,21 @@ def _meet(*bounds: Bounds) -> bool:
 # -------------------------------------------------------------------------------------------- content fields
 
 
-def _with_fields(engine: AnyEngine, fields: Fields, absent: pa.Table, contents: list[Json]) -> pa.Table:
-    """Add the fields of contents to what does not stand, as columns, which its table is given: the same fields as of nodes, of the same types, and those that
-    only it has. A value of another type is in content only."""
+def _absent(engine: AnyEngine, fields: Fields, rows: pa.Table, contents: list[Json]) -> pa.Table:
+    """Make the table of what does not stand, and return its rows with the fields of contents as columns: the same fields as of nodes, of the same types,
+    and those that only it has. A value of another type is in content only."""
     names, _ = chosen(contents)
     taken = {name.casefold() for name in (*RESERVED, *fields.properties.values())}
+    columns = []
     for name in [*fields.columns, *(name for name in names if name not in fields.columns)]:
         known, values = fields.columns.get(name), [content.get(name) for content in contents]
         each = _column(known.name if known else property_name(name, taken), values, known and known.kind)
-        more = text("view_field", TYPE=each.type)
-        engine.run(more.replace("__FIELD__", each.name))
-        absent = absent.append_column(each.name, each.values)
+        columns.append(each)
+        rows = rows.append_column(each.name, each.values)
         if known is None:
             fields.absent.append(each.name)
-    return absent
+    engine.run(text("view_node", LABEL=ABSENT).replace("__FIELDS__", _declared(columns)))
+    return rows
 
 
 def fields_of(contents: list[Json], only: Iterable[str] | None = None) -> Fields:
