@@ -236,12 +236,10 @@ class Projection:
         try:
             if self._file is None or looks is None or self._file.absent:
                 return ""
-            note = self._file.note(self._version(), SCHEMA)
+            note = self._file.note(self._version(), SCHEMA, looks)
             done, tables, promoted = _reached(note), set(map(str, note["tables"])), [*note["promoted"]]
             if not self._belongs(done):
                 return "they do not belong to this journal"
-            if fault := self._file.fault(note, looks):
-                return fault
         except Unusable as error:
             return str(error)
         except OSError as error:

@@ -36,8 +36,9 @@ class GraphFile:
         """Return whether there is nothing of either."""
         return not (os.path.lexists(self._note) or self._files())
 
-    def note(self, engine: str, schema: int) -> dict[str, Any]:
-        """Return what was noted when the file was closed well, by this engine and schema. Raises Unusable."""
+    def note(self, engine: str, schema: int, looks: Future[dict[str, int]]) -> dict[str, Any]:
+        """Return what was noted when the file was closed well, by this engine and schema. `looks`: what `looks` finds. Raises Unusable, also when the file is
+        not as it was then."""
         try:
             note = orjson.loads(plain_bytes(self._note))
         except (OSError, orjson.JSONDecodeError):
@@ -46,22 +47,16 @@ class GraphFile:
             raise Unusable(f"{NOTE} is missing or damaged")
         if not self.path.exists():
             raise Unusable(f"{TABLES} is missing")
-        if not note.get("clean"):
+        leftover = self.path.with_name(f"{TABLES}.wal")
+        if not note.get("clean") or (leftover.exists() and leftover.stat().st_size):
             raise Unusable("they were not closed well")
         if note.get("engine") != engine or note.get("schema") != schema:
             raise Unusable("they were made by another version")
-        return note
-
-    def fault(self, note: dict[str, Any], looks: Future[dict[str, int]]) -> str:
-        """Return what is wrong with the file itself; empty when it is as it was noted. `looks`: what `looks` finds."""
         if not all(map(is_alone, self._files())):  # the engine opens them itself
-            return f"{TABLES} is a link, or no plain file"
-        leftover = self.path.with_name(f"{TABLES}.wal")
-        if leftover.exists() and leftover.stat().st_size:
-            return "they were not closed well"
+            raise Unusable(f"{TABLES} is a link, or no plain file")
         if looks.result() != {name: note.get(name) for name in ("size", "checksum")}:
-            return f"{TABLES} is damaged"
-        return ""
+            raise Unusable(f"{TABLES} is damaged")
+        return note
 
     def mark_dirty(self) -> None:
         """Before anything is written to the file. Raises EngineError when the disk refuses."""
