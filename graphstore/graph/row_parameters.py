@@ -27,16 +27,19 @@ _LISTS = frozenset({"WITH", "RETURN"})
 def rows_read(statement: Statement, params: Mapping[str, Any]) -> tuple[Statement, dict[str, pyarrow.Table]]:
     """The statement that loads the parameters which are rows, and these as tables. Raises QueryError where they are used in another way than by UNWIND,
     InvalidError for rows of which no table can be made."""
-    given = {name: value for name, value in params.items() if name in statement.params and _is_rows(value)}
-    empty = [name for name, value in params.items() if name in statement.params and _is_empty(value)]
+    read = {name: value for name, value in params.items() if name in statement.params}
+    given = {name: value for name, value in read.items() if _is_rows(value)}
+    empty = [name for name, value in read.items() if isinstance(value, list | tuple) and not value]
     if not given and not empty:
         return statement, {}
+    import pyarrow as pa
+
     tables: dict[str, pyarrow.Table] = {}
     text = statement.text
     for name in empty:
         if re.search(rf"\bUNWIND\s+\${re.escape(name)}\s+AS\b", text, re.IGNORECASE):
             rows = _Unwound(text, name)
-            tables[name] = _no_rows(rows.variable)
+            tables[name] = pa.table({rows.variable: pa.array([], "int64")})
             text = rows.as_nulls()
     for name, value in given.items():
         rows, table = _Unwound(text, name), _table(name, value)
@@ -52,16 +55,6 @@ def _is_rows(value: Any) -> bool:
     return (
         hasattr(value, "column_names") or hasattr(value, "to_arrow") or hasattr(value, "__arrow_c_stream__")
     )
-
-
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, list | tuple) and not value
-
-
-def _no_rows(variable: str) -> pyarrow.Table:
-    import pyarrow as pa
-
-    return pa.table({variable: pa.array([], "int64")})
 
 
 def _table(name: str, value: Any) -> pyarrow.Table:
