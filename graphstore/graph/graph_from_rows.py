@@ -37,6 +37,7 @@ Group = tuple[str, str, str]
 """A kind of link, and the labels of its ends."""
 _SHOWN = ("id", "kind", "key", "scope", "number", "content", "text", "tags", "trigger", "source", "author")
 _OF_NODES = ("id", "kind", "key", "scope", "number", "author", "told", "valid_from", "valid_to", "tx_from")
+_OF_ABSENT = ("id", "kind", "key", "scope", "number", "standing", "author", "valid_from", "tx_from")
 _OF_LINKS = ("source", "target", "id", "kind", "strength", "created_by", "author", "valid_from", "tx_from")
 
 
@@ -214,20 +215,7 @@ class RowSource:
                 body = _as_description(body)
             bodies.append(body)
         columns = columns_of(rows, Described)
-        own = {
-            name: columns[name]
-            for name in (
-                "id",
-                "kind",
-                "key",
-                "scope",
-                "number",
-                "standing",
-                "author",
-                "valid_from",
-                "tx_from",
-            )
-        }
+        own = {name: columns[name] for name in _OF_ABSENT}
         own |= {"told": columns["recorded_at"], "valid_to": list(map(_end, columns["valid_to"]))}
         own["content"] = [dumps(body["content"]).decode() if "content" in body else None for body in bodies]
         contents = [
