@@ -6,7 +6,7 @@ neither can be said to the engine, the text is refused. In a graph of periods on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import NamedTuple
@@ -242,17 +242,19 @@ class Pattern:
 
 def _described(name: str, rest: list[Token], at: int, around: tuple[str, str]) -> _Relationship:
     """Return a relationship by its name and the rest of what is within its brackets."""
-    labels: set[str] = set()
-    number = 0
-    while number < len(rest) and rest[number].text in (":", "|"):
-        number += 1
-        if number < len(rest) and rest[number].text == ":":
-            number += 1
-        if number < len(rest):
-            labels.add(rest[number].text.strip("`").upper())
-            number += 1
+    labels, number = labels_at([*(token.text for token in rest), "", ""], 0)
     star, plain = -1, True
     if number < len(rest) and rest[number].text == "*":
         star = rest[number].start + 1
         plain = not (number + 1 < len(rest) and rest[number + 1].word in _MODES)
-    return _Relationship(name or None, at, around, frozenset(labels), star, plain, "", "", False)
+    return _Relationship(name or None, at, around, labels, star, plain, "", "", False)
+
+
+def labels_at(words: Sequence[str], at: int) -> tuple[frozenset[str], int]:
+    """Return the labels or kinds that begin there, in capitals, and where what follows them begins. `words`: with two more, which are empty."""
+    found = set()
+    while words[at] in (":", "|"):
+        at += 1 + (words[at + 1] == ":")
+        found.add(words[at].strip("`").upper())
+        at += 1
+    return frozenset(found), at

@@ -13,7 +13,7 @@ from graphstore.errors import QueryError
 from graphstore.graph import macros, unknown_names
 from graphstore.graph.graph_from_rows import LABELS
 from graphstore.graph.guard import LIMITS, Limits, parse
-from graphstore.graph.once_each import PLACE, once_each
+from graphstore.graph.once_each import PLACE, labels_at, once_each
 from graphstore.graph.projection import Pen
 from graphstore.graph.properties import FieldKind
 from graphstore.graph.result import Result
@@ -215,10 +215,7 @@ def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
             at += 1
         if words[at] != ":":
             return None
-        while words[at] in (":", "|"):
-            at += 1 + (words[at + 1] == ":")
-            named.add(words[at].strip("`").upper())
-            at += 1
+        named |= labels_at(words, at)[0]
     return frozenset(named)
 
 
@@ -248,10 +245,8 @@ def named_labels(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] 
             continue
         to = at + 1 + (kinds[at + 1] in _NAMES)
         labelled = words[to] == ":"
-        while words[to] in (":", "|"):
-            to += 1 + (words[to + 1] == ":")
-            labels.add(words[to].strip("`").upper() if kinds[to] in _NAMES else "")
-            to += 1
+        found, to = labels_at(words, to)
+        labels |= found
         ended = words[to].upper() in (")", "{", "WHERE")
         if ended != labelled and not (ended and words[at - 1].upper() in _OF_A_NODE):
             return None
