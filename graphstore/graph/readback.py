@@ -150,7 +150,8 @@ class Readback:
         self, name: str, rows: pa.Table, holes: dict[str, str], /, *, since: str = _EVER, **params: Any
     ) -> pa.Table:
         """Return what a text reads, with the columns of rows."""
-        columns = ", ".join(f"x.{each} AS {each}" for each in rows.column_names if each not in _OF_ENDS)
+        names = set(rows.column_names) - (_OF_ENDS if "target" in rows.column_names else set())
+        columns = ", ".join(f"x.{each} AS {each}" for each in sorted(names))
         # an instant in the text lets the engine skip what it holds of earlier ones; as a parameter it does not
         cypher = text(name, **holes).replace("__COLUMNS__", columns).replace("$since", since)
         return self._engine.arrow(cypher, **params)
