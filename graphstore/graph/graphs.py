@@ -150,7 +150,9 @@ class Graphs:
                     engine = self.tables()
                 try:
                     with engine.worker.claimed if isinstance(engine, ProcessEngine) else nullcontext():
-                        written = macros.written_out(cypher, partial(self._field, engine), of_view=False)
+                        written = macros.written_out(
+                            cypher, partial(macros.in_content, engine, "Version"), of_view=False
+                        )
                         try:
                             return engine.query(written, params, limits=limits)
                         except QueryError as error:
@@ -158,12 +160,6 @@ class Graphs:
                 except EngineError:
                     if not engine.gone:  # else it was closed meanwhile: something was erased
                         raise
-
-    def _field(self, engine: AnyEngine, variable: str, name: str) -> str:
-        """Return the field of the content of a version in the tables."""
-        from graphstore.graph import macros
-
-        return macros.in_content(variable, name, macros.kinds_of(engine, "Version", name))
 
     def query(
         self,

@@ -7,7 +7,7 @@ an instant in the tables, and NULL in an answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -143,13 +143,8 @@ def _field(given: list[str], field: FieldOf) -> str:
     return field(given[0], given[1][1:-1])
 
 
-def kinds_of(engine: AnyEngine, label: str, name: str) -> list[str]:
-    """Of which kinds the values of a field of all contents of a label are, as letters."""
-    return [row[0] for row in engine.run(texts.text("kinds_of_field", LABEL=label), name=name)]
-
-
-def in_content(variable: str, name: str, kinds: Collection[str]) -> str:
-    """The field of a content that is JSON text, of the one type that its values have, else as JSON text. `kinds`: letters as `kinds_of` finds them."""
+def in_content(engine: AnyEngine, label: str, variable: str, name: str) -> str:
+    """Return a field of the contents of a label, which are JSON text: of the one type that its values have there, else as JSON text."""
     if "\\" in name or "'" in name:
         raise QueryError(f"FIELD cannot ask for {name!r}: a name has no quotes and no backslash.")
     if "." in name:
@@ -157,6 +152,7 @@ def in_content(variable: str, name: str, kinds: Collection[str]) -> str:
             f"FIELD cannot ask for {name!r} here: the engine takes the dot for a way into a map. For that write 'a/b'; a field of this very name "
             f"is a property in a view (n.`{name}`), and a column of history_table(fields=[{name!r}])."
         )
+    kinds = [row[0] for row in engine.run(texts.text("kinds_of_field", LABEL=label), name=name)]
     found = {_KINDS[each] for each in kinds if each in _KINDS}
     value = f"json_extract({variable}.content, '{name}')"
     kind = found.pop() if len(found) == 1 else "number" if found == {"whole", "number"} else "json"

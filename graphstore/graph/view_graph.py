@@ -145,7 +145,7 @@ class ViewGraph:
             return f"{variable}.`{self._fields.properties[name]}`"
         if "." in name and not self._fields.left_out:
             return "CAST(NULL AS STRING)"
-        return macros.in_content(variable, name, macros.kinds_of(self.engine, "Node", name))
+        return macros.in_content(self.engine, "Node", variable, name)
 
     def make_ready(self, cypher: str | None, limits: Limits | None = LIMITS) -> ViewGraph:
         """Load what a text may read, of None everything but links."""
