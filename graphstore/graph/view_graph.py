@@ -170,30 +170,18 @@ class ViewGraph:
             waiting.tables.discard(table)
         with Pen() as pen:
             for label in [name for name in waiting.things if labels is None or name.upper() in labels]:
-                things = waiting.things[label]()
-                pen.wait()
-                del waiting.things[label]  # taken off as it is written, never twice
-                pen.write(self._fill, label, things)
+                pen.write(self._fill, label, waiting.things.pop(label)())
             for table in [name for name in waiting.groups if tables is None or name in tables]:
-                self._load_table(pen, table, labels)
-                if not waiting.groups[table]:
-                    del waiting.groups[table]
+                for (source, target), rows in waiting.groups.pop(table):
+                    if labels is not None and not labels.issuperset((source.upper(), target.upper())):
+                        waiting.groups.setdefault(table, []).append(((source, target), rows))
+                        continue
+                    if (source, target) != ("Node", "Node"):
+                        self.engine.run(text("view_pair", KIND=table, SOURCE=source, TARGET=target))
+                    pen.write(self._fill, table, waiting.links(rows), (source, target))
 
     def _fill(self, table: str, rows: pa.Table, pair: Ends | None = None) -> None:
         self.engine.copy(table, rows, pair=pair, is_empty=True)
-
-    def _load_table(self, pen: Pen, table: str, labels: frozenset[str] | None) -> None:
-        groups = self._waiting.groups[table]
-        for group in [
-            each for each in groups if labels is None or labels.issuperset(map(str.upper, each[0]))
-        ]:
-            (source, target), rows = group
-            if (source, target) != ("Node", "Node"):
-                self.engine.run(text("view_pair", KIND=table, SOURCE=source, TARGET=target))
-            links = self._waiting.links(rows)
-            pen.wait()
-            groups.remove(group)  # taken off as it is written, never twice
-            pen.write(self._fill, table, links, group[0])
 
 
 def named_tables(cypher: str, limits: Limits | None = LIMITS) -> frozenset[str] | None:
