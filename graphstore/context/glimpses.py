@@ -35,7 +35,6 @@ from graphstore.values.models import (
 )
 from graphstore.values.period import Instant, TimeLike, instant, moment
 from graphstore.values.text import line
-from graphstore.view.sight import Sight
 from graphstore.view.view import Reader, View
 
 __all__ = [
@@ -87,14 +86,11 @@ def clocks(view: Reader, parts: int = 120) -> Clocks:
     """
     if at_least_one("parts", parts) > 1_000:
         raise InvalidError(f"parts {parts} is too many. Give 1,000 at most.")
-
-    def look(sight: Sight) -> Clocks:
+    with view._searching() as sight:
         return Clocks(
             valid=_strip(sight.turns("valid"), parts, sight.valid),
             tx=_strip(sight.turns("tx"), parts, sight.tx),
         )
-
-    return view._searched(look)
 
 
 def _strip(turns: Sequence[Instant], parts: int, here: Instant) -> Strip:
@@ -116,24 +112,18 @@ def next_change(view: Reader, axis: Axis, at: TimeLike, back: bool = False) -> d
     if axis not in ("valid", "tx"):
         raise InvalidError.choice("axis", axis, ("valid", "tx"))
     since = view._time(at, "at", axis)
-
-    def look(sight: Sight) -> datetime | None:
+    with view._searching() as sight:
         turns = sight.turns(axis)
         place = bisect_left(turns, since) - 1 if back else bisect_right(turns, since)
         return moment(turns[place]) if 0 <= place < len(turns) else None
-
-    return view._searched(look)
 
 
 @registry.read("page")
 def latest(view: Reader, limit: int = 30) -> list[Node | Event]:
     """What was recorded last of what stands at the coordinate, the last first."""
     most = at_least_one("limit", limit)
-
-    def look(sight: Sight) -> list[Node | Event]:
+    with view._searching() as sight:
         return sight.things(sight.newest(most))
-
-    return view._searched(look)
 
 
 @registry.read("page")
@@ -166,7 +156,7 @@ def named(view: Reader, ids: Iterable[str] | str) -> dict[str, Named]:
         text = thing.text or ", ".join(f"{name} {value}" for name, value in thing.content.items())
         return Named(id=thing.id, kind=thing.kind, text=line(text or thing.id, _LINE))
 
-    def look(sight: Sight) -> dict[str, Named]:
+    with view._searching() as sight:
         found, things = {}, sight.things_of(asked)
         for id in asked:
             if id in things:
@@ -177,8 +167,6 @@ def named(view: Reader, ids: Iterable[str] | str) -> dict[str, Named]:
                 text = f" {kind.replace('_', ' ')} ".join(ends)
                 found[id] = Named(id=source.id, kind=kind, text=text)
         return found
-
-    return view._searched(look)
 
 
 class PageSettings(Value):
@@ -277,14 +265,12 @@ def _why_shaky(view: View, thing: Node | Event) -> Shaky | None:
 
 
 def _names(view: View, ids: Iterable[str]) -> dict[str, str]:
-    def look(sight: Sight) -> dict[str, str]:
+    with view._searching() as sight:
         found = {}
         for id, thing in sight.things_of(dict.fromkeys(ids)).items():
             words = thing.description if isinstance(thing, Event) else thing.text or ""
             found[id] = words[:120]
         return found
-
-    return view._searched(look)
 
 
 class Causes(Value):
@@ -348,17 +334,14 @@ def graph(view: Reader, ids: Iterable[str] | str, links: Iterable[str] = ()) -> 
     asked, between = id_list("ids", ids), id_list("links", links)
     if not asked:
         raise InvalidError("ids is empty. Give the id of a thing, or several.")
-
-    def look(sight: Sight) -> Causes:
+    with view._searching() as sight:
         known = sight.things_of(asked)
         if not known:
             raise NotFoundError(f"none of the {len(asked):,} ids is known here. Ask for some that are.")
         things = dict(list(known.items())[:_IDS])
-        links = (link_story.inspected_by(sight.point, id) for id in between[: 4 * _IDS])
-        found = [about.link for about in links if about is not None]
+        stories = (link_story.inspected_by(sight.point, id) for id in between[: 4 * _IDS])
+        found = [about.link for about in stories if about is not None]
         root, *others = things.values()
         kept = tuple(link for link in found if {link.source, link.target} <= things.keys())
         chain = Chain(root=root, nodes=tuple(others), links=kept, truncated=False)
         return _laid(chain, len(known) - len(things))
-
-    return view._searched(look)

@@ -14,7 +14,6 @@ from graphstore.values.fingerprints import digest
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Event, Json, Link
 from graphstore.values.period import iso
-from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 from graphstore.write.recording import TOLD_APART
 
@@ -33,8 +32,7 @@ def occurrences(view: Reader, id: str) -> list[Json]:
     `source` None and `metadata` {}: it said none. Those of a retracted event are told too, those of a forgotten one are not. Raises NotFoundError
     for an unknown id, InvalidError for that of a node.
     """
-
-    def look(sight: Sight) -> list[Json]:
+    with view._searching() as sight:
         ent, _ = sight.resolve(id)
         if not sight.is_event(ent):
             raise InvalidError(f"{id!r} is a node. Its versions are versions({id!r}).")
@@ -49,8 +47,6 @@ def occurrences(view: Reader, id: str) -> list[Json]:
             }
             for at, body in said
         ]
-
-    return view._searched(look)
 
 
 @registry.write("events")

@@ -223,7 +223,8 @@ def patterns(
     criteria = Criteria(type, recurrences, deploys, share, within, occurrences, days, in_hour, timezone)
     zone = zone_of(timezone)
     pinned = isinstance(view, View)
-    return view._searched(lambda sight: patterns_at(sight, pinned, since, criteria, zone))
+    with view._searching() as sight:
+        return patterns_at(sight, pinned, since, criteria, zone)
 
 
 def patterns_at(sight: Sight, pinned: bool, since: Any, criteria: Criteria, zone: ZoneInfo) -> list[Json]:

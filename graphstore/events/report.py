@@ -128,8 +128,7 @@ def history_report(
     )
     only = next(iter(asked.types)) if asked.types is not None and len(asked.types) == 1 else None
     pinned, zone = isinstance(view, View), zone_of(timezone)
-
-    def look(sight: Sight) -> Json:
+    with view._searching() as sight:
         within = window(since, sight.valid, sight.snapshots)
         history = _History(sight, view.vocabulary.kinds)
         related = -1 if related_to is None else sight.resolve(related_to)[0]
@@ -146,8 +145,6 @@ def history_report(
                 matches, window_sentence(since), len(events), asked.narrows or related_to or pattern
             ),
         }
-
-    return view._searched(look)
 
 
 def _no_shorter(since: Any, within: Window, now: Instant) -> Any:

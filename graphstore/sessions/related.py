@@ -155,7 +155,8 @@ class _Connecting:
         return True
 
     def _is_known(self, id: str) -> bool:
-        return self._store._searched(lambda sight: sight.knows_link(id))
+        with self._store._searching() as sight:
+            return sight.knows_link(id)
 
     def _unwanted(self) -> frozenset[str]:
         """The links of this command that somebody else took back."""
@@ -219,8 +220,7 @@ class _Known(NamedTuple):
 
 def _known(store: Store, there: list[Piece]) -> _Known:
     ids = {piece.id for piece in there}
-
-    def look(sight: Sight) -> _Known:
+    with store._searching() as sight:
         own: dict[_Key, str] = {}
         past: dict[_Key, str] = {}
         others: set[_Key] = set()
@@ -237,8 +237,6 @@ def _known(store: Store, there: list[Piece]) -> _Known:
             elif edge.id.startswith(_OWN):
                 (own if row >= 0 else past)[key] = edge.id
         return _Known(own, frozenset(others), frozenset(pairs), past)
-
-    return store._searched(look)
 
 
 def _found(sight: Sight, row: int) -> bool:

@@ -16,7 +16,7 @@ from graphstore.errors import InvalidError
 from graphstore.store import registry
 from graphstore.values import sameness, similar_pairs
 from graphstore.values.assertions import Assertion, disagreement
-from graphstore.values.inputs import json_object, text_of
+from graphstore.values.inputs import json_object, text_of, whole_within
 from graphstore.values.keys import slot_name
 from graphstore.values.models import UPRIGHT, Event, Json, Node, Value, words
 from graphstore.values.period import OPEN, Instant, TimeLike, during, when
@@ -123,17 +123,15 @@ def consolidate(
         None if topic is None else _Topic(text_of("topic", topic)),
         OPEN if before is None else view._time(before, "before"),
     )
-
-    def look(sight: Sight) -> list[tuple[_Lot, list[Node]]]:
+    with view._searching() as sight:
         contradictions = _Contradictions(sight)
-        return [
+        found = [
             (lot, [sight.node(each.row, sight.standing(each.ent)) for each in members])
             for lot, candidates in _lots(sight, wanted).items()
             for members in _groups(sight, lot, candidates, wanted, similar, contradictions)
             if len(members) >= at_least
         ]
-
-    groups = [_drafted(lot, nodes, wanted, summarise) for lot, nodes in view._searched(look)]
+    groups = [_drafted(lot, nodes, wanted, summarise) for lot, nodes in found]
     return sorted(groups, key=lambda group: (-len(group.members), group.ids))
 
 
@@ -141,8 +139,7 @@ def _refuse_bad(similar: object, at_least: object, summarise: object) -> None:
     number = isinstance(similar, (int, float)) and not isinstance(similar, bool)
     if not number or not LEAST_SIMILAR <= similar <= 1:  # type: ignore[operator]
         raise InvalidError(f"similar {similar!r} is out of range. Give a number from {LEAST_SIMILAR} to 1.")
-    if isinstance(at_least, bool) or not isinstance(at_least, int) or at_least < 2:
-        raise InvalidError(f"at_least {at_least!r} is out of range. Give a whole number of at least 2.")
+    whole_within("at_least", at_least, 2)
     if not callable(summarise):
         raise InvalidError(f"summarise {summarise!r} cannot be called. Give a function of a list of nodes.")
 
@@ -370,12 +367,9 @@ class _Folding:
 @registry.read("consolidation")
 def consolidations(view: Reader) -> list[Consolidation]:
     """The summaries that stand at a view's coordinate and what each sums up, the one recorded last first."""
-
-    def look(sight: Sight) -> list[Consolidation]:
+    with view._searching() as sight:
         found = sorted(_foldings(sight).items(), key=lambda each: (each[1].op, each[0]), reverse=True)
         return [_consolidation(sight, sight.thing(ent), folding) for ent, folding in found]
-
-    return view._searched(look)
 
 
 def _consolidation(sight: Sight, summary: Node | Event, folding: _Folding) -> Consolidation:

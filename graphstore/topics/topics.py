@@ -32,7 +32,6 @@ from graphstore.values.keys import topic_name, version_of
 from graphstore.values.models import UPRIGHT, Json, Link, Node, Standing, Value
 from graphstore.values.period import BEGINNING, OPEN, end_moment, moment, when
 from graphstore.values.text import described, line
-from graphstore.view.sight import Sight
 from graphstore.view.topic_rows import FoundBy, TopicRow, TopicRows
 from graphstore.view.view import Reader
 
@@ -285,8 +284,7 @@ def latest_on(
     plain = topic_name(text_of("topic", topic))
     if strategy != DEFAULT:
         strategy_for(strategy, plain)
-
-    def look(sight: Sight) -> Latest:
+    with view._searching() as sight:
         found = _Topic(sight, topic, plain, kind, scope)
         found.pass_versions()
         decision = found.decide(strategy)
@@ -313,8 +311,6 @@ def latest_on(
             }
         )
 
-    return view._searched(look)
-
 
 @registry.read("topics")
 def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | None = None) -> Timeline:
@@ -324,8 +320,7 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
     of its scope begins, whether or not that supersedes it. Raises InvalidError for a blank topic.
     """
     plain = topic_name(text_of("topic", topic))
-
-    def look(sight: Sight) -> Timeline:
+    with view._searching() as sight:
         found = _Topic(sight, topic, plain, kind, scope)
         found.pass_versions()
         names = found.numbered(plain)
@@ -341,8 +336,6 @@ def topic(view: Reader, topic: str, *, kind: str | None = None, scope: str | Non
             planned=planned,
             nearest=() if found.by else found.nearest(),
         )
-
-    return view._searched(look)
 
 
 @registry.write("topics")
@@ -362,22 +355,21 @@ def settle(
     """
     text_of("reason", reason)
     plain = topic_name(text_of("topic", topic))
-
-    def look(sight: Sight) -> Decision | None:
-        found = _Topic(sight, topic, plain, kind, scope)
-        if found.by is None:
-            raise NotFoundError(_unknown(topic, found.nearest()))
-        if found.by == "text":
-            raise InvalidError(
-                f"{topic!r} is no key and no tag; what a search finds is not settled. Give a key or a tag."
-            )
-        scopes = sorted({found.scope(each) for each in found.current})
-        if len(scopes) > 1:
-            raise InvalidError(f"{topic!r} stands in several scopes: {scopes}. Give scope= to settle one.")
-        return found.decide(strategy)
-
     with store._verb():
-        decision = store._searched(look)
+        with store._searching() as sight:
+            found = _Topic(sight, topic, plain, kind, scope)
+            if found.by is None:
+                raise NotFoundError(_unknown(topic, found.nearest()))
+            if found.by == "text":
+                raise InvalidError(
+                    f"{topic!r} is no key and no tag; what a search finds is not settled. Give a key or a tag."
+                )
+            scopes = sorted({found.scope(each) for each in found.current})
+            if len(scopes) > 1:
+                raise InvalidError(
+                    f"{topic!r} stands in several scopes: {scopes}. Give scope= to settle one."
+                )
+            decision = found.decide(strategy)
         links = [] if decision is None else _record_decision(store, topic, decision, reason)
     return Settled(decision=decision, links=tuple(links))
 

@@ -303,9 +303,17 @@ def whole_number(what: str, value: Any) -> int | None:
 
 def at_least_one(what: str, value: Any, otherwise: str = "") -> int:
     """The checked whole number of at least 1. `otherwise`: what else a caller may give."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    return whole_within(what, value, 1, otherwise=otherwise)
+
+
+def whole_within(what: str, value: Any, least: int, most: int | None = None, *, otherwise: str = "") -> int:
+    """The checked whole number from `least` to `most`, of None without end. `otherwise`: what else a caller may give."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or value < least or (most is not None and value > most):
+        allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
         comma = "," if otherwise else ""
         raise InvalidError(
-            f"{what} {value!r} is out of range. Give a whole number of at least 1{comma}{otherwise}."
+            f"{what} {value!r} is out of range. Give a whole number {allowed}{comma}{otherwise}."
         )
-    return value
+    whole: int = value
+    return whole

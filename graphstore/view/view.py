@@ -109,13 +109,19 @@ class Reader(Painted):
         with ledger.snapshot() as database:
             return answer(Point(database, valid, tx, core.vocabulary), *args, **named)
 
-    def _searched(self, look: Callable[[Sight], T]) -> T:
-        """Return what a function finds that looks at few things here."""
+    @contextmanager
+    def _searching(self) -> Iterator[Sight]:
+        """Yield what a block looks at that looks at few things here."""
         core = self._core
         ledger = core.answering
         valid, tx = self._coordinate()
         with ledger.snapshot() as database, no_collecting():
-            return look(sight_of(core, Point(database, valid, tx, core.vocabulary)))
+            yield sight_of(core, Point(database, valid, tx, core.vocabulary))
+
+    def _searched(self, look: Callable[[Sight], T]) -> T:
+        """Return what a function finds that looks at few things here."""
+        with self._searching() as sight:
+            return look(sight)
 
     def _count_access(self, ids: Iterable[str]) -> None:
         """Count these things as looked up, once each."""
