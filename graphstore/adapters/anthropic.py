@@ -11,11 +11,9 @@ from typing import Any
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from graphstore.adapters import places
-from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
+from graphstore.errors import GraphStoreError, NotFoundError
 from graphstore.store.store import Store
 from graphstore.values.models import Node
-from graphstore.values.period import TimeLike
-from graphstore.view.view import Reader
 
 __all__ = ["AsyncMemoryTool", "MemoryTool"]
 
@@ -26,26 +24,19 @@ _WIDTH = len(str(_MOST_LINES))
 _DEPTH = 2  # levels of a folder that are listed
 
 
-class MemoryTool(BetaAbstractMemoryTool):
+class MemoryTool(places.AtCoordinate, BetaAbstractMemoryTool):
     """The memory tool for `client.beta.messages.run_tools(tools=[…])`: it answers as the SDK's own does on files.
 
     With a `scope` it has files of its own: the ids of its nodes begin with that. A folder is there while a file is in it. Each command that writes is one
     transaction. What cannot be done raises the SDK's ToolError, which the model reads.
     """
 
+    _read_only = "this is at a coordinate already. Call as_of on the store's own tool."
+
     def __init__(self, store: Store, *, scope: str = "", cache_control: Any = None) -> None:
         super().__init__(cache_control=cache_control)
-        self._store: Store | None = store
-        self._reader: Reader = store
+        self._use(store)
         self._scope = scope
-
-    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> MemoryTool:
-        """The files at another coordinate, to be viewed only."""
-        if self._store is None:
-            raise InvalidError("this is at a coordinate already. Call as_of on the store's own tool.")
-        past = MemoryTool(self._store, scope=self._scope)
-        past._reader, past._store = self._store.as_of(valid=valid, tx=tx), None
-        return past
 
     def execute(self, command: Any) -> Any:
         """The answer to a command of the model."""

@@ -29,8 +29,6 @@ from graphstore.errors import InvalidError
 from graphstore.memory.recall import recall
 from graphstore.store.store import Store
 from graphstore.values.models import Node
-from graphstore.values.period import TimeLike
-from graphstore.view.view import Reader
 
 __all__ = ["LangGraphStore"]
 
@@ -49,7 +47,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class LangGraphStore(BaseStore):
+class LangGraphStore(places.AtCoordinate, BaseStore):
     """A `BaseStore` for `graph.compile(store=…)`: all four operations, each with its async twin, on any open store.
 
     A batch reads first and then writes what it puts as one transaction. A deleted item has ended and is still there at `as_of`. A time to live is in
@@ -59,12 +57,12 @@ class LangGraphStore(BaseStore):
     """
 
     supports_ttl = True
+    _read_only = "this is at a coordinate already. Call as_of on the store's own adapter."
 
     def __init__(
         self, store: Store, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> None:
-        self._store: Store | None = store
-        self._reader: Reader = store
+        self._use(store)
         self.ttl_config = {"refresh_on_read": False, **(ttl or {})}
         self._vectors = None if index is None else ItemVectors(index)
 
@@ -72,15 +70,6 @@ class LangGraphStore(BaseStore):
     def index_config(self) -> IndexConfig | None:
         """What was given as `index`."""
         return None if self._vectors is None else self._vectors.config
-
-    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> LangGraphStore:
-        """The same items at another coordinate, to be read only: `put` and `delete` raise InvalidError there."""
-        if self._store is None:
-            raise InvalidError("this is at a coordinate already. Call as_of on the store's own adapter.")
-        past = LangGraphStore(self._store, ttl=self.ttl_config)
-        past._vectors = self._vectors
-        past._reader, past._store = self._store.as_of(valid=valid, tx=tx), None
-        return past
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """The answers of the operations in their order. Of several puts of one item the last counts."""

@@ -19,7 +19,6 @@ from graphstore.adapters import places
 from graphstore.errors import InvalidError
 from graphstore.store.store import Store
 from graphstore.values.models import Link, Node
-from graphstore.values.period import TimeLike
 from graphstore.view.view import Reader
 
 __all__ = ["LlamaGraphStore"]
@@ -33,7 +32,7 @@ _OWN = ("name", "text", "label", "chunk", _ALSO)
 Triplet = tuple[LabelledNode, Relation, LabelledNode]
 
 
-class LlamaGraphStore(PropertyGraphStore):
+class LlamaGraphStore(places.AtCoordinate, PropertyGraphStore):
     """A graph for `PropertyGraphIndex(property_graph_store=…)`.
 
     An entity, or a chunk of text, is a node of kind `entity` with its name (or its text), its label and its properties as fields. A relation `WORKS_AT` is a
@@ -43,28 +42,16 @@ class LlamaGraphStore(PropertyGraphStore):
 
     supports_structured_queries = True
     supports_vector_queries = False
+    _read_only = "a graph at a coordinate is read only. Ask the store's own adapter."
 
     def __init__(self, store: Store, *, scope: str = "") -> None:
-        self._store: Store | None = store
-        self._reader: Reader = store
+        self._use(store)
         self._scope = scope
-
-    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> LlamaGraphStore:
-        """The same graph at another coordinate, to be read only: what writes raises InvalidError there."""
-        past = LlamaGraphStore(self._writable, scope=self._scope)
-        past._reader, past._store = self._writable.as_of(valid=valid, tx=tx), None
-        return past
 
     @property
     def client(self) -> Reader:
         """The store, or the view of it that is read."""
         return self._reader
-
-    @property
-    def _writable(self) -> Store:
-        if self._store is None:
-            raise InvalidError("a graph at a coordinate is read only. Ask the store's own adapter.")
-        return self._store
 
     # ------------------------------------------------------------------ reading
 

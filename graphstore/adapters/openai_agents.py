@@ -9,11 +9,8 @@ from typing import Any
 from agents.memory import SessionABC, SessionSettings
 
 from graphstore.adapters import places
-from graphstore.errors import InvalidError
 from graphstore.store.store import Store
 from graphstore.values.models import Node
-from graphstore.values.period import TimeLike
-from graphstore.view.view import Reader
 
 __all__ = ["AgentSession"]
 
@@ -21,12 +18,14 @@ KIND = "session_item"
 _SOURCE = "openai-agents:"
 
 
-class AgentSession(SessionABC):
+class AgentSession(places.AtCoordinate, SessionABC):
     """The history of one conversation, for `Runner.run(agent, input, session=…)`.
 
     Its nodes have the session's id as the last part of their scope, below `scope`. Adding is one transaction; another item at the position of one that
     was popped is a version of it.
     """
+
+    _read_only = "a conversation at a coordinate is read only. Ask the session itself."
 
     def __init__(
         self,
@@ -38,18 +37,8 @@ class AgentSession(SessionABC):
     ) -> None:
         self.session_id = session_id
         self.session_settings = SessionSettings().resolve(session_settings)
-        self._above = scope
         self._scope = "/".join(filter(None, (scope, places.joined((session_id,)))))
-        self._store: Store | None = store
-        self._reader: Reader = store
-
-    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> AgentSession:
-        """The conversation at another coordinate, to be read only: what writes raises InvalidError there."""
-        past = AgentSession(
-            self.session_id, self._writable, scope=self._above, session_settings=self.session_settings
-        )
-        past._reader, past._store = self._writable.as_of(valid=valid, tx=tx), None
-        return past
+        self._use(store)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """The items in their order; with a `limit` (or that of the session's settings) the last so many, with a negative one all."""
@@ -68,12 +57,6 @@ class AgentSession(SessionABC):
     async def clear_session(self) -> None:
         """End all items."""
         await asyncio.to_thread(self._clear)
-
-    @property
-    def _writable(self) -> Store:
-        if self._store is None:
-            raise InvalidError("a conversation at a coordinate is read only. Ask the session itself.")
-        return self._store
 
     def _items(self) -> list[Node]:
         found = [node for node in self._reader.nodes(KIND, scope=self._scope) if node.id.startswith(_SOURCE)]

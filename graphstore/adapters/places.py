@@ -4,17 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from copy import copy
+from typing import Any, ClassVar, Self
 from urllib.parse import quote, unquote
 
-from graphstore.errors import NotFoundError
+from graphstore.errors import InvalidError, NotFoundError
 from graphstore.store.store import Store
 from graphstore.values.models import Node
 from graphstore.values.open_end import OPEN
 from graphstore.values.period import TimeLike
+from graphstore.view.view import Reader
 
 _LIKE_A_VERSION = re.compile(r"-(v\d+)$")
 _UNRESERVED = "".join(map(chr, range(32, 127))).replace("/", "").replace("%", "")
+
+
+class AtCoordinate:
+    """An adapter of a store, or after `as_of` of a view, which it only reads."""
+
+    _read_only: ClassVar[str]
+    """The error of what writes at a coordinate, and of a second `as_of`."""
+
+    def _use(self, store: Store) -> None:
+        self._store: Store | None = store
+        self._reader: Reader = store
+
+    def as_of(self, *, valid: TimeLike | None = None, tx: TimeLike | None = None) -> Self:
+        """The same at another coordinate, to be read only: what writes raises an error there."""
+        past = copy(self)
+        past._reader, past._store = self._writable.as_of(valid=valid, tx=tx), None
+        return past
+
+    @property
+    def _writable(self) -> Store:
+        if self._store is None:
+            raise InvalidError(self._read_only)
+        return self._store
 
 
 def joined(parts: Iterable[str]) -> str:
