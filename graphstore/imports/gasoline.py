@@ -17,7 +17,7 @@ import orjson
 
 from graphstore.errors import ConflictError, InvalidError, NotFoundError
 from graphstore.imports.gasoline_lines import APART, Record, Stated, is_same, record_of, set_apart, stated_of
-from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.imports.row_files import Row, json_rows
 from graphstore.ledger.files import new_file
@@ -28,7 +28,6 @@ from graphstore.values.models import Event, Json, Link
 from graphstore.values.period import OPEN, Instant, instant, iso, moment
 from graphstore.values.vocabulary import Kind
 from graphstore.view.rows import Rows
-from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 from graphstore.write.recording import occur
 from graphstore.write.writer import Writer
@@ -96,10 +95,8 @@ def import_gasoline(
     days = _keep_retention(store, log, taken.warnings)
     if progress:
         progress(total, total)
-    damaged = tuple(sorted(taken.damaged, key=lambda one: one.line))
-    return GasolineReport(
-        **taken.counts, retention_days=days, damaged=damaged, warnings=tuple(taken.warnings)
-    )
+    taken.damaged.sort(key=lambda one: one.line)
+    return GasolineReport(**taken.noted(), retention_days=days)
 
 
 # ---- where a log is --------------------------------------------------------------------------
@@ -173,16 +170,12 @@ def _retention_in(config: Path) -> int | None:
 # ---- writing what was read --------------------------------------------------------------------
 
 
-class _Import:
+class _Import(Importing):
     """The events of a log line by line, then what needs all of them: links, statuses, and what the log only names."""
 
     def __init__(self, store: GraphStore, log: Path) -> None:
-        self.store, self.file = store, str(log)
-        self.counts = dict.fromkeys(
-            ("lines", "events", "occurrences", "links", "known", "resolutions", "evicted"), 0
-        )
-        self.damaged: list[Damage] = []
-        self.warnings: list[str] = []
+        super().__init__(log, "lines", "events", "occurrences", "links", "known", "resolutions", "evicted")
+        self.store = store
         self.named: dict[str, tuple[str, Instant]] = {}  # what the log has or names: type and first instant
         self.fresh: set[str] = set()
         self.links: list[Stated] = []
@@ -197,7 +190,7 @@ class _Import:
         """Import one line. Damage is reported, and the rest of the line kept."""
         self.counts["lines"] += 1
         if isinstance(row, str):
-            return self._leave(line, row)
+            return self.leave(line, row)
         try:
             record = record_of(line, row)
             if record.status == "superseded":
@@ -207,7 +200,7 @@ class _Import:
         except _REFUSED as refused:
             if isinstance(row.get("id"), str):
                 self.broken.add(row["id"])
-            return self._leave(line, str(refused))
+            return self.leave(line, str(refused))
         self.named.setdefault(record.id, (record.type, record.instants[0]))
         return self._read_links(record, row.get("links"))
 
@@ -237,12 +230,6 @@ class _Import:
             with self.store.transaction(reason=f"imported from {Path(self.file).name}"):
                 for ends, one in self.later:
                     self._link(ends, one)
-
-    def _leave(self, line: int, reason: str) -> None:
-        self.damaged.append(Damage(file=self.file, line=line, reason=reason))
-
-    def _warn(self, line: int, words: str) -> None:
-        self.warnings.append(f"{self.file}:{line}: {words}")
 
     # ---- events
 
@@ -305,14 +292,14 @@ class _Import:
             else:
                 metadata["status"] = "superseded"
             record = replace(record, fields={**record.fields, "metadata": metadata}, status=None)
-            self._warn(
+            self.warn(
                 record.line,
                 f"{record.id!r} has status superseded and nothing supersedes it; kept in its metadata.",
             )
         try:
             self._event(record)
         except _REFUSED as refused:
-            self._leave(record.line, str(refused))
+            self.leave(record.line, str(refused))
 
     # ---- links
 
@@ -320,13 +307,13 @@ class _Import:
         if entries is None:
             return
         if not isinstance(entries, list):
-            self._leave(record.line, f"links {entries!r} are no list; the event was kept")
+            self.leave(record.line, f"links {entries!r} are no list; the event was kept")
             return
         for entry in entries:
             try:
                 self.links.append(stated_of(record.line, record.id, entry))
             except InvalidError as refused:
-                self._leave(record.line, f"{refused}; the event was kept")
+                self.leave(record.line, f"{refused}; the event was kept")
 
     def _sentences(self) -> dict[_Ends, Stated]:
         """Each link once, as it is stored: the stronger where two lines have it. Notes ids that are nowhere."""
@@ -336,7 +323,7 @@ class _Import:
                 self._name(one)
                 kind, stored = self._sentence(one)
             except _REFUSED as refused:
-                self._leave(one.line, f"link {one.name} {one.target!r}: {refused}")
+                self.leave(one.line, f"link {one.name} {one.target!r}: {refused}")
                 continue
             ends = (stored.source, kind, stored.target)
             back = (stored.target, kind, stored.source)
@@ -346,7 +333,7 @@ class _Import:
             if before is None or (before.confidence, stored.confidence) == ("inferred", "explicit"):
                 found[ends] = stored
             elif before.fields != stored.fields:
-                self._warn(
+                self.warn(
                     one.line,
                     f"{one.source!r} {one.name} {one.target!r} stands at line {before.line} with other fields, which were kept.",
                 )
@@ -383,7 +370,7 @@ class _Import:
             sentence = vocabulary.sentence(one.source, one.name, one.target, one.confidence)
         except InvalidError:
             fields = {**one.fields, "metadata": {**one.fields["metadata"], "relationship": one.name}}
-            self._warn(
+            self.warn(
                 one.line,
                 f"{one.source!r} {one.name} {one.target!r}: no such kind of link; kept as related_to.",
             )
@@ -410,7 +397,7 @@ class _Import:
             if source in self.absent or target in self.absent:
                 self.later.append((ends, one))
             else:
-                self._leave(one.line, f"link {one.name} {one.target!r}: {refused}; the event was kept")
+                self.leave(one.line, f"link {one.name} {one.target!r}: {refused}; the event was kept")
             return
         self.counts["links"] += 1
 
@@ -447,7 +434,7 @@ class _Import:
             if is_now is None
             else f"by its links and their times it is {is_now}"
         )
-        self._warn(line, f"{id!r} has status {stated}; {found}.")
+        self.warn(line, f"{id!r} has status {stated}; {found}.")
 
     def _resolve(self, id: str, at: Instant) -> None:
         same = fingerprint("resolution", RESOLVED, id)
@@ -497,20 +484,16 @@ def _told(sight: Rows, id: str) -> tuple[list[tuple[Instant, Json]], Json]:
 _AT_ONCE = 256  # events that are read at once
 
 
-def _events_of(sight: Sight) -> set[str]:
-    """The ids of the events that are known."""
-    events = list(sight.entities(events=True))
-    sight.read_names(events)
-    return set(map(sight.id, events))
-
-
 class _Export:
     """The events of a view as lines of a log."""
 
     def __init__(self, view: Reader) -> None:
         self.view = view
         self.vocabulary = view.vocabulary
-        self.events = view._searched(_events_of)
+        with view._searching() as sight:
+            events = list(sight.entities(events=True))
+            sight.read_names(events)
+            self.events = set(map(sight.id, events))
         self.began = {row.id: row.valid_from for row in view.scan(events=True)}
 
     def lines(self) -> Iterator[dict[str, Any]]:
@@ -521,11 +504,9 @@ class _Export:
                 yield self._line(event, *told)
 
     def _told(self, ids: list[str]) -> list[tuple[Event, tuple[list[tuple[Instant, Json]], Json]]]:
-        def look(sight: Sight) -> list[tuple[Event, tuple[list[tuple[Instant, Json]], Json]]]:
+        with self.view._searching() as sight:
             sight.read_events(map(sight.entity, ids))
             return [(event, _told(sight, event.id)) for event in sight.events_of(ids)]
-
-        return self.view._searched(look)
 
     def _line(self, event: Event, told: list[tuple[Instant, Json]], first: Json) -> dict[str, Any]:
         metadata = dict(first.get("metadata") or {})

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
-from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress, zone_named
 from graphstore.store import registry
 from graphstore.topics.conventions import Note, note_of
@@ -297,26 +297,22 @@ class _Batch:
     edges: list[_Edge] = field(default_factory=list)
 
 
-class _Import:
+class _Import(Importing):
     """Notes on their way into the store, with what was left out."""
 
     def __init__(self, store: Store, file: str) -> None:
-        self.store, self.file = store, file
+        super().__init__(file, "added", "revised", "unchanged", "links")
+        self.store = store
         self.notes: list[_Placed] = []
         self.said: list[Instant | None] = []  # when each of them was
         self.names: dict[int, str] = {}  # the node of a note, by its place
         self.held: dict[str, list[_Edge]] = defaultdict(list)  # the edges written, by each end
-        self.damaged: list[Damage] = []
-        self.warnings: list[str] = []
-        self.counts: Counter[str] = Counter()
-
-    def leave(self, place: int, reason: str) -> None:
-        self.damaged.append(Damage(file=self.file, line=place, reason=reason))
 
     def take(self, place: int, note: Note, said: Instant | None) -> None:
         self.notes.append((place, note))
         self.said.append(said)
-        self.warnings += [f"{self.file}:{place}: {remark}" for remark in note.remarks]
+        for remark in note.remarks:
+            self.warn(place, remark)
 
     def write(
         self, progress: Progress | None, edges: list[_Edge] | None = None, *, replay: bool
@@ -336,16 +332,7 @@ class _Import:
         hint = None
         if batches is None and self.counts["added"] + self.counts["revised"]:
             hint = f"{_TOO_LATE}; {_RECORDED_NOW}" if replay else _RECORDED_NOW
-        return MemoBrainReport(
-            records=records,
-            added=self.counts["added"],
-            revised=self.counts["revised"],
-            unchanged=self.counts["unchanged"],
-            links=self.counts["links"],
-            damaged=tuple(self.damaged),
-            warnings=tuple(self.warnings),
-            hint=hint,
-        )
+        return MemoBrainReport(records=records, **self.noted(), hint=hint)
 
     def _by_time(self, edges: list[_Edge]) -> list[tuple[datetime | None, _Batch]] | None:
         """The batches of a replay, in order; None as the instant: now. None when the store cannot record the first at its time any more.
@@ -431,13 +418,13 @@ class _Import:
         """Write that a note supersedes a node. An unknown one is a warning: the note is kept."""
         if not self.store.knows(old):
             error = NotFoundError.nearest("node", old, partial(self._ids_beside, old))
-            self.warnings.append(f"{self.file}:{place}: {name!r} supersedes what is not known: {error}")
+            self.warn(place, f"{name!r} supersedes what is not known: {error}")
             return
         with self._counting():
             try:
                 replace_named(self.store, name, replace(note, supersedes=(old,)))
             except GraphStoreError as refused:
-                self.warnings.append(f"{self.file}:{place}: {refused}")
+                self.warn(place, str(refused))
 
     def _link(self, edge: _Edge) -> None:
         with self._counting():

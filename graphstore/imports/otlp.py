@@ -17,14 +17,13 @@ import orjson
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.events import timeline
 from graphstore.events.timeline import SPAN
-from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.ledger.files import new_file
 from graphstore.store import registry
 from graphstore.values.event_fields import ENDED_AT, MESSAGE_TEXTS
 from graphstore.values.models import Event, Json
 from graphstore.values.period import instant, iso, moment
-from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 from graphstore.write.writer import Writer
 
@@ -77,6 +76,15 @@ class _Group(NamedTuple):
     scope_schema: str
 
 
+def _group_of(resource: ResourceSpans, scope: ScopeSpans) -> _Group:
+    return _Group(
+        to_json(resource.resource) if resource.HasField("resource") else None,
+        resource.schema_url,
+        to_json(scope.scope) if scope.HasField("scope") else None,
+        scope.schema_url,
+    )
+
+
 # ---- import -----------------------------------------------------------------------------------
 
 
@@ -91,55 +99,44 @@ def import_otlp(store: Store, source: str | Path | bytes, *, progress: Progress 
     name = "bytes" if isinstance(source, bytes) else Path(source).name
     data = source if isinstance(source, bytes) else _read(Path(source))
     reading = _Reading(name)
-    importing = _Import(store, reading)
     with store.transaction(reason=f"imported from {name}"):
         for number, (place, line, group, span) in enumerate(reading.spans(data), 1):
             try:
-                importing.span(group, span, place)
+                _import_span(store, reading, group, span, place)
             except InvalidError as error:
-                reading.damage(line, str(error))
+                reading.leave(line, str(error))
             if progress and number % 256 == 0:
                 progress(number, number)
     unknown = tuple(dict.fromkeys(reading.unknown))
-    return OtlpReport(
-        spans=importing.new,
-        known=importing.known,
-        traces=len(importing.traces),
-        damaged=tuple(reading.damaged),
-        unknown=unknown[:_MOST_UNKNOWN],
-        warnings=tuple(importing.warnings),
-    )
+    return OtlpReport(**reading.noted(), traces=len(reading.traces), unknown=unknown[:_MOST_UNKNOWN])
 
 
-class _Reading:
+class _Reading(Importing):
     """The spans of one file, and what was wrong with it."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.damaged: list[Damage] = []
+        super().__init__(name, "spans", "known")
         self.unknown: list[str] = []
-
-    def damage(self, line: int, reason: str) -> None:
-        self.damaged.append(Damage(file=self.name, line=line, reason=reason))
+        self.traces: set[str] = set()
 
     def spans(self, data: bytes) -> Iterator[tuple[str, int, _Group, Span]]:
         """Each span with its place, its line (or the number of its message) and what it shares."""
         if not data.startswith(
             b"\0"
         ):  # neither JSON nor a message begins with it, a length of less than 16 MiB does
-            yield from self._message(_unpacked(data, self.name), 1)
+            yield from self._message(_unpacked(data, self.file), 1)
             return
         good, failed = 0, None
         for number, message in self._messages(data):
             try:
-                yield from self._message(_unpacked(message, self.name), number)
+                yield from self._message(_unpacked(message, self.file), number)
                 good += 1
             except InvalidError as error:
                 failed = failed or error
-                self.damage(number, f"message {number}: {error}")
+                self.leave(number, f"message {number}: {error}")
         if not good:
             raise failed or InvalidError(
-                f"{self.name} holds no OTLP traces: its first message is cut off. Give the whole file."
+                f"{self.file} holds no OTLP traces: its first message is cut off. Give the whole file."
             )
 
     def _messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -150,7 +147,7 @@ class _Reading:
             start = at + 4
             at = start + int.from_bytes(data[at:start], "big")
             if at > len(data) or start > len(data):
-                self.damage(
+                self.leave(
                     number,
                     f"message {number} is cut off: the file ends {max(at, start) - len(data)} bytes too early",
                 )
@@ -162,7 +159,7 @@ class _Reading:
             documents, damaged = _documents(data)
             if documents or not data.strip():
                 for line, reason in damaged:
-                    self.damage(number - 1 + line, reason)
+                    self.leave(number - 1 + line, reason)
                 for line, found in documents:
                     for place, group, span in self._of_json(found, number - 1 + line):
                         yield place, number - 1 + line, group, span
@@ -172,17 +169,12 @@ class _Reading:
             traces.ParseFromString(data)
         except DecodeError as error:
             raise InvalidError(
-                f"{self.name} holds no OTLP traces ({error}). Give OTLP/JSON, one object or one a line, or the bytes of a TracesData."
+                f"{self.file} holds no OTLP traces ({error}). Give OTLP/JSON, one object or one a line, or the bytes of a TracesData."
             ) from None
         self.unknown += unknown_fields(traces, "traces")
         for i, resource in enumerate(traces.resource_spans):
             for j, scope in enumerate(resource.scope_spans):
-                group = _Group(
-                    to_json(resource.resource) if resource.HasField("resource") else None,
-                    resource.schema_url,
-                    to_json(scope.scope) if scope.HasField("scope") else None,
-                    scope.schema_url,
-                )
+                group = _group_of(resource, scope)
                 for k, span in enumerate(scope.spans):
                     yield f"resourceSpans[{i}].scopeSpans[{j}].spans[{k}]", number, group, span
 
@@ -194,12 +186,7 @@ class _Reading:
             for inner, two in self._listed(one, "scopeSpans", f"{place}.", line):
                 scope = ScopeSpans()
                 self._filled({**two, "spans": None}, scope, inner, line)
-                group = _Group(
-                    to_json(resource.resource) if resource.HasField("resource") else None,
-                    resource.schema_url,
-                    to_json(scope.scope) if scope.HasField("scope") else None,
-                    scope.schema_url,
-                )
+                group = _group_of(resource, scope)
                 for where, three in self._listed(two, "spans", f"{inner}.", line):
                     span = Span()
                     if self._filled(three, span, where, line):
@@ -209,20 +196,20 @@ class _Reading:
         """The objects in a list of an object, each with its place."""
         several = found.get(name)
         if several is not None and not isinstance(several, list):
-            self.damage(line, f"{where}{name} is no list")
+            self.leave(line, f"{where}{name} is no list")
             return
         for number, each in enumerate(several or ()):
             place = f"{where}{name}[{number}]"
             if isinstance(each, dict):
                 yield place, each
             else:
-                self.damage(line, f"{place} is no object")
+                self.leave(line, f"{place} is no object")
 
     def _filled(self, found: Json, message: Any, place: str, line: int) -> bool:
         try:
             from_json(found, message, place, self.unknown.append)
         except (InvalidError, RecursionError) as error:
-            self.damage(line, str(error))
+            self.leave(line, str(error))
             return False
         return True
 
@@ -277,71 +264,58 @@ def _object(data: bytes) -> Json:
     return found
 
 
-class _Import:
-    """Spans becoming events."""
+def _import_span(store: Store, reading: _Reading, group: _Group, span: Span, place: str) -> None:
+    """Record a span. Raises InvalidError for one whose ids are none."""
+    trace_id, span_id = _id(span.trace_id, 16, "traceId", place), _id(span.span_id, 8, "spanId", place)
+    parent = span.parent_span_id
+    parent_id = _id(parent, 8, "parentSpanId", place) if any(parent) else None
+    own = to_json(span)
+    for name in ("traceId", "spanId", *(("parentSpanId",) if parent_id else ())):
+        own.pop(name)
+    shared = {
+        "resource": group.resource,
+        "resourceSchemaUrl": group.resource_schema or None,
+        "scope": group.scope,
+        "scopeSchemaUrl": group.scope_schema or None,
+    }
+    metadata: Json = {
+        OTLP: {"span": own, **{name: value for name, value in shared.items() if value is not None}}
+    }
+    if span.end_time_unix_nano:
+        metadata[ENDED_AT] = iso(span.end_time_unix_nano // 1000)
+    fields = {
+        "occurred_at": moment(span.start_time_unix_nano // 1000),
+        "origin": "system",
+        "source": _service(group.resource),
+        "metadata": metadata,
+        "trace_id": trace_id,
+        "span_id": span_id,
+        "parent_span_id": parent_id,
+    }
+    reading.traces.add(trace_id)
+    name = span.name if span.name.strip() else NAMELESS
+    is_new = _record_span(store, reading, f"{SPAN}_{trace_id}_{span_id}", name, fields)
+    reading.counts["spans" if is_new else "known"] += 1
 
-    def __init__(self, store: Store, reading: _Reading) -> None:
-        self.store = store
-        self.reading = reading
-        self.new = self.known = 0
-        self.traces: set[str] = set()
-        self.warnings: list[str] = []
 
-    def span(self, group: _Group, span: Span, place: str) -> None:
-        """Record a span. Raises InvalidError for one whose ids are none."""
-        trace_id, span_id = _id(span.trace_id, 16, "traceId", place), _id(span.span_id, 8, "spanId", place)
-        parent = span.parent_span_id
-        parent_id = _id(parent, 8, "parentSpanId", place) if any(parent) else None
-        own = to_json(span)
-        for name in ("traceId", "spanId", *(("parentSpanId",) if parent_id else ())):
-            own.pop(name)
-        shared = {
-            "resource": group.resource,
-            "resourceSchemaUrl": group.resource_schema or None,
-            "scope": group.scope,
-            "scopeSchemaUrl": group.scope_schema or None,
-        }
-        metadata: Json = {
-            OTLP: {"span": own, **{name: value for name, value in shared.items() if value is not None}}
-        }
-        if span.end_time_unix_nano:
-            metadata[ENDED_AT] = iso(span.end_time_unix_nano // 1000)
-        fields = {
-            "occurred_at": moment(span.start_time_unix_nano // 1000),
-            "origin": "system",
-            "source": _service(group.resource),
-            "metadata": metadata,
-            "trace_id": trace_id,
-            "span_id": span_id,
-            "parent_span_id": parent_id,
-        }
-        self.traces.add(trace_id)
-        name = span.name if span.name.strip() else NAMELESS
-        self._record(f"{SPAN}_{trace_id}_{span_id}", name, fields)
-
-    def _record(self, id: str, name: str, fields: Mapping[str, Any]) -> None:
-        with self.store.reading(is_narrow=True) as sight:
-            ent = sight.entity(id)
-            forgotten = ent >= 0 and sight.is_forgotten(ent)
-        if forgotten:  # and stays so
-            self.known += 1
-            return
-        try:
-            recorded = self.store.record_event(SPAN, name, id=id, **fields)
-        except ConflictError:
-            key = orjson.dumps(
-                [name, fields["metadata"], fields["parent_span_id"]], option=orjson.OPT_SORT_KEYS
-            )
-            other = f"{id}_{blake2b(key, digest_size=4).hexdigest()}"
-            recorded = self.store.record_event(SPAN, name, id=other, **fields)
-            if recorded.is_new:
-                self.warnings.append(
-                    f"span {fields['span_id']} of trace {fields['trace_id']} was reported with other content: kept as {other}."
-                )
+def _record_span(store: Store, reading: _Reading, id: str, name: str, fields: Mapping[str, Any]) -> bool:
+    """Record a span and return True, unless it is known; what is forgotten stays so."""
+    with store.reading(is_narrow=True) as sight:
+        ent = sight.entity(id)
+        forgotten = ent >= 0 and sight.is_forgotten(ent)
+    if forgotten:
+        return False
+    try:
+        recorded = store.record_event(SPAN, name, id=id, **fields)
+    except ConflictError:
+        key = orjson.dumps([name, fields["metadata"], fields["parent_span_id"]], option=orjson.OPT_SORT_KEYS)
+        other = f"{id}_{blake2b(key, digest_size=4).hexdigest()}"
+        recorded = store.record_event(SPAN, name, id=other, **fields)
         if recorded.is_new:
-            self.new += 1
-        else:
-            self.known += 1
+            reading.warnings.append(
+                f"span {fields['span_id']} of trace {fields['trace_id']} was reported with other content: kept as {other}."
+            )
+    return recorded.is_new
 
 
 def _id(raw: bytes, length: int, name: str, place: str) -> str:
@@ -383,12 +357,9 @@ def traces_data(view: Reader) -> TracesData:
     """Every trace of which a view has an event. Imported spans are exported unchanged, in their order; equal resources and scopes are one."""
     pinned = view.as_of() if isinstance(view, Writer) else view
     export = _Export()
-
-    def look(sight: Sight) -> list[Event]:
+    with pinned._searching() as sight:
         ents = {ent for name in sight.traces() for ent in sight.trace(name)}
-        return sight.events_and_links(sorted(ents))
-
-    ordered = pinned._searched(look)
+        ordered = sight.events_and_links(sorted(ents))
     rest = [event for event in ordered if not export.imported(event)]
     for trace_id in dict.fromkeys(event.trace_id for event in rest if event.trace_id is not None):
         export.grown(timeline.trace(pinned, trace_id))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -18,16 +18,16 @@ from urllib.parse import quote
 import orjson
 
 from graphstore.errors import GraphStoreError, InvalidError, NotFoundError
-from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.records import Progress
 from graphstore.ledger.files import new_folder
 from graphstore.sessions.segments.nodes import IDENTITY, SEGMENT, SESSION, Edge, SessionNode, checked, loaded
 from graphstore.store import registry
+from graphstore.values.inputs import at_least_one
 from graphstore.values.models import Json, Link, Value, Version
 from graphstore.values.period import OPEN, Instant, Period, coalesce, instant, iso, moment, without_all
 from graphstore.values.text import given_text
 from graphstore.values.time_range import plural
-from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 from graphstore.write.writer import Writer
 
@@ -42,7 +42,7 @@ FIRST, AGAIN = "initial", "prompt_update"
 """What made a first version, and a later one, where its file does not say."""
 _BOUNDARIES = frozenset({"fork", "branch", "tree_jump", "resume", "compaction", "continuation"})
 _PLAIN_NAME = re.compile(r"[\w.-]+\Z")
-_LINE = 1  # of damage to a file as a whole
+_WHOLE = 1  # the line of damage to a file as a whole
 
 
 class Exported(Value):
@@ -105,13 +105,10 @@ class _Export:
         self.elsewhere = 0  # links with an end that is no node of a session
         self.past = 0  # links that are known and do not hold here
         self.began: dict[str, Instant] = {}  # when each node that was written began, as it was first recorded
-
-        def look(sight: Sight) -> list[str]:
+        with view._searching() as sight:
             ents = sight.of_kinds((SEGMENT, SESSION), events=False)
             sight.read_names(ents)
-            return list(map(sight.id, ents))
-
-        self.names = view._searched(look)
+            self.names = list(map(sight.id, ents))
 
     def files(self) -> Iterator[tuple[str, Any]]:
         """Each file by its path: the nodes in the order they were first known, then the edges."""
@@ -168,8 +165,7 @@ class _Export:
 
     def _links(self) -> list[Link]:
         """The links that hold at one of the nodes or at both, each once and as it is stored."""
-
-        def look(sight: Sight) -> list[Link]:
+        with self.view._searching() as sight:
             ents = list(map(sight.entity, self.began))
             sight.read_ends(ents)
             there = {
@@ -180,8 +176,6 @@ class _Export:
             held = {link: sight.held(link) for link in there}
             self.past = sum(row < 0 and sight.was_made(link) for link, row in held.items())
             return [sight.link(row) for row in held.values() if row >= 0]
-
-        return self.view._searched(look)
 
     def _edge(self, link: Link) -> Json:
         metadata, type = dict(link.metadata), link.kind
@@ -328,8 +322,8 @@ def import_pi_brain(store: Store, folder: str | Path, *, progress: Progress | No
         if progress:
             progress(number, len(paths))
     taken.write()
-    damaged = tuple(sorted(taken.damaged, key=lambda one: one.file))
-    return PiBrainReport(files=len(paths), **taken.counts, damaged=damaged, warnings=tuple(taken.warnings))
+    taken.damaged.sort(key=lambda one: one.file)
+    return PiBrainReport(files=len(paths), **taken.noted())
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,20 +354,15 @@ class _Act:
     do: Callable[[], None]
 
 
-@dataclass
-class _Import:
+class _Import(Importing):
     """One folder on its way into a store."""
 
-    store: Store
-    root: Path
-    counts: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("nodes", "versions", "links", "known"), 0)
-    )
-    damaged: list[Damage] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    nodes: dict[str, dict[int, _File]] = field(default_factory=dict)
-    edges: list[tuple[Path, Edge]] = field(default_factory=list)
-    began: dict[str, Instant] = field(default_factory=dict)
+    def __init__(self, store: Store, root: Path) -> None:
+        super().__init__(root, "nodes", "versions", "links", "known")
+        self.store, self.root = store, root
+        self.nodes: dict[str, dict[int, _File]] = {}
+        self.edges: list[tuple[Path, Edge]] = []
+        self.began: dict[str, Instant] = {}
 
     # ---- reading
 
@@ -384,22 +373,19 @@ class _Import:
             if path.name == EDGES:
                 self._read_edges(path, given)
             else:
-                self._keep(_read_file(path, given, self._is_session(path)))
+                self._keep(_read_file(path, given, path.parent.name == SESSIONS))
         except OSError as error:
-            self._leave(path, f"cannot be read: {error.strerror}")
+            self.leave(_WHOLE, f"cannot be read: {error.strerror}", path)
         except orjson.JSONDecodeError as error:
-            self._leave(path, f"no JSON: {error.msg}", error.lineno)
+            self.leave(error.lineno, f"no JSON: {error.msg}", path)
         except InvalidError as error:
-            self._leave(path, str(error))
-
-    def _is_session(self, path: Path) -> bool:
-        return path.parent.name == SESSIONS
+            self.leave(_WHOLE, str(error), path)
 
     def _keep(self, file: _File) -> None:
         versions = self.nodes.setdefault(file.id, {})
         other = versions.setdefault(file.number, file)
         if other is not file:
-            self._leave(file.path, f"{file.id}-v{file.number} stands in {other.path.name} already")
+            self.leave(_WHOLE, f"{file.id}-v{file.number} stands in {other.path.name} already", file.path)
 
     def _read_edges(self, path: Path, given: Any) -> None:
         entries = given.get("edges") if isinstance(given, dict) else given
@@ -409,10 +395,7 @@ class _Import:
             try:
                 self.edges.append((path, checked(Edge, entry)))
             except InvalidError as error:
-                self._leave(path, f"edge {number}: {error}")
-
-    def _leave(self, path: Path, reason: str, line: int = _LINE) -> None:
-        self.damaged.append(Damage(file=str(path), line=line, reason=reason))
+                self.leave(_WHOLE, f"edge {number}: {error}", path)
 
     # ---- writing
 
@@ -442,7 +425,7 @@ class _Import:
                 try:
                     act.do()
                 except GraphStoreError as refused:
-                    self._leave(act.path, str(refused))
+                    self.leave(_WHOLE, str(refused), act.path)
 
     def _of_nodes(self) -> Iterator[_Act]:
         for id, versions in self.nodes.items():
@@ -464,7 +447,7 @@ class _Import:
         try:
             rows = self.store.versions(id) if self.store.knows(id) else []
         except InvalidError as error:
-            self._leave(files[0].path, str(error))
+            self.leave(_WHOLE, str(error), files[0].path)
             return []
         there = {row.number: row.content for row in rows}
         fresh = []
@@ -472,7 +455,8 @@ class _Import:
             if file.content in there.values():
                 self.counts["known"] += 1
             elif file.number in there:
-                self._leave(file.path, f"{id}-v{file.number} is known with another content, which stays")
+                words = f"{id}-v{file.number} is known with another content, which stays"
+                self.leave(_WHOLE, words, file.path)
             else:
                 fresh.append(file)
         return fresh
@@ -613,8 +597,7 @@ def _read_file(path: Path, given: Any, session: bool) -> _File:
     id, number = given.get("id"), given.get("version")
     if not isinstance(id, str) or not id.strip():
         raise InvalidError(f"id {id!r} is no text. A node has an id.")
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidError(f"version {number!r} is out of range. Give a whole number of at least 1.")
+    number = at_least_one("version", number)
     ours = given.get(OURS)
     ours = dict(ours) if isinstance(ours, dict) else {}
     periods = ours.get("periods", [])

@@ -21,7 +21,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import orjson
 
 from graphstore.errors import ConflictError, GraphStoreError, InvalidError
-from graphstore.imports.import_report import Damage, ImportReport
+from graphstore.imports.import_report import Damage as Damage
+from graphstore.imports.import_report import Importing, ImportReport
 from graphstore.imports.row_files import Row, Unreadable, rows_of
 from graphstore.store import registry
 from graphstore.values.models import Event
@@ -124,8 +125,8 @@ def import_rows(
     Raises InvalidError for a mapping that does not fit the file.
     """
     plan = _RecordMapping(_read_mapping(mapping))
-    table = _Table(store)
     name, read = rows_of(path_or_rows, format)
+    table = _Table(store, name)
     rows = list(read)
     plan.check({column for _, row in rows if isinstance(row, Mapping) for column in row})
     for line, row in rows:
@@ -134,10 +135,10 @@ def import_rows(
                 raise Unreadable(row)
             table.add(line, plan.record(row))
         except (Unreadable, InvalidError) as damage:
-            table.damaged.append((line, str(damage)))
-    counts = table.load(progress)
-    damaged = tuple(Damage(file=name, line=line, reason=reason) for line, reason in sorted(table.damaged))
-    return RowsReport(rows=len(rows), **counts, damaged=damaged)
+            table.leave(line, str(damage))
+    table.load(progress)
+    table.damaged.sort(key=lambda one: (one.line, one.reason))
+    return RowsReport(rows=len(rows), **table.noted())
 
 
 def _read_mapping(mapping: Row | str | Path) -> dict[str, Any]:
@@ -433,26 +434,25 @@ _SUPERSEDING = ("supersedes", "superseded_by")
 """These begin where the successor does, not where the row that names it does."""
 
 
-class _Table:
+class _Table(Importing):
     """The records of one import. Knows which ids are in it, so that rows may name later ones."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, file: str) -> None:
+        super().__init__(file, "nodes", "versions", "links")
         self.store = store
         self.rows: list[_Row] = []
         self.known: set[str] = set()  # ids of things that the store has
         self.ids: set[str] = set()
-        self.damaged: list[tuple[int, str]] = []
         self.written: dict[str, _Row] = {}
         self.standing: defaultdict[str, list[tuple[_Row, Period]]] = defaultdict(list)
         self.waiting: dict[str, list[tuple[_Row, int]]] = {}
         self.stated: Counter[str] = Counter()
-        self.counts = {"nodes": 0, "versions": 0, "links": 0}
 
     def add(self, line: int, record: _Record) -> None:
         """Take a record in."""
         self.rows.append(_Row(line, record))
 
-    def load(self, progress: Progress | None) -> dict[str, Any]:
+    def load(self, progress: Progress | None) -> None:
         """Write everything; rows and links that the store refuses are added to the damaged ones."""
         if any(row.record.times["tx_from"] is not None for row in self.rows):
             with self.store._together():
@@ -465,8 +465,8 @@ class _Table:
                     self._find_known()
                     self._write(_Batch(opened=self.rows), progress)
         for target, waiting in self.waiting.items():
-            self.damaged += [(row.line, _no_target(row.record.links[at][0], target)) for row, at in waiting]
-        return self.counts
+            for row, at in waiting:
+                self.leave(row.line, _no_target(row.record.links[at][0], target))
 
     def _leave_other_kinds(self) -> None:
         """Leave the records whose node is of another kind: of that which the store has, else of the kind of its first record."""
@@ -477,7 +477,7 @@ class _Table:
             if id not in kinds:
                 kinds[id] = self._kind_of(id) if id in self.known else kind
             if kinds[id] != kind:
-                self.damaged.append((row.line, f"{id!r} is a {kinds[id]!r}, not a {kind!r}"))
+                self.leave(row.line, f"{id!r} is a {kinds[id]!r}, not a {kind!r}")
         self.rows = [row for row in self.rows if kinds[row.record.id] == row.record.kind]
         self.ids = {row.record.id for row in self.rows}
 
@@ -518,7 +518,8 @@ class _Table:
             done = self.store.bulk_load(nodes=nodes, versions=versions, links=links, progress=progress)
         except (InvalidError, ConflictError):
             return False
-        self.damaged += missing
+        for line, reason in missing:
+            self.leave(line, reason)
         self.counts.update({name: done.get(name, 0) for name in self.counts})
         return True
 
@@ -538,7 +539,8 @@ class _Table:
                 with self.store.transaction(at=moment(at)):
                     self._write(batch, progress)
             except InvalidError as refused:
-                self.damaged += [(row.line, str(refused)) for row in (*batch.closed, *batch.opened)]
+                for row in (*batch.closed, *batch.opened):
+                    self.leave(row.line, str(refused))
 
     def _write(self, batch: _Batch, progress: Progress | None) -> None:
         for row in batch.closed:
@@ -548,7 +550,7 @@ class _Table:
             try:
                 self._describe(row)
             except (InvalidError, ConflictError) as refused:
-                self.damaged.append((row.line, str(refused)))
+                self.leave(row.line, str(refused))
                 continue
             known.append(row)
             if progress and self.counts["versions"] % 256 == 0:
@@ -614,7 +616,7 @@ class _Table:
             if target in self.ids:  # a row that comes later
                 self.waiting.setdefault(target, []).append((row, at))
             else:
-                self.damaged.append((row.line, _no_target(kind, target)))
+                self.leave(row.line, _no_target(kind, target))
             return
         period: dict[str, Any] = {} if kind in _SUPERSEDING else _period(row.record)
         try:
@@ -622,7 +624,7 @@ class _Table:
                 row.record.id, kind, target, reason=reason, created_by=self._maker(kind), **period
             )
         except GraphStoreError as refused:
-            self.damaged.append((row.line, f"link {kind} {target!r}: {refused}"))
+            self.leave(row.line, f"link {kind} {target!r}: {refused}")
             return
         self.counts["links"] += not self.stated[link.id]
         self.stated[link.id] += 1
