@@ -22,34 +22,10 @@ DAY = 86_400.0
 _NEUTRAL = 0.5
 
 
-def weight(
-    age: float,
-    accesses: int = 0,
-    links: int = 0,
-    importance: float = _NEUTRAL,
-    confidence: float = 1.0,
-    *,
-    half_life: float = 90.0,
-    floor: float = 0.1,
-    per_access: float = 0.25,
-    per_link: float = 0.1,
-    for_importance: float = 2.0,
-    doubted: float = 0.25,
-) -> float:
-    """What a thing weighs, from `floor` to 1, the formula being that of the module: less the older, more by everything else.
-
-    `age` in days since it was last affirmed, below 0 as 0; `accesses` and `links` counted; `importance` and `confidence` from 0 to 1, 0.5 being neither
-    important nor not. `half_life` in days, of a thing of which nothing else is known; `for_importance` times as long when all-important; `doubted` is the part
-    of it that is left at no confidence.
-    """
-    life = half_life * (1 + per_access * math.log2(1 + accesses)) * (1 + per_link * math.log2(1 + links))
-    life *= for_importance ** (2 * importance - 1) * (doubted + (1 - doubted) * confidence)
-    return floor + (1 - floor) * math.exp2(-max(age, 0.0) / life)
-
-
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """The parameters of `weight` that are the caller's choice, checked. `shaken`: what is left of the confidence in a thing that is shaky.
+    """The parameters of the formula, checked. `half_life` in days, of a thing of which nothing else is known; `for_importance` times as long when
+    all-important; `doubted` is the part of it that is left at no confidence. `shaken`: what is left of the confidence in a thing that is shaky.
 
     Raises InvalidError for one out of range.
     """
@@ -79,23 +55,32 @@ class Decay:
         importance: float | None = None,
         confidence: float = 1.0,
     ) -> float:
-        """What a thing weighs; see `weight`. No importance is neither important nor not."""
-        return weight(
-            age,
-            accesses,
-            links,
-            _NEUTRAL if importance is None else importance,
-            confidence,
-            half_life=self.half_life,
-            floor=self.floor,
-            per_access=self.per_access,
-            per_link=self.per_link,
-            for_importance=self.for_importance,
-            doubted=self.doubted,
-        )
+        """What a thing weighs, from `floor` to 1, the formula being that of the module: less the older, more by everything else.
+
+        `age` in days since it was last affirmed, below 0 as 0; `accesses` and `links` counted; `importance` and `confidence` from 0 to 1. No importance is
+        neither important nor not.
+        """
+        importance = _NEUTRAL if importance is None else importance
+        read, tied = 1 + self.per_access * math.log2(1 + accesses), 1 + self.per_link * math.log2(1 + links)
+        sure = self.doubted + (1 - self.doubted) * confidence
+        life = self.half_life * read * tied
+        life *= self.for_importance ** (2 * importance - 1) * sure
+        return self.floor + (1 - self.floor) * math.exp2(-max(age, 0.0) / life)
 
     def __str__(self) -> str:
         return ", ".join(f"{each.name} {getattr(self, each.name):g}" for each in fields(self))
+
+
+def weight(
+    age: float,
+    accesses: int = 0,
+    links: int = 0,
+    importance: float = _NEUTRAL,
+    confidence: float = 1.0,
+    **parameters: float,
+) -> float:
+    """What a thing weighs, with the `parameters` of a `Decay`."""
+    return Decay(**parameters).weight(age, accesses, links, importance, confidence)
 
 
 def share(value: object) -> float | None:
