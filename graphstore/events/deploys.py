@@ -241,13 +241,12 @@ def delivery(payload: Json) -> Delivery:
         return Delivery(None, None, "none", payload)
     if "zen" in payload and "hook_id" in payload:
         return Delivery(None, None, "none", payload)
-    state, name, at = _text(payload, "status").lower(), payload.get("id"), payload.get("timestamp")
-    return Delivery(
-        None if name is None or name == "" else str(name),
-        None if at is None else _timestamp(at),
-        _how(state),
-        payload,
-    )
+    name = None if payload.get("id") == "" else payload.get("id")
+    return _delivery(name, payload.get("timestamp"), _how(_text(payload, "status").lower()), payload)
+
+
+def _delivery(id: Any, at: Any, how: str, fields: Json) -> Delivery:
+    return Delivery(None if id is None else str(id), None if at is None else _timestamp(at), how, fields)
 
 
 def _how(state: str) -> str:
@@ -272,11 +271,8 @@ def _github(payload: Json, deployment: Json, status: Json | None) -> Delivery:
         "url": said.get("log_url") or said.get("target_url") or deployment.get("url"),
         "description": said.get("description"),
     }
-    name = deployment.get("id")
     how = "announced" if status is None else _how(state)
-    return Delivery(
-        None if name is None else str(name), None if at is None else _timestamp(at), how, _said(fields)
-    )
+    return _delivery(deployment.get("id"), at, how, _said(fields))
 
 
 def _gitlab(payload: Json) -> Delivery:
@@ -297,12 +293,7 @@ def _gitlab(payload: Json) -> Delivery:
     }
     if isinstance(at, str):
         at = re.sub(r"^(\S+) (\S+) ?([+-]\d\d):?(\d\d)$", r"\1T\2\3:\4", at).replace(" UTC", "Z")
-    return Delivery(
-        None if name is None else str(name),
-        None if at is None else _timestamp(at),
-        _how(state),
-        _said(fields),
-    )
+    return _delivery(name, at, _how(state), _said(fields))
 
 
 def _said(fields: Mapping[str, Any]) -> Json:

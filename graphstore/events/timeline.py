@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -210,12 +210,9 @@ def annotate(
 def added(view: Reader, id: str) -> list[Event]:
     """What was added to a message by the view's coordinate, the latest first."""
     text_of("id", id)
-
-    def look(sight: Sight) -> list[Event]:
+    with view._searching() as sight:
         ent = sight.entity(id)
         return [] if ent < 0 else _added(sight, ent)
-
-    return view._searched(look)
 
 
 def _added(sight: Rows, ent: int) -> list[Event]:
@@ -310,8 +307,7 @@ def messages(
     filters = _digest([wanted, begin, end, *more_filters])
     here, before = _going_on(view, cursor, filters)
     filtered = None if text is None else Filters.of(here, {}, {}, asked_fields(text))
-
-    def look(sight: Sight) -> Page:
+    with here._searching() as sight:
         among = None if filtered is None else filtered.saying(sight, text or "")
         if known is not None:
             fresh = sight.written_after(known)
@@ -327,8 +323,6 @@ def messages(
             cursor=None if last is None else _cursor(sight.valid, sight.tx, last, filters),
             added=_added_to(sight, events),
         )
-
-    return here._searched(look)
 
 
 def _listed(
@@ -434,8 +428,7 @@ def threads(view: Reader, limit: int = 100) -> list[Voice]:
 
 def _voices(view: Reader, field: str, limit: int) -> list[Voice]:
     most = at_least_one("limit", limit)
-
-    def look(sight: Sight) -> list[Voice]:
+    with view._searching() as sight:
         found = []
         for name, rows in islice(sight.voices(field), most):
             last = sight.shown_event(rows[0])
@@ -450,8 +443,6 @@ def _voices(view: Reader, field: str, limit: int) -> list[Voice]:
                 )
             )
         return found
-
-    return view._searched(look)
 
 
 # ---------------------------------------------------------------- traces
@@ -472,8 +463,7 @@ class Traced(Value):
 def traces(view: Reader, limit: int = 50) -> list[Traced]:
     """The traces there is something of by the view's coordinate, those recorded last first."""
     most = at_least_one("limit", limit)
-
-    def look(sight: Sight) -> list[Traced]:
+    with view._searching() as sight:
         found: list[Traced] = []
         for name in reversed(sight.traces()):
             if len(found) == most:
@@ -482,8 +472,6 @@ def traces(view: Reader, limit: int = 50) -> list[Traced]:
             if events:
                 found.append(_traced(name, events))
         return found
-
-    return view._searched(look)
 
 
 def _traced(name: str, events: list[Event]) -> Traced:
@@ -561,13 +549,6 @@ class Trace(Value):
         return pictures.html(_scene(self))
 
 
-class _TraceEvent(NamedTuple):
-    """An event of a trace, and when its span ended where it says so."""
-
-    event: Event
-    leaf: SpanEvent
-
-
 @registry.read("timeline")
 def trace(view: Reader, trace_id: str) -> Trace:
     """The spans and events of a trace that have happened by the view's coordinate. Evicted events keep their place, without their words.
@@ -575,21 +556,17 @@ def trace(view: Reader, trace_id: str) -> Trace:
     Raises NotFoundError for an unknown one.
     """
     name = text_of("trace_id", trace_id)
-
-    def look(sight: Sight) -> tuple[list[_TraceEvent], list[str]]:
+    notes: list[str] = []
+    with view._searching() as sight:
         ents = sight.trace(name)
         if not ents:
             known = (each for each in sight.traces() if sight.trace(each))
             raise NotFoundError.nearest("trace", name, lambda: known)
-        said: list[str] = []
-        events = zip(ents, sight.events_and_links(ents), strict=True)
-        return _merged([_entry(sight, ent, event, said) for ent, event in events], said), said
-
-    entries, notes = view._searched(look)
-    events = {entry.leaf.id: entry.event for entry in entries}
-    tree = spans.tree(entry.leaf for entry in entries)
+        told = zip(ents, sight.events_and_links(ents), strict=True)
+        entries = _merged([_entry(sight, ent, event, notes) for ent, event in told], notes)
+    tree = spans.tree(entries)
     twigs = {twig.span: twig for twig in tree.walk()}
-    shown = tuple(_span(twig, twigs, events) for twig in tree.walk())
+    shown = tuple(_span(twig, twigs) for twig in tree.walk())
     notes += tree.notes
     for each in shown:
         if each.skew:
@@ -602,7 +579,7 @@ def trace(view: Reader, trace_id: str) -> Trace:
         trace_id=name,
         roots=tuple(each for each in shown if each.depth == 0),
         spans=shown,
-        events=tuple(events[leaf.id] for leaf in tree.loose),
+        events=tuple(leaf.shown for leaf in tree.loose),
         cycles=tuple(tree.cycles),
         notes=tuple(notes),
     )
@@ -614,14 +591,11 @@ def whole_trace_id(view: Reader, text: str) -> str:
     text is given back. Raises NotFoundError where several traces begin so."""
     if not _TRACE_BEGUN.fullmatch(text_of("trace_id", text)):
         return text
-
-    def look(sight: Sight) -> list[str]:
+    with view._searching() as sight:
         if sight.trace(text):
-            return []
+            return text
         begun = [name for name in sight.traces() if name.startswith(text) and len(name) == _TRACE_ID]
-        return [name for name in begun if sight.trace(name)]
-
-    found = view._searched(look)
+        found = [name for name in begun if sight.trace(name)]
     if not found:
         return text
     if len(found) > 1:
@@ -629,7 +603,7 @@ def whole_trace_id(view: Reader, text: str) -> str:
     return found[0]
 
 
-def _entry(sight: Sight, ent: int, event: Event, notes: list[str]) -> _TraceEvent:
+def _entry(sight: Sight, ent: int, event: Event, notes: list[str]) -> SpanEvent:
     metadata: Mapping[str, Any] = event.metadata or sight.kept_place(ent)
     end = None
     if event.span_id is not None and ENDED_AT in metadata:
@@ -637,30 +611,25 @@ def _entry(sight: Sight, ent: int, event: Event, notes: list[str]) -> _TraceEven
             end = instant(metadata[ENDED_AT], ENDED_AT)
         except InvalidError as error:
             notes.append(f"event {event.id}: {error}")
-    return _TraceEvent(
-        event, SpanEvent(event.id, instant(event.occurred_at), event.span_id, event.parent_span_id, end)
-    )
+    return SpanEvent(event.id, instant(event.occurred_at), event.span_id, event.parent_span_id, end, event)
 
 
-def _merged(entries: list[_TraceEvent], notes: list[str]) -> list[_TraceEvent]:
+def _merged(entries: list[SpanEvent], notes: list[str]) -> list[SpanEvent]:
     """The entries without repetitions under another id; the one recorded first is kept."""
-    kept: dict[str | bytes, _TraceEvent] = {}
+    kept: dict[str | bytes, SpanEvent] = {}
     for entry in entries:
-        event = entry.event
+        event = entry.shown
         fields = {name: value for name, value in dict(event).items() if name not in _OF_THE_RECORD}
-        key = (
-            entry.leaf.id
-            if event.standing == "evicted"
-            else orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
-        )
+        is_evicted = event.standing == "evicted"
+        key = event.id if is_evicted else orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
         first = kept.setdefault(key, entry)
         if first is not entry:
-            notes.append(f"event {event.id} repeats {first.event.id} and is not shown.")
+            notes.append(f"event {event.id} repeats {first.id} and is not shown.")
     return list(kept.values())
 
 
-def _span(twig: Twig, twigs: Mapping[str, Twig], events: Mapping[str, Event]) -> Span:
-    own = tuple(events[each.id] for each in twig.events)
+def _span(twig: Twig, twigs: Mapping[str, Twig]) -> Span:
+    own = tuple(each.shown for each in twig.events)
     start, end = twig.start, twig.end
     return Span(
         span_id=twig.span,

@@ -40,14 +40,12 @@ FORMATS = {
         "graphstore.interchange.gexf_timeline", "export_gexf_timeline", "nodes and links", history=True
     ),
     "node-link": Format("graphstore.interchange.networkx_files", "export_node_link", "nodes and links"),
-    "prov-json": Format(
-        "graphstore.interchange.prov_document", "export_prov", "records", True, {"syntax": "json"}
-    ),
-    "prov-xml": Format(
-        "graphstore.interchange.prov_document", "export_prov", "records", True, {"syntax": "xml"}
-    ),
-    "prov-n": Format("graphstore.interchange.prov_document", "export_prov", "records", True, {"syntax": "n"}),
-    "prov-o": Format("graphstore.interchange.prov_document", "export_prov", "records", True, {"syntax": "o"}),
+    **{
+        f"prov-{syntax}": Format(
+            "graphstore.interchange.prov_document", "export_prov", "records", True, {"syntax": syntax}
+        )
+        for syntax in ("json", "xml", "n", "o")
+    },
     "neo4j-csv": Format("graphstore.interchange.neo4j_files", "export_neo4j_csv", "rows"),
     "neo4j-cypher": Format("graphstore.interchange.neo4j_files", "export_neo4j_cypher", "statements"),
 }

@@ -25,7 +25,7 @@ from graphstore.values.decay import Decay
 from graphstore.values.inputs import at_least_one, ids, json_object, optional_text, tags_of, text_of
 from graphstore.values.keys import slot_name
 from graphstore.values.layers import CHUNK, Layer
-from graphstore.values.models import Json, Node, Standing, Value
+from graphstore.values.models import Json, Node, Value
 from graphstore.values.period import Instant, TimeLike, instant, moment
 from graphstore.values.text import given_text
 from graphstore.view.rows import Row
@@ -64,11 +64,6 @@ class MemoryHit(Hit):
     def source(self) -> str | None:
         """Where it is from; begins with the layer's prefix."""
         return self.node.source
-
-    @property
-    def standing(self) -> Standing:
-        """How it stands: `stands` or `shaky`."""
-        return self.node.standing
 
     @property
     def valid_from(self) -> datetime:
@@ -172,28 +167,15 @@ class Memory:
         cap: int | None = None,
     ) -> None:
         self._store = store
-        if isinstance(store, registry.Elsewhere):
-            self._reach(embed, layers, cap)
-            return
+        if embed is not None:
+            registry.only_here(
+                store, "embed=", "Leave it out: the server embeds, when it was started with an embedder."
+            )
         self._meanings = None if embed is None else Meanings(store, embed, CHUNK)
         for layer in layers:
             self.define_layer(layer)
         if cap is not None:
             set_cap(store, cap)
-
-    def _reach(self, embed: Embedder | None, layers: Iterable[Layer], cap: int | None) -> None:
-        """Of a store elsewhere: all there is to know is there, the embedder too."""
-        if embed is not None:
-            registry.refuse(
-                self._store,
-                "embed=",
-                "Leave it out: the server embeds, when it was started with an embedder.",
-            )
-        self._meanings = None
-        for layer in layers:
-            self.define_layer(layer)
-        if cap is not None:
-            set_cap(self._store, cap)
 
     # ------------------------------------------------------------------ layers
 
@@ -390,15 +372,12 @@ class Memory:
 def layer_stats(view: Reader) -> tuple[LayerStats, ...]:
     """What stands of each layer at the coordinate; what is of no layer, if there is any, last."""
     layers = tables.table(view._setting(LAYERS))
-
-    def look(sight: Sight) -> tuple[dict[str | None, list[Row]], Instant]:
-        found: dict[str | None, list[Row]] = {name: [] for name in layers}
+    found: dict[str | None, list[Row]] = {name: [] for name in layers}
+    with view._searching() as sight:
+        soon = sight.tx + SOON
         for row in sight.scan(kind=CHUNK, content=True):
             layer = tables.of_scope(layers, row.scope)
             found.setdefault(layer.name if layer else None, []).append(row)
-        return found, sight.tx + SOON
-
-    found, soon = view._searched(look)
     return tuple(_layer_stats(layers.get(name or ""), name, rows, soon) for name, rows in found.items())
 
 

@@ -10,21 +10,21 @@ from datetime import datetime
 from heapq import nsmallest
 from itertools import islice
 from math import inf, sqrt
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from graphstore.errors import InvalidError
 from graphstore.memory import embedders
 from graphstore.search.search import Found, words
 from graphstore.store import registry
 from graphstore.values.decay import Decay
-from graphstore.values.inputs import ids, text_of
-from graphstore.values.models import UPRIGHT, Event, Link, Node, Standing, Value
+from graphstore.values.inputs import at_least_one, ids, text_of, whole_within
+from graphstore.values.models import UPRIGHT, Event, Json, Link, Node, Standing, Value
 from graphstore.values.period import TimeLike
 from graphstore.values.searched_text import text_of_node
 from graphstore.values.text import given_text
 from graphstore.values.words import asked_fields, remaining
 from graphstore.view import ranking
-from graphstore.view.coverage import COVERS, FLOOR, Said, Strength, coverage_of_text, said
+from graphstore.view.coverage import COVERS, FLOOR, Strength, coverage_of_text, said
 from graphstore.view.filters import ANY, Filters
 from graphstore.view.nearby import Near
 from graphstore.view.sight import Sight
@@ -288,7 +288,7 @@ def mentions(
     a number out of range.
     """
     text_of("text", text, empty=True)
-    _whole("k", k, 1, None)
+    at_least_one("k", k)
     filters = Filters.of(
         view,
         {"kind": ids("kinds", kinds), "tag": tag, "key": key, "scope": scope, "author": author, "source": source, "standing": standing},
@@ -299,7 +299,7 @@ def mentions(
 
 
 def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | None = None) -> Recalled:
-    def look(sight: Sight) -> Recalled:
+    with view._searching() as sight:
         seen = _seen(sight, lens)
         if filters != Filters() and not words(remaining(text)):
             return _listed_ever(sight, text, k, filters, seen)
@@ -320,8 +320,6 @@ def _mentions(view: Reader, text: str, k: int, filters: Filters, lens: Lens | No
                     break
         note, hits = "full-text over all that was ever recorded", tuple(best.values())
         return Recalled(text=text, hits=hits[:k], note=note, truncated=len(hits) > k)
-
-    return view._searched(look)
 
 
 def _seen(sight: Sight, lens: Lens | None) -> Callable[[int], bool]:
@@ -381,10 +379,30 @@ def _asked(sight: Sight, filters: Filters) -> Iterable[int]:
 
 
 def _fitted(thing: Node | Event) -> Hit:
-    fields = dict.fromkeys(("score", "text_score", "spread_score", "vector_score"), 0.0)
-    ranks = dict.fromkeys(("text_rank", "spread_rank", "vector_rank"))
-    told = {"strength": "strong", "coverage": 1.0, "matched": (), "snippet": "", "weight": 1.0}
-    return Hit.made({"node": thing, "seed": thing.id, "path": (), **fields, **ranks, **told})
+    return _made_hit(thing, coverage=1.0, strength="strong")
+
+
+_UNRANKED = {
+    **dict.fromkeys(("node", "score", "text_score", "text_rank", "spread_score", "spread_rank", "vector_score", "vector_rank", "seed")),
+    **dict.fromkeys(("score", "text_score", "spread_score", "vector_score"), 0.0),
+    "path": (), "weight": 1.0, "coverage": 0.0, "strength": "weak", "matched": (), "snippet": "",
+}  # fmt: skip
+"""The fields of a hit that no ranking has, in their order."""
+
+
+def _made_hit(thing: Node | Event, **found: Any) -> Hit:
+    return Hit.made({**_UNRANKED, "node": thing, "seed": thing.id, **found})
+
+
+def _says(sight: Sight, found: Found, thing: Node | Event, share: float, is_named: bool = False) -> Json:
+    """The fields of a hit about what a thing says itself of the question."""
+    words_said = said(sight.core.search.analyzer, found.question.terms, text_of_thing(thing))
+    return {
+        "coverage": round(share, 4),
+        "strength": "strong" if share >= COVERS or is_named else "weak",
+        "matched": words_said.words,
+        "snippet": words_said.snippet,
+    }
 
 
 def _is_led_to(order: _Order, ent: int) -> bool:
@@ -426,32 +444,10 @@ def _share_said(sight: Sight, found: Found, thing: Node | Event) -> float:
     return coverage_of_text(analyzer, terms, found.weights, text_of_thing(thing))
 
 
-def _said_by(sight: Sight, found: Found, thing: Node | Event) -> Said:
-    return said(sight.core.search.analyzer, found.question.terms, text_of_thing(thing))
-
-
 def _mention(sight: Sight, found: Found, ent: int, number: int, score: float, rank: int) -> Hit:
     thing = sight.thing(ent) if sight.is_event(ent) else sight.described(ent, number)
-    share, words_said = _share_said(sight, found, thing), _said_by(sight, found, thing)
-    return Hit.made(
-        {
-            "node": thing,
-            "score": score,
-            "text_score": score,
-            "text_rank": rank,
-            "spread_score": 0.0,
-            "spread_rank": None,
-            "vector_score": 0.0,
-            "vector_rank": None,
-            "seed": thing.id,
-            "path": (),
-            "weight": 1.0,
-            "coverage": round(share, 4),
-            "strength": "strong" if share >= COVERS else "weak",
-            "matched": words_said.words,
-            "snippet": words_said.snippet,
-        }
-    )
+    says = _says(sight, found, thing, _share_said(sight, found, thing))
+    return _made_hit(thing, score=score, text_score=score, text_rank=rank, **says)
 
 
 def _seeds(found: Found, meant: Mapping[int, float], k: int) -> dict[int, float]:
@@ -500,9 +496,9 @@ def _refuse_bad(
     decay: object,
 ) -> None:
     text_of("text", text, empty=True)
-    _whole("k", k, 1, None)
-    _whole("hops", hops, 0, MOST_HOPS)
-    _whole("fan_out", fan_out, 1, None)
+    at_least_one("k", k)
+    whole_within("hops", hops, 0, MOST_HOPS)
+    at_least_one("fan_out", fan_out)
     _share("hop_weight", hop_weight, 1.0)
     _share("rrf", rrf, inf)
     if direction not in DIRECTIONS:
@@ -599,28 +595,22 @@ def _ordered(
 def _hit(sight: Sight, ent: int, found: Found, order: _Order, weight: float, share: float) -> Hit:
     way, ranks = order.ways.get(ent), order.ranks
     thing = sight.thing(ent)
-    words_said = _said_by(sight, found, thing)
     is_named = order.gained.get(ent, 0.0) >= ranking.NAMED[-1]
     led = None if ent in order.text or ent in order.meaning else way
     seed = led.seed if led else ent if ent in order.text else order.beside.get(ent, ent)
-    return Hit.made(
-        {
-            "node": thing,
-            "score": order.worth[ent],
-            "text_score": order.text.get(ent, 0.0),
-            "text_rank": ranks.text.get(ent),
-            "spread_score": way.activation if way else 0.0,
-            "spread_rank": ranks.spread.get(ent),
-            "vector_score": order.meaning.get(ent, 0.0),
-            "vector_rank": ranks.vector.get(ent),
-            "seed": sight.id(seed),
-            "path": tuple(map(sight.link, led.path)) if led else (),
-            "weight": weight,
-            "coverage": round(share, 4),
-            "strength": "strong" if share >= COVERS or is_named else "weak",
-            "matched": words_said.words,
-            "snippet": words_said.snippet,
-        }
+    return _made_hit(
+        thing,
+        score=order.worth[ent],
+        text_score=order.text.get(ent, 0.0),
+        text_rank=ranks.text.get(ent),
+        spread_score=way.activation if way else 0.0,
+        spread_rank=ranks.spread.get(ent),
+        vector_score=order.meaning.get(ent, 0.0),
+        vector_rank=ranks.vector.get(ent),
+        seed=sight.id(seed),
+        path=tuple(map(sight.link, led.path)) if led else (),
+        weight=weight,
+        **_says(sight, found, thing, share, is_named),
     )
 
 
@@ -702,12 +692,6 @@ def _fields(content: Mapping[str, object]) -> str:
 
 def _step(link: Link, here: str) -> str:
     return f"{link.kind} {link.target}" if link.source == here else f"← {link.kind} {link.source}"
-
-
-def _whole(name: str, value: object, least: int, most: int | None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most and value > most):
-        allowed = f"from {least} to {most}" if most else f"of at least {least}"
-        raise InvalidError(f"{name} {value!r} is out of range. Give a whole number {allowed}.")
 
 
 def _share(name: str, value: object, most: float) -> None:

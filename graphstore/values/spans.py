@@ -34,13 +34,14 @@ def ended(*said: Mapping[str, Any]) -> datetime | None:
 
 
 class SpanEvent(NamedTuple):
-    """One event of a trace as the tree sees it. `end`: when its span ended, if the event has it."""
+    """One event of a trace as the tree sees it. `end`: when its span ended, if the event has it; `shown`: what shows it."""
 
     id: str
     at: Instant
     span: str | None
     parent: str | None
     end: Instant | None = None
+    shown: Any = None
 
 
 @dataclass(slots=True)
