@@ -308,33 +308,17 @@ class AutoIndexer:
 
 
 def _chunk(exchange: _Exchange) -> Json:
-    if exchange.tool is not None:
-        return _of_tool(exchange, exchange.tool)
-    return {
-        "text": "\n".join(f"{letter}: {text}" for letter, text in exchange.parts),
-        "layer": "conversation",
-        "source": exchange.thread,
-        "user": exchange.user,
-        "thread": exchange.thread,
-        "valid_from": moment(exchange.at),
-    }
-
-
-def _of_tool(exchange: _Exchange, tool: str) -> Json:
+    whose = {"user": exchange.user, "thread": exchange.thread, "valid_from": moment(exchange.at)}
+    if exchange.tool is None:
+        text = "\n".join(f"{letter}: {text}" for letter, text in exchange.parts)
+        return {"text": text, "layer": "conversation", "source": exchange.thread, **whose}
     output = exchange.answer or ""
     if len(output) > _OUTPUT:
         left = f"\n… ({len(output) - _OUTPUT:,} characters left out) …\n"
         output = output[: _OUTPUT // 2] + left + output[-_OUTPUT // 2 :]
     asked = {"asked": exchange.asked} if exchange.asked else {}
-    return {
-        "text": output,
-        "layer": "tool",
-        "source": tool,
-        "user": exchange.user,
-        "thread": exchange.thread,
-        "valid_from": moment(exchange.at),
-        "metadata": {"tool": tool, **asked},
-    }
+    metadata = {"tool": exchange.tool, **asked}
+    return {"text": output, "layer": "tool", "source": exchange.tool, **whose, "metadata": metadata}
 
 
 # ---- the files an agent lives by --------------------------------------------------------------
@@ -473,8 +457,7 @@ def _sections_of(view: Reader, place: Place) -> list[str]:
 @registry.read("memory")
 def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
     """The files as they stand at the view's coordinate, each with its sections in order: those of no user, then the user's own."""
-
-    def look(sight: Sight) -> dict[str, list[Node]]:
+    with view._searching() as sight:
         found: dict[str, list[Node]] = {}
         here = view._pinned(sight.valid, sight.tx)
         for name in FILES:
@@ -484,8 +467,6 @@ def soul(view: Reader, user: str | None = None) -> dict[str, list[Node]]:
             if shown := [node for node in nodes if node is not None]:
                 found[name] = shown
         return found
-
-    return view._searched(look)
 
 
 def _standing(sight: Sight, ent: int) -> Node | None:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 from weakref import WeakKeyDictionary
@@ -104,7 +103,8 @@ class Observed(Value):
 def queue(view: Reader, user: str, thread: str | None = None) -> list[Message]:
     """The messages that wait to be compressed at the view's coordinate, by when they were sent."""
     text_of("user", user), optional_text("thread", thread)
-    return view._searched(lambda sight: _open(sight, user, thread)[1])
+    with view._searching() as sight:
+        return _open(sight, user, thread)[1]
 
 
 @registry.read("observer")
@@ -145,8 +145,7 @@ def _transcript(added: Iterable[Event]) -> str | None:
 
 def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[Message]:
     """The latest messages that the observer got."""
-
-    def look(sight: Sight) -> list[Message]:
+    with view._searching() as sight:
         found: list[Message] = []
         number = _Batch.latest(sight, user, thread).number
         while number > 0 and len(found) < limit:
@@ -154,8 +153,6 @@ def _observed(view: Reader, user: str, thread: str | None, limit: int) -> list[M
             found = (_messages(sight, ent) if ent >= 0 else []) + found
             number -= 1
         return found
-
-    return view._searched(look)
 
 
 @registry.read("observer")
@@ -172,13 +169,11 @@ def observations(view: Reader, user: str | None = None, thread: str | None = Non
         scope = sight.scope(ent)
         return user is None or scope in mine or _takes_part(sight, ent, user, groups)
 
-    def look(sight: Sight) -> list[Node]:
+    with view._searching() as sight:
         chunks = [
             sight.entity(row.id) for row in sight.scan(kind=CHUNK) if row.scope.startswith(_LAYER.prefix)
         ]
-        return [sight.node(sight.find(ent), sight.upright(ent)) for ent in chunks if wanted(sight, ent)]
-
-    found = view._searched(look)
+        found = [sight.node(sight.find(ent), sight.upright(ent)) for ent in chunks if wanted(sight, ent)]
     if thread is not None:
         found = [node for node in found if node.content.get("thread") == thread]
     return sorted(found, key=_order)
@@ -362,19 +357,12 @@ class Observer:
                 raise InvalidError(f"{name} {given!r} cannot be called. Give a function that gives text.")
         self._store, self._compress, self._reflect = store, compress, reflect
         self._settings = {"threshold": threshold}
-        if isinstance(store, registry.Elsewhere):
-            if compress or reflect:
-                registry.refuse(
-                    store,
-                    "compress= and reflect=",
-                    "Leave them out: the server compresses, when it was started so.",
-                )
-            if (age, idle, reflect_every) != (AGE, IDLE, REFLECT_EVERY):
-                registry.refuse(
-                    store,
-                    "age=, idle= and reflect_every=",
-                    "Leave them out: the server's observer has its own.",
-                )
+        if compress or reflect:
+            instead = "Leave them out: the server compresses, when it was started so."
+            registry.only_here(store, "compress= and reflect=", instead)
+        if (age, idle, reflect_every) != (AGE, IDLE, REFLECT_EVERY):
+            instead = "Leave them out: the server's observer has its own."
+            registry.only_here(store, "age=, idle= and reflect_every=", instead)
         state = self._state
         self._threshold = state.threshold if threshold is None else at_least_one("threshold", threshold)
         self._age, self._idle = microseconds(age, "age"), microseconds(idle, "idle")
@@ -544,7 +532,8 @@ class Observer:
     def _compressed(self, user: str, thread: str | None) -> _Ready | None:
         """What the compressor says of the messages that wait; None: none waits. Writes nothing."""
         assert self._compress is not None
-        batch, waiting = self._store._searched(lambda sight: _open(sight, user, thread))
+        with self._store._searching() as sight:
+            batch, waiting = _open(sight, user, thread)
         if not waiting:
             return None
         known = observations(self._store, user)
@@ -627,7 +616,8 @@ class Observer:
         """The threads to compress now: whose queue is long or old enough, or that are silent or ended, then those of users that have enough over threads."""
         now, left = self._store._now(), list[tuple[str, str | None, int]]()
         for user, thread in self._queues():
-            waiting, since, ended = self._store._searched(partial(_waiting, user=user, thread=thread))
+            with self._store._searching() as sight:
+                waiting, since, ended = _waiting(sight, user, thread)
             if not waiting:
                 continue
             spoken = max(since, *(instant(message.occurred_at) for message in waiting))

@@ -15,7 +15,6 @@ from graphstore.store.upsert import Place, entity, keep, kept_in
 from graphstore.values.inputs import optional_text, text_of
 from graphstore.values.models import Event, Node, Recorded, Value
 from graphstore.values.period import TimeLike
-from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
@@ -146,41 +145,19 @@ class ExpertiseTracker:
         id: str | None = None,
     ) -> Recorded:
         """Note how something ended: an event about the domain. Raises InvalidError for an unknown outcome or a weight that is not above 0."""
-        if isinstance(store, registry.Elsewhere):
-            return record_outcome(
-                store,
-                domain,
-                outcome,
-                weight=weight,
-                note=note,
-                occurred_at=occurred_at,
-                id=id,
-                agent=self.agent,
-            )
-        name = text_of("domain", domain).strip()
-        if outcome not in WORTH:
-            raise InvalidError.choice("outcome", outcome, WORTH)
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
-            raise InvalidError(f"weight {weight!r} is out of range. Give a number above 0.")
-        recorded: dict[str, Any] = {"domain": name, "outcome": outcome, "weight": weight}
-        since = None if occurred_at is None else store._time(occurred_at, "occurred_at")
-        with store._verb():
-            about = keep(store, Place(DOMAIN, (name,)), {"domain": name}, text=name, since=since).node
-            return store.record_event(
-                OUTCOME,
-                f"{name}: {outcome}" if note is None else f"{name}: {outcome}, {text_of('note', note)}",
-                id=id,
-                occurred_at=occurred_at,
-                agent=self.agent,
-                related_to=about.id,
-                metadata=recorded,
-            )
+        return record_outcome(
+            store, domain, outcome, weight=weight, note=note, occurred_at=occurred_at, id=id, agent=self.agent
+        )
 
     def score(self, view: Reader, domain: str) -> Expertise:
         """How well it goes in a domain at the view's coordinate. One that nothing is known of has the score 0.5 and the weight 0."""
-        if isinstance(view, registry.Elsewhere):
-            return expertise(view, domain, half_life=self.half_life, window=self.window, agent=self.agent)
-        name = text_of("domain", domain).strip()
+        return expertise(view, domain, half_life=self.half_life, window=self.window, agent=self.agent)
+
+    def scores(self, view: Reader) -> list[Expertise]:
+        """Every domain that has outcomes at the view's coordinate, the best first."""
+        return expertises(view, half_life=self.half_life, window=self.window, agent=self.agent)
+
+    def _expertise(self, view: Reader, name: str) -> Expertise:
         at = view.at.valid
         outcomes = self._outcomes(view, name)
         now, weight = self._scored(outcomes, at)
@@ -194,23 +171,13 @@ class ExpertiseTracker:
             domain=name, score=now, trend=trend, direction=direction, outcomes=len(outcomes), weight=weight, latest=latest, window=self.window,
         )  # fmt: skip
 
-    def scores(self, view: Reader) -> list[Expertise]:
-        """Every domain that has outcomes at the view's coordinate, the best first."""
-        if isinstance(view, registry.Elsewhere):
-            return expertises(view, half_life=self.half_life, window=self.window, agent=self.agent)
-        found = [self.score(view, node.content["domain"]) for node in view.nodes(DOMAIN)]
-        return sorted((one for one in found if one.outcomes), key=lambda one: (-one.score, one.domain))
-
     def _outcomes(self, view: Reader, domain: str) -> list[Event]:
-
-        def look(sight: Sight) -> list[Event]:
+        with view._searching() as sight:
             ent = entity(sight, Place(DOMAIN, (domain,)))
             if ent < 0 or sight.entity(sight.id(ent)) < 0:
                 return []
             here = view._pinned(sight.valid, sight.tx)
-            return here.events(OUTCOME, related_to=sight.id(ent))
-
-        found = view._searched(look)
+            found = here.events(OUTCOME, related_to=sight.id(ent))
         return [
             event
             for event in found
@@ -245,8 +212,25 @@ def record_outcome(
     agent: str | None = None,
 ) -> Recorded:
     """Note how something ended, as `ExpertiseTracker.record` does."""
-    tracker = ExpertiseTracker(agent=agent)
-    return tracker.record(store, domain, outcome, weight=weight, note=note, occurred_at=occurred_at, id=id)
+    optional_text("agent", agent)
+    name = text_of("domain", domain).strip()
+    if outcome not in WORTH:
+        raise InvalidError.choice("outcome", outcome, WORTH)
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < 1e9:
+        raise InvalidError(f"weight {weight!r} is out of range. Give a number above 0.")
+    recorded: dict[str, Any] = {"domain": name, "outcome": outcome, "weight": weight}
+    since = None if occurred_at is None else store._time(occurred_at, "occurred_at")
+    with store._verb():
+        about = keep(store, Place(DOMAIN, (name,)), {"domain": name}, text=name, since=since).node
+        return store.record_event(
+            OUTCOME,
+            f"{name}: {outcome}" if note is None else f"{name}: {outcome}, {text_of('note', note)}",
+            id=id,
+            occurred_at=occurred_at,
+            agent=agent,
+            related_to=about.id,
+            metadata=recorded,
+        )
 
 
 @registry.read("working")
@@ -259,7 +243,8 @@ def expertise(
     agent: str | None = None,
 ) -> Expertise:
     """How well it goes in a domain, as `ExpertiseTracker.score` returns it."""
-    return ExpertiseTracker(half_life=half_life, window=window, agent=agent).score(view, domain)
+    tracker = ExpertiseTracker(half_life=half_life, window=window, agent=agent)
+    return tracker._expertise(view, text_of("domain", domain).strip())
 
 
 @registry.read("working")
@@ -267,4 +252,6 @@ def expertises(
     view: Reader, *, half_life: timedelta = HALF_LIFE, window: timedelta = WINDOW, agent: str | None = None
 ) -> list[Expertise]:
     """How well it goes in each domain, as `ExpertiseTracker.scores` returns it."""
-    return ExpertiseTracker(half_life=half_life, window=window, agent=agent).scores(view)
+    tracker = ExpertiseTracker(half_life=half_life, window=window, agent=agent)
+    found = [tracker._expertise(view, node.content["domain"]) for node in view.nodes(DOMAIN)]
+    return sorted((one for one in found if one.outcomes), key=lambda one: (-one.score, one.domain))
