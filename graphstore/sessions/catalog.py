@@ -6,19 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphstore.sessions.joints import names, segment_node, session_node
 from graphstore.sessions.segments.nodes import SESSION
-from graphstore.sessions.segments_read import pieces, whole_projects
+from graphstore.sessions.segments_read import paths_meant, pieces, whole_projects
 from graphstore.sessions.transcripts.lines import session_id_in
 from graphstore.sessions.transcripts.transcript import Header, Transcript
 from graphstore.store import registry
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Node, Value
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, moment
-from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
@@ -93,19 +92,10 @@ def _idle(view: Reader) -> set[str]:
 
 
 def _of_project(known: list[Known], project: str) -> list[Known]:
-    wanted = text_of("project", project)
-    projects = whole_projects({str(each.content.get("project") or "") for each in known})
-    end = PurePosixPath(wanted.replace("\\", "/")).parts
-
-    def is_meant(path: str) -> bool:
-        return path == wanted or PurePosixPath(path.replace("\\", "/")).parts[-len(end) :] == end
-
-    folders = [str(each.content.get("project") or "") for each in known]
-    return [
-        each
-        for each, path in zip(known, folders, strict=True)
-        if path and (is_meant(path) or is_meant(projects[path]))
-    ]
+    folders = {each.id: str(each.content.get("project") or "") for each in known}
+    projects = whole_projects(folders.values())
+    meant = set(paths_meant({*projects, *projects.values()}, text_of("project", project)))
+    return [each for each in known if (path := folders[each.id]) and meant & {path, projects[path]}]
 
 
 def _info(known: Known, agents: int) -> SessionInfo:
@@ -142,12 +132,9 @@ _OF_ITSELF = frozenset({COPIED, MOVED, OTHERWISE})
 
 def taken_back_by_reading(store: Store, id: str) -> bool:
     """Whether a segment or a link that is no longer believed was taken back because a file was read better, and not by a person."""
-
-    def look(sight: Sight) -> bool:
+    with store._searching() as sight:
         last = sight.closed_by(id)
         return last >= 0 and sight.change(last).reason in _OF_ITSELF
-
-    return store._searched(look)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from graphstore.errors import InvalidError
 from graphstore.sessions.segments.nodes import SEGMENT, SESSION
+from graphstore.sessions.segments_read import value_at
+from graphstore.sessions.transcripts.steps import as_text
 from graphstore.store import registry
 from graphstore.values.models import Json, Link, Node, Value
 from graphstore.values.period import when
@@ -183,7 +185,4 @@ def _count(metadata: Json) -> int | None:
 
 
 def _text(content: Json, *path: str) -> str:
-    value: object = content
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else ""
+    return as_text(value_at(content, *path))

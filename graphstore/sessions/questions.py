@@ -15,6 +15,7 @@ from graphstore.sessions.segments.likeness import plain
 from graphstore.sessions.segments.nodes import LEVELS
 from graphstore.sessions.segments_read import Met, Piece, Taught, between, number, of_project, pieces
 from graphstore.sessions.session_answers import SessionAnswer, priced, summed
+from graphstore.sessions.transcripts.steps import as_text, as_texts
 from graphstore.store import registry
 from graphstore.values.inputs import at_least_one, ids
 from graphstore.values.models import Json, Value
@@ -54,8 +55,7 @@ class Decisions(SessionAnswer):
     project: str | None
     decisions: tuple[Decided, ...]
 
-    def _found(self) -> tuple[Value, ...]:
-        return self.decisions
+    _listed = "decisions"
 
     def _nothing(self) -> str:
         return "No decision is known here."
@@ -89,13 +89,10 @@ def decisions(
 
 def _decided(what: str, group: list[tuple[Piece, Json]]) -> Decided:
     latest, decision = group[-1]
-    why, others = decision.get("why"), decision.get("alternativesConsidered")
     return Decided(
         what=what,
-        why=why if isinstance(why, str) else "",
-        alternatives=tuple(each for each in others if isinstance(each, str))
-        if isinstance(others, list)
-        else (),
+        why=as_text(decision.get("why")),
+        alternatives=tuple(as_texts(decision.get("alternativesConsidered"))),
         project=latest.project,
         node=latest.id,
         first_at=moment(group[0][0].since),
@@ -134,8 +131,7 @@ class Lessons(SessionAnswer):
     tags: tuple[str, ...]
     lessons: tuple[Learned, ...]
 
-    def _found(self) -> tuple[Value, ...]:
-        return self.lessons
+    _listed = "lessons"
 
     def _nothing(self) -> str:
         return f"No lesson is known here{f' for {self._tags()}' if self.tags else ''}."
@@ -182,15 +178,14 @@ def lessons(
 
 def _learned(group: list[tuple[Piece, Taught]]) -> Learned:
     latest, lesson = group[-1]
-    words = {name: lesson.content.get(name) for name in ("details", "confidence", "actionable")}
-    texts = {name: value for name, value in words.items() if isinstance(value, str)}
+    actionable = lesson.content.get("actionable")
     return Learned(
         id=lesson.id,
         level=lesson.level,
         summary=lesson.summary,
-        details=texts.get("details", ""),
-        confidence=texts.get("confidence", ""),
-        actionable=texts.get("actionable"),
+        details=as_text(lesson.content.get("details")),
+        confidence=as_text(lesson.content.get("confidence")),
+        actionable=actionable if isinstance(actionable, str) else None,
         tags=tuple(lesson.tags),
         project=latest.project,
         node=latest.id,
@@ -233,8 +228,7 @@ class RecurringErrors(SessionAnswer):
     at_least: int
     errors: tuple[RecurringError, ...]
 
-    def _found(self) -> tuple[Value, ...]:
-        return self.errors
+    _listed = "errors"
 
     def _nothing(self) -> str:
         return f"No error is known here that came in {self.at_least} sessions or more."
@@ -315,8 +309,7 @@ class Costs(SessionAnswer):
     unpriced: int = 0
     """Of how many pieces of work no cost is known: their sessions say tokens only."""
 
-    def _found(self) -> tuple[Value, ...]:
-        return self.rows
+    _listed = "rows"
 
     def __str__(self) -> str:
         total = f"{plural(self.tokens, 'token')} in all, by {self.by}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import InvalidError
+from graphstore.sessions.transcripts.steps import as_objects
 from graphstore.store import registry
 from graphstore.values.inputs import json_object, whole_number
 from graphstore.values.models import Json, Node, Value
@@ -34,12 +35,14 @@ def doubts(view: Reader, limit: int | None = None) -> list[Doubt]:
     """The decisions marked `needsReview` of the segments that stand, in the order the segments were first known; at most `limit`."""
     from graphstore.sessions.segments.nodes import (
         SEGMENT,
-    )  # here, for every command that prints would wait for its models
+    )  # every command that prints would wait for its models
+    from graphstore.sessions.segments_read import value_at
 
     most = whole_number("limit", limit)
     found: list[Doubt] = []
     for node in view.nodes(SEGMENT):
-        for decision in _decisions(node.content):
+        # what a person wrote need not have the shape of an analysis
+        for decision in as_objects(value_at(node.content, "daemonMeta", "decisions")):
             if decision.get("needsReview") is True:
                 found.append(
                     Doubt(
@@ -95,10 +98,3 @@ def _changed(content: Json, changes: Json) -> Json:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _decisions(content: Json) -> list[Json]:
-    """The decisions of an analysis. What a person wrote need not have its shape."""
-    meta = content.get("daemonMeta")
-    decisions = meta.get("decisions") if isinstance(meta, dict) else None
-    return [each for each in decisions if isinstance(each, dict)] if isinstance(decisions, list) else []

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from graphstore.sessions.segments.nodes import SCHEMA_VERSION, carry_corrections
+from graphstore.sessions.transcripts.steps import as_list, as_object
 from graphstore.values.models import Json, Version
 
 _ITS_OWN = {"source": ("segment", "digest"), "metadata": ("analyzedAt", "analyzerVersion", "schemaVersion")}
@@ -55,11 +56,9 @@ def still_says(before: Json, after: Json) -> bool:
 
 
 def _stated(content: Json) -> list[Any]:
-    lessons = [
-        each for level in _part(content, "lessons").values() if isinstance(level, list) for each in level
-    ]
+    lessons = _part(content, "lessons").values()
     decisions = [_part(content, "content").get("keyDecisions"), _part(content, "daemonMeta").get("decisions")]
-    return lessons + [each for some in decisions if isinstance(some, list) for each in some]
+    return [each for some in (*lessons, *decisions) for each in as_list(some)]
 
 
 def _connected(before: Json, after: Json, fresh: Json) -> Json:
@@ -81,5 +80,4 @@ def in_new_project(content: Json, new: bool) -> Json:
 
 
 def _part(content: Json, name: str) -> Json:
-    found = content.get(name)
-    return found if isinstance(found, dict) else {}
+    return as_object(content.get(name))

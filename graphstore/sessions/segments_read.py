@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.sessions.segments.nodes import LEVELS, SEGMENT, UNPRICED
+from graphstore.sessions.transcripts.steps import as_objects, as_text, as_texts
 from graphstore.values.fingerprints import fingerprint
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Node
@@ -32,7 +33,7 @@ class Taught(NamedTuple):
 
     @property
     def tags(self) -> list[str]:
-        return _texts(self.content.get("tags"))
+        return as_texts(self.content.get("tags"))
 
 
 class Met(NamedTuple):
@@ -94,39 +95,42 @@ class Piece:
 
     def at(self, *path: str) -> Any:
         """The value there; None where there is none."""
-        value: Any = self.content
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
-        return value
+        return value_at(self.content, *path)
 
     def text(self, *path: str) -> str:
-        value = self.at(*path)
-        return value if isinstance(value, str) else ""
+        return as_text(self.at(*path))
 
     def texts(self, *path: str) -> list[str]:
-        return _texts(self.at(*path))
+        return as_texts(self.at(*path))
 
     def number(self, *path: str) -> float:
         return number(self.at(*path))
 
     def objects(self, *path: str) -> list[Json]:
-        value = self.at(*path)
-        return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+        return as_objects(self.at(*path))
 
     def lessons(self) -> Iterator[Taught]:
         """Its lessons, level by level."""
         for level in LEVELS:
             for each in self.objects("lessons", level):
-                summary = _text(each.get("summary"))
+                summary = as_text(each.get("summary"))
                 if summary:
                     yield Taught(fingerprint(f"{level} lesson", summary), level, summary, each)
 
     def errors(self) -> Iterator[Met]:
         """The errors it met."""
         for each in self.objects("content", "errorsSeen"):
-            type, message = _text(each.get("type")), _text(each.get("message"))
+            type, message = as_text(each.get("type")), as_text(each.get("message"))
             if type or message:
                 yield Met(fingerprint(type, message), type, message, each.get("resolved") is True)
+
+
+def value_at(content: Json, *path: str) -> Any:
+    """Return the value at a path into a content; None where there is none."""
+    value: Any = content
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def pieces(view: Reader) -> list[Piece]:
@@ -181,7 +185,7 @@ def of_project(found: Iterable[Piece], project: str | None) -> list[Piece]:
     projects = {piece.project for piece in found} - {""}
     folders = {piece.folder for piece in found} - projects - {""}
     wanted = text_of("project", project)
-    if any(_meant(folders, wanted)) and not any(_meant(projects, wanted)):
+    if any(paths_meant(folders, wanted)) and not any(paths_meant(projects, wanted)):
         name = whole_name(folders, project)
         return [piece for piece in found if piece.folder == name]
     name = whole_name(projects, project)
@@ -194,7 +198,7 @@ def whole_name(known: set[str], project: str) -> str:
     if wanted in known:
         return wanted
     end = PurePosixPath(wanted.replace("\\", "/")).parts
-    meant = sorted(_meant(known, wanted))
+    meant = sorted(paths_meant(known, wanted))
     if len(meant) == 1:
         return meant[0]
     if meant:
@@ -207,7 +211,7 @@ def whole_name(known: set[str], project: str) -> str:
     raise NotFoundError(f"no work on project {project!r} is known here. Known: {there}.")
 
 
-def _meant(known: Iterable[str], project: str) -> Iterator[str]:
+def paths_meant(known: Iterable[str], project: str) -> Iterator[str]:
     """The paths that are this one, or end with it."""
     end = PurePosixPath(project.replace("\\", "/")).parts
     for path in known:
@@ -224,11 +228,3 @@ def number(value: Any) -> float:
 def _list(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _texts(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

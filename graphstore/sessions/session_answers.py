@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from math import fsum
-from typing import Any
+from typing import Any, ClassVar
 
 from graphstore.values.models import Value
 from graphstore.values.period import when
@@ -16,11 +16,15 @@ _CENTS = 6  # decimals of a sum of money: more are noise of the sums
 class SessionAnswer(Value):
     """What was found, one line each as text."""
 
+    _listed: ClassVar[str]
+    """The name of the field that holds it."""
+
     def _found(self) -> tuple[Value, ...]:
-        raise NotImplementedError
+        found: tuple[Value, ...] = getattr(self, self._listed)
+        return found
 
     def _nothing(self) -> str:
-        return "Nothing is known of that here."
+        raise NotImplementedError
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         return iter(self._found())

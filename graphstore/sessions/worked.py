@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from math import fsum
 from pathlib import Path, PurePosixPath
 
 from graphstore.errors import InvalidError, NotFoundError
@@ -106,8 +105,7 @@ class WorkOn(SessionAnswer):
     unpriced: int = 0
     """Of how many no cost is known: their sessions say tokens only."""
 
-    def _found(self) -> tuple[Value, ...]:
-        return self.work
+    _listed = "work"
 
     def __str__(self) -> str:
         head = f"{self.project or 'all projects'}{span(self.since, self.until)}"
@@ -271,7 +269,7 @@ def _wall_clock(found: Iterable[Piece]) -> float:
         end = piece.since + int(piece.number("metadata", "durationMinutes") * _MINUTE)
         took += max(0, end - max(piece.since, latest))
         latest = max(latest, end)
-    return round(fsum([took / _MINUTE]), 2)
+    return round(took / _MINUTE, 2)
 
 
 # ---- who touched a file ---------------------------------------------------------------------------
@@ -303,8 +301,7 @@ class FileWork(SessionAnswer):
     path: str
     touched: tuple[Touched, ...]
 
-    def _found(self) -> tuple[Value, ...]:
-        return self.touched
+    _listed = "touched"
 
     def _nothing(self) -> str:
         return f"No session that is known here touched {self.path}."
@@ -386,8 +383,7 @@ class Sayings(SessionAnswer):
     found: tuple[Said, ...]
     left_out: int = 0
 
-    def _found(self) -> tuple[Value, ...]:
-        return self.found
+    _listed = "found"
 
     def _nothing(self) -> str:
         return f"No session that is known here says {self.text!r}."

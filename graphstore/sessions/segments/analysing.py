@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import fsum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graphstore.errors import InvalidError
@@ -183,7 +184,7 @@ class _Builtin:
             },
             "metadata": {
                 "tokensUsed": sum(model["tokensInput"] + model["tokensOutput"] for model in used),
-                "cost": rules.total(model["cost"] for model in used),
+                "cost": fsum(model["cost"] for model in used),
                 "durationMinutes": work.minutes(),
                 "timestamp": iso(instant(work.started())),
                 "analyzedAt": at,

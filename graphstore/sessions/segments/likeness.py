@@ -80,14 +80,6 @@ class Limits(NamedTuple):
     most: int
 
 
-class _Found(NamedTuple):
-    """An earlier piece of work found for a later one, by its place."""
-
-    place: int
-    reason: str
-    metadata: Json
-
-
 def plain(words: Iterable[str]) -> frozenset[str]:
     """Tags and the like as they are compared: whatever their case."""
     return frozenset(word.strip().casefold() for word in words) - {""}
@@ -118,19 +110,9 @@ def connections(
     ordered = sorted(subjects, key=lambda subject: (subject.since, subject.id))
     place_of = {subject.id: place for place, subject in enumerate(ordered)}
     offered: defaultdict[int, list[Connection]] = defaultdict(list)
-    for each in _references(ordered):
-        offered[max(place_of[each.source], place_of[each.target])].append(each)
-    for kind, finder in (
-        ("lesson_application", _lessons),
-        ("failure_pattern", _failures),
-        ("semantic", _semantic),
-        ("technique_shared", _techniques),
-    ):
-        for place, near in finder(ordered, limits):
-            offered[place] += [
-                Connection(ordered[place].id, kind, ordered[each.place].id, each.reason, each.metadata)
-                for each in near
-            ]
+    for finder in (_references, _lessons, _failures, _semantic, _techniques):
+        for each in finder(ordered, limits):
+            offered[max(place_of[each.source], place_of[each.target])].append(each)
     found = list(_with_room(offered))
     close = {(each.source, each.target) for each in found}
     for each in _projects(ordered, limits):
@@ -179,18 +161,19 @@ def _firsts(ordered: Sequence[Subject], window: Instant) -> Iterator[tuple[int, 
         yield place, subject, first
 
 
-Near = Iterator[tuple[int, list[_Found]]]
-"""The place of each, and the best that were found for it before that."""
+def _nearest(found: Mapping[int, float], most: int) -> list[int]:
+    """Return the places of the highest numbers, of equal ones the latest first."""
+    return nsmallest(most, found, key=lambda place: (-found[place], -place))
 
 
-def _references(ordered: Sequence[Subject]) -> Iterator[Connection]:
+def _references(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
     known = {subject.id for subject in ordered}
     for subject in ordered:
         for name in sorted((subject.names & known) - {subject.id}):
             yield Connection(subject.id, "reference", name, f"its text names {name}", {})
 
 
-def _semantic(ordered: Sequence[Subject], limits: Limits) -> Near:
+def _semantic(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
     tags, topics, words = _Places(), _Places(), _Places()
     tags_of, topics_of = [len(each.tags) for each in ordered], [len(each.topics) for each in ordered]
     words_of = [len(each.words) for each in ordered]
@@ -211,7 +194,7 @@ def _semantic(ordered: Sequence[Subject], limits: Limits) -> Near:
             least = alone * size
             for other in [other for other, shared in by_word.items() if shared >= least]:
                 scores.setdefault(other, 0.0)
-        found = []
+        found = {}
         for other, score in scores.items():
             shared = by_word.get(other, 0)
             if shared:
@@ -219,14 +202,9 @@ def _semantic(ordered: Sequence[Subject], limits: Limits) -> Near:
             elif subject.tags.isdisjoint(ordered[other].tags):
                 continue  # a topic alone is no likeness
             if score >= limits.threshold - _NEARLY:
-                found.append((-round(score, 6), -other))
-        yield (
-            place,
-            [
-                _alike(-score, subject, ordered[-other], -other)
-                for score, other in nsmallest(limits.most, found)
-            ],
-        )
+                found[other] = round(score, 6)
+        for other in _nearest(found, limits.most):
+            yield _alike(found[other], subject, ordered[other])
         tags.add(place, subject.tags)
         topics.add(place, subject.topics)
         words.add(place, subject.words)
@@ -237,7 +215,7 @@ def _part(shared: int, one: frozenset[str], other: frozenset[str]) -> float:
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
-def _alike(score: float, later: Subject, earlier: Subject, place: int) -> _Found:
+def _alike(score: float, later: Subject, earlier: Subject) -> Connection:
     shared = [
         f"{what} {_some(one & other)}"
         for what, one, other in (
@@ -247,10 +225,11 @@ def _alike(score: float, later: Subject, earlier: Subject, place: int) -> _Found
         )
         if one & other
     ]
-    return _Found(place, f"they share {'; '.join(shared)}", {"similarity": score})
+    reason = f"they share {'; '.join(shared)}"
+    return Connection(later.id, "semantic", earlier.id, reason, {"similarity": score})
 
 
-def _lessons(ordered: Sequence[Subject], limits: Limits) -> Near:
+def _lessons(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
     by_level: defaultdict[str, _Places] = defaultdict(_Places)
     lessons: list[tuple[int, Lesson]] = []  # each lesson with the place of its piece of work
     begins: list[int] = []  # the place among lessons where those of a piece begin
@@ -264,57 +243,47 @@ def _lessons(ordered: Sequence[Subject], limits: Limits) -> Near:
                 if score >= LESSON_LEAST:
                     candidate = (-score, other.id, other)
                     best[where] = min(best.get(where, candidate), candidate, key=lambda each: each[:2])
-        near = sorted(best, key=lambda where: (best[where][0], -where))[: limits.most]
-        yield place, [_applied(where, *best[where]) for where in near]
+        for where in _nearest({where: -below for where, (below, *_) in best.items()}, limits.most):
+            below, id, lesson = best[where]
+            reason = f"it applies a {lesson.level} lesson: {lesson.summary}"
+            metadata = {"similarity": -below, "lessonId": id}
+            yield Connection(subject.id, "lesson_application", ordered[where].id, reason, metadata)
         begins.append(len(lessons))
         for lesson in subject.lessons:
             by_level[lesson.level].add(len(lessons), lesson.words)
             lessons.append((place, lesson))
 
 
-def _applied(place: int, below: float, id: str, lesson: Lesson) -> _Found:
-    reason = f"it applies a {lesson.level} lesson: {lesson.summary}"
-    return _Found(place, reason, {"similarity": -below, "lessonId": id})
-
-
-def _failures(ordered: Sequence[Subject], limits: Limits) -> Near:
+def _failures(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
     meeting = _Places()
     for place, subject, first in _firsts(ordered, limits.window):
-        found = [(-shared, -other) for other, shared in meeting.counts(subject.errors, first).items()]
-        yield place, [_failed(subject, ordered[-other], -other) for _, other in nsmallest(limits.most, found)]
+        for other in _nearest(meeting.counts(subject.errors, first), limits.most):
+            yield _failed(subject, ordered[other])
         meeting.add(place, subject.errors)
 
 
-def _failed(later: Subject, earlier: Subject, place: int) -> _Found:
+def _failed(later: Subject, earlier: Subject) -> Connection:
     same = sorted(later.errors.keys() & earlier.errors.keys())
     metadata: Json = {"patternId": same[0]}
     if same[1:]:
         metadata["otherPatternIds"] = same[1:]
     errors = "; ".join(later.errors[pattern] for pattern in same[:_NAMED])
-    return _Found(place, f"the same failure: {errors}", metadata)
+    return Connection(later.id, "failure_pattern", earlier.id, f"the same failure: {errors}", metadata)
 
 
-def _techniques(ordered: Sequence[Subject], limits: Limits) -> Near:
+def _techniques(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:
     using = _Places()
     for place, subject, first in _firsts(ordered, limits.window):
-        found = []
+        found = {}
         for other, shared in using.counts(subject.techniques, first).items():
             earlier = ordered[other]
             if shared >= TECHNIQUES_LEAST and "" != subject.project != earlier.project != "":
-                found.append((-_part(shared, subject.techniques, earlier.techniques), -other))
-        yield (
-            place,
-            [
-                _shared(-score, subject, ordered[-other], -other)
-                for score, other in nsmallest(limits.most, found)
-            ],
-        )
+                found[other] = _part(shared, subject.techniques, earlier.techniques)
+        for other in _nearest(found, limits.most):
+            reason = f"both use {_some(subject.techniques & ordered[other].techniques)}"
+            metadata = {"similarity": round(found[other], 6)}
+            yield Connection(subject.id, "technique_shared", ordered[other].id, reason, metadata)
         using.add(place, subject.techniques)
-
-
-def _shared(score: float, later: Subject, earlier: Subject, place: int) -> _Found:
-    reason = f"both use {_some(later.techniques & earlier.techniques)}"
-    return _Found(place, reason, {"similarity": round(score, 6)})
 
 
 def _projects(ordered: Sequence[Subject], limits: Limits) -> Iterator[Connection]:

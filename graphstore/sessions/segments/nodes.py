@@ -13,6 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_v
 from pydantic.alias_generators import to_camel
 
 from graphstore.errors import InvalidError
+from graphstore.values.content_diff import same
 from graphstore.values.inputs import brief
 from graphstore.values.models import Json, Node, Value, Version
 from graphstore.values.period import TimeLike, instant, iso
@@ -34,11 +35,6 @@ Outcome = Literal["success", "partial", "failed", "abandoned"]
 LessonLevel = Literal["project", "task", "user", "model", "tool", "skill", "subagent"]
 Level = Literal["low", "medium", "high"]
 Frequency = Literal["once", "sometimes", "often", "always"]
-EdgeType = Literal[
-    "fork", "branch", "tree_jump", "resume", "compaction", "continuation",
-    "semantic", "reference", "lesson_application", "failure_pattern", "project_related", "technique_shared",
-]  # fmt: skip
-Trigger = Literal["initial", "prompt_update", "connection_found", "user_feedback", "schema_migration"]
 LEVELS: tuple[LessonLevel, ...] = ("project", "task", "user", "model", "tool", "skill", "subagent")
 
 
@@ -344,7 +340,7 @@ def carry_corrections(analysed: Json, corrected: Json, fresh: Json) -> Json:
     carried = dict(fresh)
     for name in {**analysed, **corrected}:
         before, after = analysed.get(name), corrected.get(name)
-        if name in analysed and name in corrected and _same(before, after):
+        if name in analysed and name in corrected and same(before, after):
             continue
         if name not in corrected:
             carried.pop(name, None)
@@ -353,15 +349,6 @@ def carry_corrections(analysed: Json, corrected: Json, fresh: Json) -> Json:
         else:
             carried[name] = after
     return carried
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two JSON values are one: true is not 1."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[name], b[name]) for name in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 # ---- what is wrong with a node --------------------------------------------------------------------

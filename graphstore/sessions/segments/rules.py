@@ -9,7 +9,7 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -431,7 +431,7 @@ class Findings:
                 "tokensOutput": sum(took.tokens_output for took in messages),
                 "cacheRead": sum(took.cache_read for took in messages),
                 "cacheWrite": sum(took.cache_write for took in messages),
-                "cost": total(took.cost or 0.0 for took in messages),
+                "cost": math.fsum(took.cost or 0.0 for took in messages),
             }
             for provider, model, messages in self._spending
         ]
@@ -608,11 +608,6 @@ class Findings:
 
 
 # ---- words and numbers ---------------------------------------------------------------------------------
-
-
-def total(amounts: Iterable[float]) -> float:
-    """The sum, whatever the order."""
-    return math.fsum(amounts)
 
 
 def sentences(text: str) -> str:

@@ -124,11 +124,6 @@ def _joined(kept: list[str]) -> str:
     return text[: text.rfind(" ", 0, TITLE_MOST)].rstrip(" ,;:") + "…"
 
 
-def commit_subjects(command: str) -> list[str]:
-    """The first lines of the messages of the commits that a shell command makes."""
-    return [subject(message) for message in commit_messages(command)]
-
-
 def subject(message: str) -> str:
     """The first line of the message of a commit."""
     return next(line.strip() for line in message.splitlines() if line.strip())

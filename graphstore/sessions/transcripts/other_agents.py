@@ -25,6 +25,10 @@ from graphstore.sessions.transcripts.steps import (
     Stopped,
     Summed,
     Took,
+    as_count,
+    as_list,
+    as_object,
+    as_objects,
     own_words,
 )
 from graphstore.values.models import Json
@@ -154,7 +158,7 @@ def _placed(text: str, spans: list[tuple[int, int, Any]]) -> Iterator[Found]:
 # ---- from objects to entries -----------------------------------------------------------------------
 
 
-class _ChainReading(Reading):
+class ChainReading(Reading):
     """Entries that follow one another in the order of the file."""
 
     format: Format
@@ -165,6 +169,10 @@ class _ChainReading(Reading):
         self.cwd: str | None = None
         self.parent: str | None = None
         self.agent: str | None = None
+
+    def take_fields(self, fields: Json) -> None:
+        """Note what a document says beside its messages."""
+        raise NotImplementedError
 
     def chained(self, piece: Found, id: Any, at: Any, kind: str, role: str | None, content: bool) -> int:
         """Keep an entry below the one before it."""
@@ -190,7 +198,7 @@ class _ChainReading(Reading):
         )
 
 
-class CodexReading(_ChainReading):
+class CodexReading(ChainReading):
     """A rollout of Codex: lines with a payload; in the first versions bare items below a line about the session."""
 
     format: Format = "codex"
@@ -221,19 +229,19 @@ class CodexReading(_ChainReading):
 
     def take_fields(self, fields: Json) -> None:
         """What a document of the first versions says beside its items."""
-        self.session = _object(fields.get("session"))
+        self.session = as_object(fields.get("session"))
 
     def _take_meta(self, payload: Json, value: Json) -> None:
         self.session = {**payload, "timestamp": payload.get("timestamp", value.get("timestamp"))}
         self.cwd = text_in(payload, "cwd")
         self.parent = text_in(payload, "forked_from_id")
         source = payload.get("source")
-        spawned = _object(_object(_object(source).get("subagent")).get("thread_spawn"))
+        spawned = as_object(as_object(as_object(source).get("subagent")).get("thread_spawn"))
         if above := text_in(spawned, "parent_thread_id"):
             self.parent, self.agent = above, text_in(payload, "agent_nickname") or text_in(payload, "id")
 
 
-class CopilotReading(_ChainReading):
+class CopilotReading(ChainReading):
     """Events of Copilot CLI."""
 
     format: Format = "copilot"
@@ -244,7 +252,7 @@ class CopilotReading(_ChainReading):
         self.cwd = text_in(fields, "cwd") or text_in(fields, "workingDirectory")
 
     def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
-        kind, data = str(value.get("type")), _object(value.get("data"))
+        kind, data = str(value.get("type")), as_object(value.get("data"))
         if "data" not in value:
             said = text_in(value, "type") or text_in(value, "role") or "unknown"
             role = _COPILOT_ONCE.get(said)
@@ -256,7 +264,7 @@ class CopilotReading(_ChainReading):
                 "id": data.get("sessionId"),
                 "timestamp": data.get("startTime", value.get("timestamp")),
             }
-            self.cwd = text_in(_object(data.get("context")), "cwd")
+            self.cwd = text_in(as_object(data.get("context")), "cwd")
         if kind == "session.title_changed":
             self.name = text_in(data, "title") or self.name
         roles = {
@@ -283,7 +291,7 @@ class CopilotReading(_ChainReading):
             self.boundary_bodies[position] = fields
 
 
-class GeminiReading(_ChainReading):
+class GeminiReading(ChainReading):
     """A chat of Gemini CLI: a document with messages, or a line for each, which is written again when its calls or tokens change."""
 
     format: Format = "gemini"
@@ -329,7 +337,7 @@ class GeminiReading(_ChainReading):
                 bool(len(self.entries)),
             )
             return
-        change = _object(value.get("$set")) or value
+        change = as_object(value.get("$set")) or value
         if "sessionId" in change and "startTime" in change:
             self.take_fields(change)
         self.name = text_in(change, "summary") or self.name
@@ -367,26 +375,26 @@ def _first_folder(fields: Json) -> str | None:
     return folders[0] if isinstance(folders, list) and folders and isinstance(folders[0], str) else None
 
 
-class OpenCodeReading(_ChainReading):
+class OpenCodeReading(ChainReading):
     """A session as `opencode export` writes it."""
 
     format: Format = "opencode"
 
     def take(self, line: int, offset: int, raw: bytes, value: Json) -> None:
-        info = _object(value.get("info"))
+        info = as_object(value.get("info"))
         role = text_in(info, "role")
         position = self.chained(
-            (line, offset, raw, value), info.get("id"), _object(info.get("time")).get("created"), "message", role, role in ("user", "assistant")
+            (line, offset, raw, value), info.get("id"), as_object(info.get("time")).get("created"), "message", role, role in ("user", "assistant")
         )  # fmt: skip
         if info.get("summary") is True:
             self.boundary_bodies[position] = {"compaction": True, "summary": _texts(value)}
 
     def take_fields(self, fields: Json) -> None:
         """What the document says beside its messages."""
-        info = _object(fields.get("info"))
-        self.session = {"id": info.get("id"), "timestamp": _object(info.get("time")).get("created")}
+        info = as_object(fields.get("info"))
+        self.session = {"id": info.get("id"), "timestamp": as_object(info.get("time")).get("created")}
         self.name, self.cwd = text_in(info, "title"), text_in(info, "directory")
-        for name in _list(fields.get("damaged")):
+        for name in as_list(fields.get("damaged")):
             self.warnings.add(1, "damaged file", f"{name} is left out: it is no JSON object")
         if above := text_in(info, "parentID"):
             self.parent, self.agent = above, text_in(info, "id")
@@ -425,14 +433,14 @@ class CodexSteps:
         elif kind == "error":
             yield Stopped("error", text_in(payload, "message") or "")
         elif kind == "token_count":
-            info = _object(payload.get("info"))
-            used, total = _object(info.get("last_token_usage")), info.get("total_token_usage")
+            info = as_object(payload.get("info"))
+            used, total = as_object(info.get("last_token_usage")), info.get("total_token_usage")
             if used and (total is None or total != self._counted):
                 self._counted = total
-                cached = _count(used.get("cached_input_tokens"))
-                went_in = max(0, _count(used.get("input_tokens")) - cached)
+                cached = as_count(used.get("cached_input_tokens"))
+                went_in = max(0, as_count(used.get("input_tokens")) - cached)
                 yield Took(
-                    None, "openai", self.model, went_in, _count(used.get("output_tokens")), cached, 0, None
+                    None, "openai", self.model, went_in, as_count(used.get("output_tokens")), cached, 0, None
                 )
 
     def _item(self, payload: Json) -> Iterator[Step]:
@@ -489,7 +497,7 @@ class CopilotSteps:
         self._model, self._called = "", set[str]()
 
     def __call__(self, body: Mapping[str, Any]) -> Iterator[Step]:
-        kind, data = body.get("type"), _object(body.get("data"))
+        kind, data = body.get("type"), as_object(body.get("data"))
         if "data" not in body:
             yield from _copilot_once(body)
             return
@@ -507,10 +515,10 @@ class CopilotSteps:
         elif kind == "tool.execution_start":
             yield from self._call(data, "toolName")
         elif kind == "tool.execution_complete":
-            result, error = data.get("result"), _object(data.get("error"))
+            result, error = data.get("result"), as_object(data.get("error"))
             text = (
                 text_in(error, "message")
-                or (result if isinstance(result, str) else text_in(_object(result), "content"))
+                or (result if isinstance(result, str) else text_in(as_object(result), "content"))
                 or ""
             )
             failed = data.get("success") is False
@@ -525,14 +533,14 @@ class CopilotSteps:
         elif kind == "session.error":
             yield Stopped("error", text_in(data, "message") or "")
         elif kind == "session.shutdown":
-            for model, metrics in _object(data.get("modelMetrics")).items():
-                used = _object(_object(metrics).get("usage"))
-                read, written = _count(used.get("cacheReadTokens")), _count(used.get("cacheWriteTokens"))
+            for model, metrics in as_object(data.get("modelMetrics")).items():
+                used = as_object(as_object(metrics).get("usage"))
+                read, written = as_count(used.get("cacheReadTokens")), as_count(used.get("cacheWriteTokens"))
                 yield Took(
                     None,
                     "github",
                     str(model),
-                    max(0, _count(used.get("inputTokens")) - read),
+                    max(0, as_count(used.get("inputTokens")) - read),
                     0,
                     read,
                     written,
@@ -540,12 +548,11 @@ class CopilotSteps:
                 )
 
     def _answer(self, data: Json) -> Iterator[Step]:
-        for request in _list(data.get("toolRequests")):
-            if isinstance(request, dict):
-                yield from self._call(request, "name")
+        for request in as_objects(data.get("toolRequests")):
+            yield from self._call(request, "name")
         if text := (text_in(data, "content") or "").strip():
             yield Message("assistant", text)
-        if made := _count(data.get("outputTokens")):
+        if made := as_count(data.get("outputTokens")):
             yield Took(text_in(data, "messageId"), "github", self._model, 0, made, 0, 0, None)
         if not data.get("toolRequests") and text:
             yield Stopped("done")
@@ -566,18 +573,18 @@ def _copilot_once(body: Mapping[str, Any]) -> Iterator[Step]:
         if words := own_words(text):
             yield Message("user", words)
     elif said == "assistant":
-        asked = [_object(each) for each in _list(body.get("tool_calls"))]
+        asked = [as_object(each) for each in as_list(body.get("tool_calls"))]
         if text.strip():
             yield Message("assistant", text.strip())
         for each in asked:
-            named = _object(each.get("function"))
+            named = as_object(each.get("function"))
             yield _called(
                 text_in(each, "id") or "", text_in(named, "name") or "", _arguments(named.get("arguments"))
             )
         if text.strip() and not asked:
             yield Stopped("done")
     elif said == "toolResult":
-        result = _object(body.get("result"))
+        result = as_object(body.get("result"))
         tool = text_in(dict(body), "name") or text_in(dict(body), "toolTitle")
         if tool is not None:
             yield _called(id, tool, _arguments(body.get("arguments")))
@@ -609,12 +616,12 @@ def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
         yield Stopped("error", text)
     if kind != "gemini":
         return
-    calls = [each for each in _list(body.get("toolCalls")) if isinstance(each, dict)]
+    calls = as_objects(body.get("toolCalls"))
     if text.strip() and calls:
         yield Message("assistant", text.strip())
     for each in calls:
         id, tool, status = text_in(each, "id") or "", text_in(each, "name") or "", each.get("status")
-        yield Call(id, tool, _object(each.get("args")), model)
+        yield Call(id, tool, as_object(each.get("args")), model)
         if "result" in each or status in ("success", "error", "cancelled"):
             yield Answered(
                 id,
@@ -626,15 +633,15 @@ def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
     if text.strip() and not calls:
         yield Message("assistant", text.strip())
         yield Stopped("done")
-    tokens = _object(body.get("tokens"))
+    tokens = as_object(body.get("tokens"))
     if tokens:
-        cached = _count(tokens.get("cached"))
-        made = _count(tokens.get("output")) + _count(tokens.get("thoughts"))
+        cached = as_count(tokens.get("cached"))
+        made = as_count(tokens.get("output")) + as_count(tokens.get("thoughts"))
         yield Took(
             text_in(dict(body), "id"),
             "google",
             model,
-            max(0, _count(tokens.get("input")) - cached),
+            max(0, as_count(tokens.get("input")) - cached),
             made,
             cached,
             0,
@@ -644,9 +651,9 @@ def gemini_steps(body: Mapping[str, Any]) -> Iterator[Step]:
 
 def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
     """What a message of OpenCode says."""
-    info = _object(body.get("info"))
+    info = as_object(body.get("info"))
     role, model = info.get("role"), str(info.get("modelID") or "")
-    folder = text_in(_object(info.get("path")), "cwd")
+    folder = text_in(as_object(info.get("path")), "cwd")
     if role == "user":
         if words := own_words(_texts(body)):
             yield Message("user", words)
@@ -655,39 +662,43 @@ def opencode_steps(body: Mapping[str, Any]) -> Iterator[Step]:
         return
     if info.get("summary") is True:
         yield Summed("compaction", _texts(body))
-    for part in _list(body.get("parts")):
-        if not isinstance(part, dict) or info.get("summary") is True:
-            continue
+    for part in as_objects(body.get("parts")) if info.get("summary") is not True else ():
         if part.get("type") == "text" and (said := (text_in(part, "text") or "").strip()):
             yield Message("assistant", said)
         elif part.get("type") == "tool":
             state, id, tool = (
-                _object(part.get("state")),
+                as_object(part.get("state")),
                 text_in(part, "callID") or "",
                 text_in(part, "tool") or "",
             )
-            yield Call(id, tool, _object(state.get("input")), model, folder)
+            yield Call(id, tool, as_object(state.get("input")), model, folder)
             if state.get("status") in ("completed", "error"):
-                failed = state["status"] == "error" or _count(_object(state.get("metadata")).get("exit")) > 0
+                failed = (
+                    state["status"] == "error" or as_count(as_object(state.get("metadata")).get("exit")) > 0
+                )
                 yield Answered(id, tool, text_in(state, "error") or text_in(state, "output") or "", failed)
-    tokens, cost = _object(info.get("tokens")), info.get("cost")
-    cache = _object(tokens.get("cache"))
+    tokens, cost = as_object(info.get("tokens")), info.get("cost")
+    cache = as_object(tokens.get("cache"))
     if tokens:
-        made = _count(tokens.get("output")) + _count(tokens.get("reasoning"))
+        made = as_count(tokens.get("output")) + as_count(tokens.get("reasoning"))
         priced = (
             float(cost)
             if isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost > 0
             else None
         )
         yield Took(
-            text_in(info, "id"), str(info.get("providerID") or ""), model, _count(tokens.get("input")), made,
-            _count(cache.get("read")), _count(cache.get("write")), priced,
+            text_in(info, "id"), str(info.get("providerID") or ""), model, as_count(tokens.get("input")), made,
+            as_count(cache.get("read")), as_count(cache.get("write")), priced,
         )  # fmt: skip
-    error = _object(info.get("error"))
+    error = as_object(info.get("error"))
     if error:
         aborted = error.get("name") == "MessageAbortedError"
-        yield Stopped("aborted" if aborted else "error", text_in(_object(error.get("data")), "message") or "")
-    elif info.get("finish") == "stop" or ("finish" not in info and "completed" in _object(info.get("time"))):
+        yield Stopped(
+            "aborted" if aborted else "error", text_in(as_object(error.get("data")), "message") or ""
+        )
+    elif info.get("finish") == "stop" or (
+        "finish" not in info and "completed" in as_object(info.get("time"))
+    ):
         yield Stopped("done")
 
 
@@ -698,19 +709,10 @@ STEPS: Mapping[str, Callable[[], Callable[[Mapping[str, Any]], Iterator[Step]]]]
     "opencode": lambda: opencode_steps,
 }
 """What makes steps of the entries of each format; one of its own for each run of entries."""
-OTHER_READINGS: Mapping[str, type[Reading]] = {
-    "codex": CodexReading,
-    "copilot": CopilotReading,
-    "gemini": GeminiReading,
-    "opencode": OpenCodeReading,
+OTHER_READINGS: Mapping[str, type[ChainReading]] = {
+    each.format: each for each in (CodexReading, CopilotReading, GeminiReading, OpenCodeReading)
 }
-DOCUMENTS: Mapping[str, type[CodexReading | CopilotReading | GeminiReading | OpenCodeReading]] = {
-    "codex": CodexReading,
-    "copilot": CopilotReading,
-    "gemini": GeminiReading,
-    "opencode": OpenCodeReading,
-}
-"""What reads a file that is one document."""
+"""What reads the lines of each format, or a file that is one document."""
 
 
 def _payload(value: Mapping[str, Any]) -> Json:
@@ -726,7 +728,7 @@ def _arguments(given: Any) -> Json:
         except (ValueError, RecursionError):
             return {"input": given}
         return value if isinstance(value, dict) else {"input": given}
-    return _object(given)
+    return as_object(given)
 
 
 def _output(given: Any) -> tuple[str, bool]:
@@ -734,7 +736,7 @@ def _output(given: Any) -> tuple[str, bool]:
     text = _plain(given)
     inner = _arguments(text) if text.startswith("{") else {}
     if "output" in inner and isinstance(inner["output"], str):
-        return inner["output"], _count(_object(inner.get("metadata")).get("exit_code")) > 0
+        return inner["output"], as_count(as_object(inner.get("metadata")).get("exit_code")) > 0
     code = _EXITED.search(text[:400])
     return text, code is not None and code[1] != "0"
 
@@ -742,15 +744,13 @@ def _output(given: Any) -> tuple[str, bool]:
 def _responses(given: Any) -> str:
     """The text of what a tool of Gemini CLI gave back."""
     parts = given if isinstance(given, list) else [given]
-    found = [_object(_object(_object(part).get("functionResponse")).get("response")) for part in parts]
+    found = [as_object(as_object(as_object(part).get("functionResponse")).get("response")) for part in parts]
     return "\n".join(text_in(each, "error") or text_in(each, "output") or "" for each in found).strip()
 
 
 def _texts(body: Mapping[str, Any]) -> str:
     """The texts of a message of OpenCode that somebody wrote."""
-    parts = (
-        part for part in _list(body.get("parts")) if isinstance(part, dict) and part.get("type") == "text"
-    )
+    parts = (part for part in as_objects(body.get("parts")) if part.get("type") == "text")
     return "\n".join(
         text for part in parts if part.get("synthetic") is not True and (text := text_in(part, "text"))
     )
@@ -759,18 +759,4 @@ def _texts(body: Mapping[str, Any]) -> str:
 def _plain(content: Any) -> str:
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(text for part in parts if isinstance(part, dict) and (text := text_in(part, "text")))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _object(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _count(value: Any) -> int:
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1 << 53
-    return int(value) if fits else 0
+    return "\n".join(text for part in as_objects(content) if (text := text_in(part, "text")))

@@ -148,13 +148,13 @@ def steps(body: Mapping[str, Any]) -> Iterator[Step]:
     """What the entry says, in order."""
     type = body.get("type")
     if type in ("compaction", "branch_summary"):
-        details = _object(body.get("details"))
-        files = (*_texts(details.get("readFiles")), *_texts(details.get("modifiedFiles")))
+        details = as_object(body.get("details"))
+        files = (*as_texts(details.get("readFiles")), *as_texts(details.get("modifiedFiles")))
         yield Summed(
-            "branch" if type == "branch_summary" else "compaction", _text(body.get("summary")), files
+            "branch" if type == "branch_summary" else "compaction", as_text(body.get("summary")), files
         )
         return
-    message = _object(body.get("message"))
+    message = as_object(body.get("message"))
     role = message.get("role")
     if role == "user":
         yield from _by_user(body, message)
@@ -163,11 +163,11 @@ def steps(body: Mapping[str, Any]) -> Iterator[Step]:
     elif role == "toolResult":
         text = plain(message.get("content"))
         failed = message.get("isError") is True or _exited_badly(text)
-        call, tool = _text(message.get("toolCallId")), _text(message.get("toolName")) or None
+        call, tool = as_text(message.get("toolCallId")), as_text(message.get("toolName")) or None
         yield Answered(call, tool, text, failed, failed and _refused(text))
     elif role == "bashExecution":
         failed = message.get("exitCode") not in (None, 0) and message.get("cancelled") is not True
-        yield Ran(_text(message.get("command")), _text(message.get("output")), failed)
+        yield Ran(as_text(message.get("command")), as_text(message.get("output")), failed)
 
 
 def plain(content: Any) -> str:
@@ -176,7 +176,7 @@ def plain(content: Any) -> str:
         return content
     parts = content if isinstance(content, list) else []
     texts = (
-        part if isinstance(part, str) else _text(part.get("text"))
+        part if isinstance(part, str) else as_text(part.get("text"))
         for part in parts
         if isinstance(part, str) or (isinstance(part, dict) and part.get("type") == "text")
     )
@@ -215,7 +215,7 @@ def _by_user(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[St
         if isinstance(part, dict) and part.get("type") == "tool_result":
             text = plain(part.get("content"))
             failed = part.get("is_error") is True
-            yield Answered(_text(part.get("tool_use_id")), None, text, failed, failed and _refused(text))
+            yield Answered(as_text(part.get("tool_use_id")), None, text, failed, failed and _refused(text))
     text = plain(content)
     if body.get("isCompactSummary") is True:
         yield Summed("compaction", text)
@@ -228,13 +228,13 @@ def _by_user(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[St
 
 
 def _by_assistant(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[Step]:
-    model = _text(message.get("model"))
-    folder = _text(body.get("cwd")) or None
+    model = as_text(message.get("model"))
+    folder = as_text(body.get("cwd")) or None
     content = message.get("content")
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") in ("toolCall", "tool_use"):
             given = part.get("arguments", part.get("input"))
-            yield Call(_text(part.get("id")), _text(part.get("name")), _object(given), model, folder)
+            yield Call(as_text(part.get("id")), as_text(part.get("name")), as_object(given), model, folder)
     words = plain(content).strip()
     if body.get("isApiErrorMessage") is True:
         yield Stopped("error", words)
@@ -244,26 +244,26 @@ def _by_assistant(body: Mapping[str, Any], message: Mapping[str, Any]) -> Iterat
     took = _took(body, message)
     if took is not None:
         yield took
-    why = _STOPS.get(_text(message.get("stopReason") or message.get("stop_reason")).lower())
+    why = _STOPS.get(as_text(message.get("stopReason") or message.get("stop_reason")).lower())
     if why is not None:
-        yield Stopped(why, _text(message.get("errorMessage")))
+        yield Stopped(why, as_text(message.get("errorMessage")))
 
 
 def _took(body: Mapping[str, Any], message: Mapping[str, Any]) -> Took | None:
-    usage, model = message.get("usage"), _text(message.get("model"))
+    usage, model = message.get("usage"), as_text(message.get("model"))
     if not isinstance(usage, dict) or model == "<synthetic>":
         return None
     if "input_tokens" in usage or "output_tokens" in usage:
-        taken, made = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
-        read = _count(usage.get("cache_read_input_tokens"))
-        written = _count(usage.get("cache_creation_input_tokens"))
-        key = _text(message.get("id")) or _text(body.get("requestId")) or None
+        taken, made = as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
+        read = as_count(usage.get("cache_read_input_tokens"))
+        written = as_count(usage.get("cache_creation_input_tokens"))
+        key = as_text(message.get("id")) or as_text(body.get("requestId")) or None
         cost = _cost(body.get("costUSD"))
         return Took(key, "anthropic", model, taken, made, read, written, cost, in_parts=True)
-    taken, made = _count(usage.get("input")), _count(usage.get("output"))
-    read, written = _count(usage.get("cacheRead")), _count(usage.get("cacheWrite"))
+    taken, made = as_count(usage.get("input")), as_count(usage.get("output"))
+    read, written = as_count(usage.get("cacheRead")), as_count(usage.get("cacheWrite"))
     return Took(
-        None, _text(message.get("provider")), model, taken, made, read, written, _cost(usage.get("cost"))
+        None, as_text(message.get("provider")), model, taken, made, read, written, _cost(usage.get("cost"))
     )
 
 
@@ -284,19 +284,33 @@ def _exited_badly(text: str) -> bool:
     return found is not None and found[1] != "0"
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return the value if it is text, else an empty text."""
     return value if isinstance(value, str) else ""
 
 
-def _texts(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+def as_list(value: Any) -> list[Any]:
+    """Return the value if it is a list, else an empty list."""
+    return value if isinstance(value, list) else []
 
 
-def _object(value: Any) -> dict[str, Any]:
+def as_texts(value: Any) -> list[str]:
+    """Return the texts in a list; of anything else none."""
+    return [each for each in as_list(value) if isinstance(each, str)]
+
+
+def as_objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list; of anything else none."""
+    return [each for each in as_list(value) if isinstance(each, dict)]
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return the value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
-def _count(value: Any) -> int:
+def as_count(value: Any) -> int:
+    """Return the value if it is a number that counts something, else 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1 << 53:
         return 0
     return int(value)

@@ -37,14 +37,13 @@ from graphstore.sessions.transcripts.lines import (
     Warnings,
     body_of,
 )
-from graphstore.sessions.transcripts.other_agents import DOCUMENTS, document_in
+from graphstore.sessions.transcripts.other_agents import OTHER_READINGS, document_in
 from graphstore.sessions.transcripts.steps import Answered, Call, Spending, Step, Took
 from graphstore.values import file_access
 from graphstore.values.models import Json, Value
 from graphstore.values.period import MICROSECOND, instant, moment
 
 BoundaryType = Literal["fork", "branch", "tree_jump", "compaction", "resume"]
-PRIORITY: dict[BoundaryType, int] = {"branch": 1, "fork": 1, "tree_jump": 2, "compaction": 3, "resume": 4}
 PAUSE = timedelta(minutes=10)
 _PAUSE, _MINUTE = PAUSE // MICROSECOND, 60_000_000
 _NEAR = 1 << 16  # a gap this small is read over rather than sought over
@@ -317,7 +316,7 @@ def _reading(path: Path, progress: Progress | None) -> tuple[Reading, Header, in
         whole = document_in(file)
         if whole is not None:
             agent, fields, messages = whole
-            document = DOCUMENTS[agent](path, warnings)
+            document = OTHER_READINGS[agent](path, warnings)
             document.take_fields(fields)
             for piece in messages:
                 document.take(*piece)

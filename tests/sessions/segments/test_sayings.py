@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphstore.sessions.segments.sayings import TITLE_MOST, commit_subjects, is_trivial, reported
+from graphstore.sessions.segments.sayings import TITLE_MOST, commit_messages, is_trivial, reported, subject
 
 TRIVIAL = [
     "ok",
@@ -88,7 +88,7 @@ COMMITS = [
 
 @pytest.mark.parametrize(("command", "subjects"), COMMITS)
 def test_a_commit_is_named_by_the_first_line_of_its_message(command: str, subjects: list[str]) -> None:
-    assert subjects == commit_subjects(command)
+    assert subjects == [subject(message) for message in commit_messages(command)]
 
 
 def test_what_says_little_is_told_with_the_list_below_it():
