@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any, Literal
 
 from graphstore.errors import InvalidError
@@ -125,8 +124,7 @@ def section_text(name: Name, parts: Iterable[Part]) -> str:
 
 def text_of(parts: Sequence[Part], left_out: Mapping[Name, int] | None = None) -> str:
     """The sections in their order, and at the end how much is missing in them."""
-    of = {name: list(some) for name, some in groupby(parts, key=lambda part: part.section)}
-    joined = "".join(section_text(name, of[name]) for name in TITLES if name in of)
+    joined = "".join(section_text(name, mine) for name, mine in parts_of(parts))
     missing = ", ".join(f"{TITLES[name]} {count:,}" for name, count in (left_out or {}).items() if count)
     return f"{joined}(Left out for want of room: {missing}.)\n" if missing else joined
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 from weakref import WeakKeyDictionary
@@ -325,10 +326,10 @@ class _Ready(NamedTuple):
     user: str
     thread: str | None
     batch: _Batch | None
-    waiting: list[Message]
-    found: Sequence[Observation]
-    warnings: list[str]
-    error: str | None
+    waiting: Sequence[Message] = ()
+    found: Sequence[Observation] = ()
+    warnings: Sequence[str] = ()
+    error: str | None = None
 
 
 class Observer:
@@ -537,11 +538,8 @@ class Observer:
         if not waiting:
             return None
         known = observations(self._store, user)
-        try:
-            found, warnings = _read(_asked(self._compress, tuple(waiting), tuple(known)))
-        except Exception as error:
-            return _Ready(user, thread, batch, waiting, (), [], f"{type(error).__name__}: {error}")
-        return _Ready(user, thread, batch, waiting, found, warnings, None)
+        compress = partial(_asked, self._compress, tuple(waiting), tuple(known))
+        return _heard(_Ready(user, thread, batch, waiting), compress)
 
     def _written(self, ready: _Ready, author: str | None = None) -> Observed:
         """Write what was said, unless somebody else compressed the messages meanwhile."""
@@ -572,8 +570,7 @@ class Observer:
             for ent in late:
                 self._move(sight, ent, batch.ent, user, thread)
             last = max(message.occurred_at for message in waiting)
-            writing = _Writing(self._store, user, thread, name, last, ready.warnings, sorted(senders))
-            return writing.write(ready.found, len(waiting))
+            return _Writing(self._store, ready, name, last, sorted(senders)).write()
 
     def _refuse_in_transaction(self, what: str) -> None:
         if self._in_transaction():
@@ -650,20 +647,13 @@ class Observer:
     def _thought(self, user: str, thread: str | None = None) -> _Ready:
         """What the reflection says of the observations that stand. Writes nothing."""
         assert self._reflect is not None
-        known = observations(self._store, user, thread)
-        try:
-            found, warnings = _read(self._reflect(tuple(known))) if known else ((), [])
-        except Exception as error:
-            return _Ready(user, thread, None, [], (), [], f"{type(error).__name__}: {error}")
-        return _Ready(user, thread, None, [], found, warnings, None)
+        known, ready = observations(self._store, user, thread), _Ready(user, thread, None)
+        return _heard(ready, partial(self._reflect, tuple(known))) if known else ready
 
     def _reflected(self, ready: _Ready, author: str | None) -> Observed:
         """Write what a reflection said, and when it was."""
         with self._writing(author), self._store._verb() as work:
-            writing = _Writing(
-                self._store, ready.user, ready.thread, None, moment(work.tx), ready.warnings, []
-            )
-            done = writing.write(ready.found, 0)
+            done = _Writing(self._store, ready, None, moment(work.tx), []).write()
             if ready.thread is None:
                 known = len(observations(self._store, ready.user))
                 keep(
@@ -696,6 +686,15 @@ class Observer:
         return due[:AT_ONCE]
 
 
+def _heard(ready: _Ready, ask: Callable[[], object]) -> _Ready:
+    """What was asked about, with what was said or why nothing was."""
+    try:
+        found, warnings = _read(ask())
+    except Exception as error:
+        return ready._replace(error=f"{type(error).__name__}: {error}")
+    return ready._replace(found=found, warnings=warnings)
+
+
 def _reflection(user: str) -> Place:
     return Place("cursor", ("reflection", user))
 
@@ -718,20 +717,13 @@ class _Writing:
     """Observations of one thread, written in the transaction that is open."""
 
     def __init__(
-        self,
-        store: Store,
-        user: str,
-        thread: str | None,
-        batch: str | None,
-        at: datetime,
-        warnings: list[str],
-        members: list[str],
+        self, store: Store, ready: _Ready, batch: str | None, at: datetime, members: list[str]
     ) -> None:
-        self.store, self.user, self.thread = store, user, thread
-        self.batch, self.at, self.warnings, self.members = batch, at, warnings, members
+        self.store, self.ready, self.user, self.thread = store, ready, ready.user, ready.thread
+        self.batch, self.at, self.warnings, self.members = batch, at, list(ready.warnings), members
 
-    def write(self, found: Iterable[Observation], messages: int) -> Observed:
-        found = list(found)
+    def write(self) -> Observed:
+        found = self.ready.found
         nodes = Memory(self.store).remember_many(map(self._chunk, found))
         if self.batch is not None:
             for node in {node.id: node for node in nodes}.values():
@@ -743,7 +735,7 @@ class _Writing:
             for old in self._supersede(name, node)
         ]
         return Observed(
-            user=self.user, thread=self.thread, observations=tuple({node.id: node for node in nodes}.values()), superseded=tuple(superseded), messages=messages,
+            user=self.user, thread=self.thread, observations=tuple({node.id: node for node in nodes}.values()), superseded=tuple(superseded), messages=len(self.ready.waiting),
             warnings=tuple(self.warnings), error=None,
         )  # fmt: skip
 

@@ -20,7 +20,7 @@ from graphstore.ledger.chain import dumps
 from graphstore.values.event_fields import BODY
 from graphstore.values.inputs import authorized_of
 from graphstore.values.models import Json
-from graphstore.values.text import own_statements, text_of_body
+from graphstore.values.text import own_statement, text_of_body
 
 _BATCH = 8_192
 _FEW = 64  # texts that are not looked at first for being one and the same
@@ -310,6 +310,6 @@ def _texts_of(contents: Sequence[bytes | None], rests: Sequence[Json]) -> list[s
     for lo in range(0, len(bare), _BATCH):
         batch = bare[lo : lo + _BATCH]
         parsed = orjson.loads(b"[%b]" % b",".join([contents[at] or b"" for at in batch]))
-        for at, statement in zip(batch, own_statements(parsed), strict=True):
+        for at, statement in zip(batch, map(own_statement, parsed), strict=True):
             found[at] = statement
     return found

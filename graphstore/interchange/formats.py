@@ -33,7 +33,7 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "parquet": Format("graphstore.interchange.parquet", "export_parquet", "rows", history=True),
+    "parquet": Format("graphstore.interchange.history_tables", "export_parquet", "rows", history=True),
     "graphml": Format("graphstore.interchange.networkx_files", "export_graphml", "nodes and links"),
     "gexf": Format("graphstore.interchange.networkx_files", "export_gexf", "nodes and links"),
     "gexf-timeline": Format(

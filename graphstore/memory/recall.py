@@ -509,14 +509,6 @@ def _refuse_bad(
         )
 
 
-class _Ranks(NamedTuple):
-    """The place of each thing in the rankings, from 1."""
-
-    text: dict[int, int]
-    spread: dict[int, int]
-    vector: dict[int, int]
-
-
 def _ranks_of(ranking: Iterable[T]) -> dict[T, int]:
     """The place of each thing in a ranking, from 1."""
     return {thing: rank for rank, thing in enumerate(ranking, 1)}
@@ -559,7 +551,8 @@ class _Order(NamedTuple):
     ways: Mapping[int, Reached[int, int]]
     beside: dict[int, int]
     gained: Mapping[int, float]
-    ranks: _Ranks
+    ranks: tuple[Mapping[int, int], ...]
+    """By words, by links, by meaning: the place of each thing, from 1."""
 
 
 def _ordered(
@@ -574,7 +567,7 @@ def _ordered(
     meaning = {ent: score for ent, score in meant.items() if fits(ent)}
     ways = {ent: each for ent, each in reached.items() if fits(ent)}
     by_links = sorted(ways, key=lambda ent: (-ways[ent].activation, sight.id(ent)))
-    ranks = _Ranks(_ranks_of(text), _ranks_of(by_links), _ranks_of(meaning))
+    ranks = tuple(map(_ranks_of, (text, by_links, meaning)))
     greatest = max(text.values(), default=0.0) or 1.0
     by_words = {
         ent: score / greatest for ent, score in text.items()
@@ -588,12 +581,12 @@ def _ordered(
             (1.0, beside.gains),
         )
     )
-    best = sorted(worth, key=lambda ent: (-worth[ent], ranks.text.get(ent, inf), sight.id(ent)))
+    best = sorted(worth, key=lambda ent: (-worth[ent], ranks[0].get(ent, inf), sight.id(ent)))
     return _Order(best, worth, text, meaning, ways, beside.beside, beside.gains, ranks)
 
 
 def _hit(sight: Sight, ent: int, found: Found, order: _Order, weight: float, share: float) -> Hit:
-    way, ranks = order.ways.get(ent), order.ranks
+    way, (by_words, by_links, by_meaning) = order.ways.get(ent), order.ranks
     thing = sight.thing(ent)
     is_named = order.gained.get(ent, 0.0) >= ranking.NAMED[-1]
     led = None if ent in order.text or ent in order.meaning else way
@@ -602,11 +595,11 @@ def _hit(sight: Sight, ent: int, found: Found, order: _Order, weight: float, sha
         thing,
         score=order.worth[ent],
         text_score=order.text.get(ent, 0.0),
-        text_rank=ranks.text.get(ent),
+        text_rank=by_words.get(ent),
         spread_score=way.activation if way else 0.0,
-        spread_rank=ranks.spread.get(ent),
+        spread_rank=by_links.get(ent),
         vector_score=order.meaning.get(ent, 0.0),
-        vector_rank=ranks.vector.get(ent),
+        vector_rank=by_meaning.get(ent),
         seed=sight.id(seed),
         path=tuple(map(sight.link, led.path)) if led else (),
         weight=weight,

@@ -222,13 +222,9 @@ class Ingesting:
             "fileDigest"
         ) != digest_of(file):
             return None
-        for node in map(self._node, known.nodes):
-            if (
-                node is None
-                or node.standing not in UPRIGHT
-                or revisions.outdated(node.content, self._analyze.version)
-            ):
-                return None
+        nodes = [self._standing(id) for id in known.nodes]
+        if any(node is None or revisions.outdated(node.content, self._analyze.version) for node in nodes):
+            return None
         return SessionIngested(
             file=file_access.called(file),
             session=known.id,
@@ -276,14 +272,8 @@ class Ingesting:
 
     def outdated(self, known: Known) -> bool:
         """Whether another version of the analyser, or an older schema, wrote any of its segments."""
-        if known.missing:
-            return False
-        nodes = [self._node(id) for id in known.nodes]
-        return any(
-            revisions.outdated(node.content, self._analyze.version) is not None
-            for node in nodes
-            if node is not None and node.standing in UPRIGHT
-        )
+        nodes = () if known.missing else map(self._standing, known.nodes)
+        return any(node and revisions.outdated(node.content, self._analyze.version) for node in nodes)
 
     def again(self, known: Known) -> list[SessionIngested]:
         """Ingest a session again from the file it is known by."""
@@ -414,18 +404,16 @@ class Ingesting:
 
     def _compare(self, plan: SessionPlan, known: Known) -> None:
         """Decide for each segment what is to be done, against what the graph has."""
-        transcript = plan.transcript
+        place = known.content["file"]
+        here = place == file_access.called(plan.transcript.path)
+        is_gone = not file_access.is_file(Path(place))
         if self._same(plan.content, known.content):
-            if known.content["file"] == file_access.called(transcript.path) or file_access.is_file(
-                Path(known.content["file"])
-            ):
+            if here or not is_gone:
                 plan.content = known.content  # the same, or a copy of it
             for piece in plan.pieces:
                 piece.trigger = self._outdated(plan, piece)
             return
-        here = known.content["file"] == file_access.called(transcript.path) or not file_access.is_file(
-            Path(known.content["file"])
-        )
+        here = here or is_gone
         for piece in plan.pieces:
             piece.trigger = self._wanted(plan, piece, here)
         length, before = plan.content["entries"], known.content.get("entries", 0)
@@ -434,7 +422,7 @@ class Ingesting:
         if plan.older and not plan.open:
             words = "differs from" if other else "holds less than"
             plan.warnings.append(
-                f"it {words} what is known of its session ({length} entries; known are {before}, from {known.content['file']}); what is known was kept"
+                f"it {words} what is known of its session ({length} entries; known are {before}, from {place}); what is known was kept"
             )
 
     @staticmethod
@@ -445,9 +433,7 @@ class Ingesting:
     def _wanted(self, plan: SessionPlan, piece: OwnSegment, here: bool) -> str | None:
         """Why a segment is to be written; None when it is to be left. `here`: the file is where the session is known to be."""
         node = self._node(piece.id)
-        if node is None:
-            return revisions.INITIAL
-        if self._taken_back(node):
+        if node is None or self._taken_back(node):
             return revisions.INITIAL
         if node.standing not in UPRIGHT:
             plan.warnings.append(f"segment {piece.id} is {node.standing}; it was left so")
@@ -474,8 +460,8 @@ class Ingesting:
 
     def _outdated(self, plan: SessionPlan, piece: OwnSegment) -> str | None:
         """Why a segment whose session has not changed is to be written all the same."""
-        node = self._node(piece.id)
-        if node is None or node.standing not in UPRIGHT:
+        node = self._standing(piece.id)
+        if node is None:
             return None
         digest, _ = revisions.known_as(node.content)
         return self._renewed(plan, piece, node) if digest == piece.digest else None
@@ -490,6 +476,11 @@ class Ingesting:
                 f"{id!r} is an event here, and would be a session's node. Import into another store."
             )
         return found
+
+    def _standing(self, id: str) -> Node | None:
+        """What the graph has by this id, where it stands."""
+        node = self._node(id)
+        return None if node is None or node.standing not in UPRIGHT else node
 
     # ---- writing
 
@@ -540,8 +531,8 @@ class Ingesting:
         return [id for id in known.nodes if id not in begin and self._is_in(plan.transcript, id)]
 
     def _is_in(self, transcript: Transcript, id: str) -> bool:
-        node = self._node(id)
-        if node is None or node.standing not in UPRIGHT:
+        node = self._standing(id)
+        if node is None:
             return False
         start = node.content.get("source", {}).get("segment", {}).get("startEntryId")
         return isinstance(start, str) and has_entry(transcript, start)

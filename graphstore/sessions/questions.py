@@ -13,7 +13,16 @@ from graphstore.errors import InvalidError
 from graphstore.sessions.pricing import Prices, prices
 from graphstore.sessions.segments.likeness import plain
 from graphstore.sessions.segments.nodes import LEVELS
-from graphstore.sessions.segments_read import Met, Piece, Taught, between, number, of_project, pieces
+from graphstore.sessions.segments_read import (
+    Met,
+    Piece,
+    Taught,
+    between,
+    number,
+    of_project,
+    pieces,
+    pieces_of,
+)
 from graphstore.sessions.session_answers import SessionAnswer, priced, summed
 from graphstore.sessions.transcripts.steps import as_text, as_texts
 from graphstore.store import registry
@@ -75,7 +84,7 @@ def decisions(
     """
     there = of_project(pieces(view), project)
     name = there[0].project if project is not None else None
-    there = _between(view, there, since, until)
+    there = between(there, *view._bounds(since, until))
     groups: dict[tuple[str, str], list[tuple[Piece, Json]]] = {}
     for piece in there:
         for each in piece.objects("content", "keyDecisions"):
@@ -159,7 +168,7 @@ def lessons(
     requested = ids("tags", tags)
     wanted = plain(requested)
     groups: dict[tuple[str, str, str], list[tuple[Piece, Taught]]] = {}
-    for piece in _between(view, of_project(pieces(view), project), since, until):
+    for piece in pieces_of(view, project, since, until):
         for lesson in piece.lessons():
             if level in (None, lesson.level) and (not wanted or wanted & plain(lesson.tags)):
                 groups.setdefault((piece.project, lesson.level, lesson.summary), []).append((piece, lesson))
@@ -246,7 +255,7 @@ def recurring_errors(
     """The errors that came in `at_least` sessions or more. `project`, `since`, `until`: as for `work_on`."""
     at_least_one("at_least", at_least)
     met: dict[str, list[tuple[Piece, Met]]] = {}
-    for piece in _between(view, of_project(pieces(view), project), since, until):
+    for piece in pieces_of(view, project, since, until):
         for error in piece.errors():
             met.setdefault(error.pattern, []).append((piece, error))
     found = [_recurring(each) for each in met.values()]
@@ -347,7 +356,7 @@ def costs(
     if by not in BY:
         raise InvalidError.choice("by", by, BY)
     by_key: dict[str, list[_Spent]] = {}
-    there, table = _between(view, of_project(pieces(view), project), since, until), prices(view)
+    there, table = pieces_of(view, project, since, until), prices(view)
     for piece in there:
         for spent in _by_model(piece, table) if by == "model" else [_spent(piece, by, table)]:
             by_key.setdefault(spent.key, []).append(spent)
@@ -360,11 +369,6 @@ def costs(
         tokens=sum(row.tokens for row in rows),
         unpriced=sum(table.is_unpriced(piece) for piece in there),
     )
-
-
-def _between(view: Reader, found: list[Piece], since: TimeLike | None, until: TimeLike | None) -> list[Piece]:
-    """Those that began in [since, until)."""
-    return between(found, *view._bounds(since, until))
 
 
 def _spent(piece: Piece, by: str, table: Prices) -> _Spent:

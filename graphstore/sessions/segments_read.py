@@ -17,7 +17,7 @@ from graphstore.sessions.transcripts.steps import as_objects, as_text, as_texts
 from graphstore.values.fingerprints import fingerprint
 from graphstore.values.inputs import text_of
 from graphstore.values.models import Json, Node
-from graphstore.values.period import Instant, instant
+from graphstore.values.period import Instant, TimeLike, instant
 from graphstore.view.view import Reader
 
 _NAMED = 5  # projects that an error names
@@ -172,6 +172,13 @@ def _top(path: str, known: set[str]) -> str:
 def between(found: Iterable[Piece], begin: Instant, end: Instant) -> list[Piece]:
     """Those that began in [begin, end)."""
     return [piece for piece in found if begin <= piece.since < end]
+
+
+def pieces_of(
+    view: Reader, project: str | None, since: TimeLike | None, until: TimeLike | None
+) -> list[Piece]:
+    """Those of one project, or of every one, that began in [since, until)."""
+    return between(of_project(pieces(view), project), *view._bounds(since, until))
 
 
 def of_project(found: Iterable[Piece], project: str | None) -> list[Piece]:

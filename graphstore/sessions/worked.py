@@ -9,13 +9,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from graphstore.errors import InvalidError, NotFoundError
 from graphstore.sessions.joints import has_entry, segment_node, session_node
 from graphstore.sessions.pricing import Prices, prices
 from graphstore.sessions.segments.nodes import SESSION
 from graphstore.sessions.segments.sayings import is_trivial
-from graphstore.sessions.segments_read import Piece, between, of_project, pieces
+from graphstore.sessions.segments_read import Piece, between, of_project, pieces, pieces_of
 from graphstore.sessions.session_answers import SessionAnswer, priced, span, summed
 from graphstore.sessions.transcripts import transcript as transcripts
 from graphstore.store import registry
@@ -321,11 +322,10 @@ def files(
     `project`, `since`, `until`: as for `work_on`. Raises InvalidError for an empty path.
     """
     wanted = PurePosixPath(text_of("path", path).replace("\\", "/")).parts
-    begin, end = view._bounds(since, until)
     names = _names(view)
     found = [
         _touched(piece, each, names)
-        for piece in reversed(between(of_project(pieces(view), project), begin, end))
+        for piece in reversed(pieces_of(view, project, since, until))
         for each in piece.texts("content", "filesTouched")
         if _names_file(wanted, each)
     ]
@@ -338,20 +338,27 @@ def _names_file(wanted: tuple[str, ...], path: str) -> bool:
     return parts[-len(wanted) :] == wanted or parts[: len(wanted)] == wanted
 
 
-def _touched(piece: Piece, path: str, names: dict[str, str]) -> Touched:
+def _who(piece: Piece, names: dict[str, str]) -> dict[str, Any]:
+    """Which piece of work, of whom and when: what is the same of a file it touched and of words it says."""
     session = piece.parent or piece.session
+    return {
+        "node": piece.id,
+        "session": session,
+        "session_name": names.get(session),
+        "agent": piece.text("source", "agent") or None,
+        "project": piece.project,
+        "at": moment(piece.since),
+    }
+
+
+def _touched(piece: Piece, path: str, names: dict[str, str]) -> Touched:
     models = (each.get("model") for each in piece.objects("observations", "modelsUsed"))
     return Touched(
         path=path,
-        node=piece.id,
-        session=session,
-        session_name=names.get(session),
-        agent=piece.text("source", "agent") or None,
         models=tuple(dict.fromkeys(model for model in models if isinstance(model, str) and model)),
-        project=piece.project,
-        at=moment(piece.since),
         why=piece.title,
         commits=tuple(piece.texts("content", "commits")),
+        **_who(piece, names),
     )
 
 
@@ -415,9 +422,7 @@ def search(
     if not asked:
         raise InvalidError(f"text {text!r} has no word to look for. Give one.")
     most = at_least_one("limit", limit)
-    begin, end = view._bounds(since, until)
-    names = _names(view)
-    there = between(of_project(pieces(view), project), begin, end)
+    names, there = _names(view), pieces_of(view, project, since, until)
     found = [said for piece in reversed(there) if (said := _said(piece, asked, names)) is not None]
     return Sayings(
         text=text,
@@ -437,14 +442,8 @@ def _said(piece: Piece, asked: list[str], names: dict[str, str]) -> Said | None:
         return None
     where = [place for place, told in spoken.items() if told & set(asked)]
     best = max(where, key=lambda place: len(spoken[place] & set(asked)))
-    session = piece.parent or piece.session
     return Said(
-        node=piece.id,
-        session=session,
-        session_name=names.get(session),
-        agent=piece.text("source", "agent") or None,
-        project=piece.project,
-        at=moment(piece.since),
+        **_who(piece, names),
         title=piece.title,
         where=tuple(where),
         text=_around(places[best], asked),

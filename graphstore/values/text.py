@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 LINE = 60
@@ -116,17 +116,6 @@ def own_statement(content: Mapping[str, Any]) -> str | None:
             if isinstance(value, str) and value and not value.isspace():
                 return value
     return None
-
-
-def own_statements(contents: Iterable[Mapping[str, Any]]) -> list[str | None]:
-    """The own statement of each content."""
-    first = STATEMENT[0]
-    return [
-        value
-        if type(value := content.get(first)) is str and value and not value.isspace()
-        else own_statement(content)
-        for content in contents
-    ]
 
 
 def text_of_body(body: Mapping[str, Any]) -> str | None:

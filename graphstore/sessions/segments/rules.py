@@ -98,7 +98,6 @@ class _Touch:
 
     read: int = 0
     written: int = 0
-    named: int = 0  # by a summary
 
 
 class Findings:
