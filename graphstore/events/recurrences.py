@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
@@ -107,7 +107,7 @@ def time_of_day(
     if len(instants) < max(occurrences, 1) or max(instants) - min(instants) < (days - 2) * DAY - CHANGE:
         return None
     local = [moment(at).astimezone(zone) for at in instants]
-    clock = sorted((_second(at), at.date()) for at in local)
+    clock = sorted((at.hour * 3600 + at.minute * 60 + at.second, at.date()) for at in local)
     start, stop = _fullest_hour(clock, days)
     inside = [clock[at % len(clock)] for at in range(start, stop)]
     if len(inside) < max(occurrences, 1) or len(inside) < in_hour * len(clock):
@@ -132,10 +132,6 @@ def _fullest_hour(clock: Sequence[tuple[int, date]], days: int) -> tuple[int, in
         if not dates[on]:
             del dates[on]
     return best
-
-
-def _second(at: datetime) -> int:
-    return at.hour * 3600 + at.minute * 60 + at.second
 
 
 # ---------------------------------------------------------------- words

@@ -83,7 +83,8 @@ def import_gasoline(
     The `history_retention_days` of a `.gasoline.json` becomes the store's, unless it has its own. Raises InvalidError when there is no log.
     """
     log = _log_at(Path(path))
-    total = _lines_of(log)
+    with log.open("rb") as file:
+        total = sum(1 for _ in file)
     taken = _Import(store, log)
     with store.transaction(reason=f"imported from {log.name}"):
         for line, row in json_rows(log):
@@ -112,11 +113,6 @@ def _log_at(path: Path) -> Path:
     raise InvalidError(
         f"there is no Gasoline log at {str(path)!r}. Give an {LOG}, or a folder with .gasoline/history/{LOG}."
     )
-
-
-def _lines_of(log: Path) -> int:
-    with log.open("rb") as file:
-        return sum(1 for _ in file)
 
 
 def _keep_retention(store: GraphStore, log: Path, warnings: list[str]) -> int | None:

@@ -291,11 +291,6 @@ def _text(data: bytes, encoding: bytes | None = None) -> str:
     return data.decode("latin-1")
 
 
-def _printable(path: str) -> str:
-    """A path as a part of an id, which holds no control characters."""
-    return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", path)
-
-
 def _person(line: bytes, encoding: bytes | None) -> tuple[str, str]:
     name, _, email = _text(line, encoding).partition("<")
     return name.strip(), email.rstrip("> \t")
@@ -514,7 +509,7 @@ class _Writing:
             self.store.revise(file.id, content, text=path, valid_from=moment(at), **again)
             return _File(file.id, at, None)
         # A path that another repository in the same store has gets this one's name in its id.
-        name = _printable(path)
+        name = re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", path)  # as an id may be
         for id in (f"file:{name}", f"file:{self.scope}/{name}"):
             try:
                 self.store.add_node(

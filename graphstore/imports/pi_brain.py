@@ -212,7 +212,8 @@ def _file_of(version: Version) -> tuple[str, Json, tuple[Instant, Instant, Insta
 
     Raises InvalidError for a segment that is no node of a session.
     """
-    name = f"{_file_name(version.id)}-v{version.number}.json"
+    plain_id = version.id if _PLAIN_NAME.match(version.id) else quote(version.id, safe="")
+    name = f"{plain_id}-v{version.number}.json"
     if version.kind == SESSION:
         before = [f"{version.id}-v{number}" for number in range(1, version.number)]
         identity = {"id": version.id, "version": version.number, "previousVersions": before}
@@ -282,10 +283,6 @@ def _renamed(kind: str, value: Any, which: re.Pattern[str], rename: Callable[[st
         rename(name) if which.match(name) else name: _renamed(kind, each, which, rename)
         for name, each in value.items()
     }
-
-
-def _file_name(id: str) -> str:
-    return id if _PLAIN_NAME.match(id) else quote(id, safe="")
 
 
 def _period_of(row: Version) -> tuple[Instant, Instant, Instant, Instant]:
@@ -536,13 +533,11 @@ class _Import(Importing):
             if not any(without_all(part, gone) for part in held if part[0] < part[1]):
                 self.store.supersede(id, by=link.source, reason=link.reason, valid_from=link.valid_from)
 
-    def _has_link(self, id: str) -> bool:
-        with self.store.reading(is_narrow=True) as sight:
-            return sight.knows_link(id)
-
     def _of_edges(self) -> Iterator[_Act]:
         for path, edge in self.edges:
-            if self._has_link(edge.id):
+            with self.store.reading(is_narrow=True) as sight:
+                is_known = sight.knows_link(edge.id)
+            if is_known:
                 self.counts["known"] += 1
                 continue
             instants = [instant(edge.created_at)]

@@ -475,7 +475,8 @@ class _Table(Importing):
         for row in self.rows:
             id, kind = row.record.id, row.record.kind
             if id not in kinds:
-                kinds[id] = self._kind_of(id) if id in self.known else kind
+                thing = self.store.inspect(id).node if id in self.known else None
+                kinds[id] = kind if thing is None else thing.type if isinstance(thing, Event) else thing.kind
             if kinds[id] != kind:
                 self.leave(row.line, f"{id!r} is a {kinds[id]!r}, not a {kind!r}")
         self.rows = [row for row in self.rows if kinds[row.record.id] == row.record.kind]
@@ -489,10 +490,6 @@ class _Table(Importing):
     def _is_known(self, id: str) -> bool:
         """Return True if the store has exactly this id."""
         return id in self.known or self.store.knows(id)
-
-    def _kind_of(self, id: str) -> str:
-        thing = self.store.inspect(id).node
-        return thing.type if isinstance(thing, Event) else thing.kind
 
     def _maker(self, kind: str) -> str:
         """Who makes a link that a row states: an extractor, or whoever wrote the mapping where extractors may not."""

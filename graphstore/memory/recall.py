@@ -241,7 +241,8 @@ def _standing(
             meant = _meant(sight, lens, k, weigh, fits)
         order = _ordered(sight, found, meant, reached, fits)
         says = dict(zip(order.best, found.coverages(order.best), strict=True))
-        shown = [ent for ent in order.best if says[ent] >= FLOOR or _is_led_to(order, ent)]
+        led_to = (order.meaning, order.ways, order.gained)  # by something else than a word that says little
+        shown = [ent for ent in order.best if says[ent] >= FLOOR or any(ent in each for each in led_to)]
         weights = {ent: 1.0 if weigh is None else weigh(ent) for ent in shown[:k]}
         hits = tuple(_hit(sight, ent, found, order, weight, says[ent]) for ent, weight in weights.items())
         is_strong = any(hit.strength == "strong" for hit in hits)
@@ -403,11 +404,6 @@ def _says(sight: Sight, found: Found, thing: Node | Event, share: float, is_name
         "matched": words_said.words,
         "snippet": words_said.snippet,
     }
-
-
-def _is_led_to(order: _Order, ent: int) -> bool:
-    """Whether something else led to a thing than a word that says little."""
-    return ent in order.meaning or ent in order.ways or ent in order.gained
 
 
 def _elsewhere(sight: Sight, found: Found, filters: Filters, seen: Callable[[int], bool]) -> dict[str, int]:

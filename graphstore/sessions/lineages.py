@@ -84,13 +84,13 @@ def lineage(view: Reader, session_or_node: str) -> Lineage:
     ancestors: list[Relative] = []
     here = start
     seen = {start}
-    while (fork := family.forked_from(here)) is not None and fork.parent not in seen:
+    while (fork := family.forks.get(here)) is not None and fork.parent not in seen:
         seen.add(fork.parent)
         here = fork.parent
         ancestors.append(family.relative(here, len(ancestors) + 1))
     descendants, todo = [], [(start, 0)]
     for parent, generations in todo:
-        for fork in family.forked_into(parent):
+        for fork in sorted(family.into.get(parent, ()), key=lambda fork: (fork.link.valid_from, fork.child)):
             if fork.child not in seen:
                 seen.add(fork.child)
                 todo.append((fork.child, generations + 1))
@@ -116,16 +116,16 @@ class _Family:
         for node in segments:
             name = self._of_node[node.id] = _session_id(node) or node.id
             self._segments.setdefault(name, node)
-        self._into: dict[str, list[_Fork]] = {}
-        self._from: dict[str, _Fork] = {}
+        self.into: dict[str, list[_Fork]] = {}
+        self.forks: dict[str, _Fork] = {}
         links = [link for id in self._of_node for link in view.links_from(id, "fork")]
         for link in sorted(links, key=lambda link: (link.recorded_at, link.id)):
             self._join(_Fork(self._of(link.source), self._of(link.target), link))
 
     def _join(self, fork: _Fork) -> None:
         if fork.parent != fork.child:
-            self._into.setdefault(fork.parent, []).append(fork)
-            self._from.setdefault(fork.child, fork)
+            self.into.setdefault(fork.parent, []).append(fork)
+            self.forks.setdefault(fork.child, fork)
 
     def _of(self, id: str) -> str:
         """The session of a node, whatever its standing."""
@@ -144,14 +144,8 @@ class _Family:
             raise InvalidError(f"{id!r} is no session and no segment of one. Give the id of one of these.")
         return self._of(node.id)
 
-    def forked_from(self, session: str) -> _Fork | None:
-        return self._from.get(session)
-
-    def forked_into(self, session: str) -> list[_Fork]:
-        return sorted(self._into.get(session, ()), key=lambda fork: (fork.link.valid_from, fork.child))
-
     def relative(self, session: str, generations: int) -> Relative:
-        node, first, fork = self._sessions.get(session), self._segments.get(session), self._from.get(session)
+        node, first, fork = self._sessions.get(session), self._segments.get(session), self.forks.get(session)
         content: Json = node.content if node is not None else {}
         missing = content.get("missing") is True
         project = _text(content, "project") or (

@@ -185,7 +185,7 @@ class _Candidate(NamedTuple):
 
 def _lots(sight: Sight, wanted: _Wanted) -> dict[_Lot, list[_Candidate]]:
     """What may be summed up, the latest first."""
-    folded = _folded(sight)
+    folded = {member for folding in _foldings(sight).values() for member in folding.members}
     lots: dict[_Lot, list[_Candidate]] = {}
     for ent in sight.entities(False, wanted.kind):
         kind = sight.kind(ent)
@@ -395,8 +395,3 @@ def _foldings(sight: Sight) -> dict[int, _Folding]:
         if (verb == "fold" or sight.kind(source) == SUMMARY) and sight.standing(source) in UPRIGHT:
             found.setdefault(source, _Folding([], op)).members.append(edge.target)
     return found
-
-
-def _folded(sight: Sight) -> set[int]:
-    """What a summary that stands sums up."""
-    return {member for folding in _foldings(sight).values() for member in folding.members}

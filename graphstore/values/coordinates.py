@@ -34,13 +34,8 @@ _TIME = re.compile(r"[+-]?(\d{4}-\d|\d{4}-?W\d|\d{8}T|\d+\Z)")
 
 def looks_like_time(text: str) -> bool:
     """Whether a text is, or was meant as, a time, and so can be no name."""
-    plain = text.strip()
-    return _TIME.match(plain) is not None or AGE.match(plain) is not None or _is_word(plain)
-
-
-def _is_word(plain: str) -> bool:
-    word = plain.lower()
-    return word in _WORDS or word in EDGES
+    word = text.strip().lower()
+    return bool(_TIME.match(text.strip()) or AGE.match(text.strip()) or word in _WORDS or word in EDGES)
 
 
 def resolve(

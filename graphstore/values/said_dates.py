@@ -42,8 +42,13 @@ _NUMBERS |= {"a": 1, "an": 1}
 _BACK = 12  # years that a month without one may mean
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _ISO = re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b")
-_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of)? ({_MONTH})\b\.?,?(?: (\d{{4}}))?", re.I)
-_MONTH_DAY = re.compile(rf"\b({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}}))?", re.I)
+_DAY_MONTH = re.compile(
+    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of)? (?P<month>{_MONTH})\b\.?,?(?: (?P<year>\d{{4}}))?",
+    re.I,
+)
+_MONTH_DAY = re.compile(
+    rf"\b(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>\d{{4}}))?", re.I
+)
 _IN_MONTH = re.compile(
     rf"\b(?:(in|of|since|during|last|this|im|seit|в|early|late|mid|for) )?({_MONTH})\b\.?,?(?: (?:of )?(\d{{4}}))?",
     re.I,
@@ -64,7 +69,7 @@ def said_dates(text: str, now: Instant) -> list[tuple[Instant, Instant]]:
     found: list[tuple[date, date]] = []
     rest = text
     for pattern, read in (
-        (_ISO, _of_iso), (_DAY_MONTH, _of_day), (_MONTH_DAY, _of_month_day), (_IN_MONTH, _of_month), (_SEASON, _of_season), (_YEAR, _of_year),
+        (_ISO, _of_iso), (_DAY_MONTH, _of_day), (_MONTH_DAY, _of_day), (_IN_MONTH, _of_month), (_SEASON, _of_season), (_YEAR, _of_year),
         (_LAST, _of_last), (_AGO, _of_ago), (_WORD, _of_word),
     ):  # fmt: skip
         for match in pattern.finditer(rest):
@@ -102,15 +107,9 @@ def _of_iso(match: re.Match[str], today: date) -> list[tuple[date, date]]:
 
 
 def _of_day(match: re.Match[str], today: date) -> list[tuple[date, date]]:
-    return _days_of(_MONTHS[match[2].lower()], int(match[1]), match[3], today)
-
-
-def _of_month_day(match: re.Match[str], today: date) -> list[tuple[date, date]]:
-    return _days_of(_MONTHS[match[1].lower()], int(match[2]), match[3], today)
-
-
-def _days_of(month: int, day: int, year: str | None, today: date) -> list[tuple[date, date]]:
-    return [_one(date(each, month, day)) for each in _years(year, today) if day <= monthrange(each, month)[1]]
+    month, day = _MONTHS[match["month"].lower()], int(match["day"])
+    years = (year for year in _years(match["year"], today) if day <= monthrange(year, month)[1])
+    return [_one(date(year, month, day)) for year in years]
 
 
 def _of_month(match: re.Match[str], today: date) -> list[tuple[date, date]]:

@@ -160,7 +160,10 @@ def _plain(word: str) -> list[str]:
 
 def frames(words: list[str]) -> Iterator[Frame]:
     """The frames of a sentence: for each run of numbers and dates behind its verb, for each opposite, and the sentence without its negation."""
-    state = next((at for at, word in enumerate(words) if at and _is_state(word)), len(words))
+    state = next(
+        (at for at, word in enumerate(words) if at and (word in _STATES or word.endswith(_PRESENT))),
+        len(words),
+    )
     at = 1
     while at < len(words):
         side = _opposite(words[at])
@@ -180,14 +183,12 @@ def frames(words: list[str]) -> Iterator[Frame]:
     yield from _place(words)
 
 
-def _is_state(word: str) -> bool:
-    return word in _STATES or word.endswith(_PRESENT)
-
-
 def _measured(words: list[str], at: int, stop: int) -> Frame:
     what = sorted({_measure(word) or "number" for word in words[at:stop]})
     unit = [_unit(words[stop])] if stop < len(words) else []
-    value = _duration(words[at:stop]) or " ".join(_day(word) for word in words[at:stop])
+    value = _duration(words[at:stop]) or " ".join(
+        _begins(word, _DAYS) or _begins(word, _MONTHS) or word for word in words[at:stop]
+    )
     return Frame((*words[:at], f"<{' '.join(what)}>", *unit, *words[stop + 1 :]), value)
 
 
@@ -197,10 +198,6 @@ def _measure(word: str) -> str:
     if _begins(word, _DAYS):
         return "day"
     return "month" if _begins(word, _MONTHS) else ""
-
-
-def _day(word: str) -> str:
-    return _begins(word, _DAYS) or _begins(word, _MONTHS) or word
 
 
 def _seconds(word: str) -> int:

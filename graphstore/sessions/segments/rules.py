@@ -711,20 +711,15 @@ def decisions_in(summary: str) -> list[Json]:
 
 
 def _decision(bullet: str) -> list[Json]:
-    what, _, why = _halves(bullet)
+    split = _WHY.search(bullet)
+    what = (bullet if split is None else bullet[: split.start()]).strip(" *`")
+    why = "" if split is None else bullet[split.end() :].strip(" *")
     if not what or what.lower().strip("()[] .") == "none":
         return []
     if why and len(what.split()) <= _LABEL_WORDS and (named := _NAMED_CHOICE.fullmatch(why)):
         what, why = f"{what}: {named['what']}", named["why"] or ""
     instead = [each.strip(" *`") for each in _INSTEAD.findall(what) or _INSTEAD.findall(bullet)]
     return [{"what": what, "why": why, "alternativesConsidered": instead}]
-
-
-def _halves(text: str) -> tuple[str, str, str]:
-    split = _WHY.search(text)
-    if split is None:
-        return text.strip(" *`"), "", ""
-    return text[: split.start()].strip(" *`"), split[0], text[split.end() :].strip(" *")
 
 
 def _error(text: str) -> tuple[str, str]:

@@ -190,6 +190,7 @@ _SECTIONS = {
 }
 _PENDING = ("pending tasks", "next steps", "in progress")
 _CONCEPTS = ("key technical concepts",)
+_NAMED = {*_SECTIONS, *_PENDING, *_CONCEPTS}
 _CORRECTED = re.compile(
     r"(?:(?:no|nope|wait|wrong|actually|stop|not (?:that|like that|quite))\b[\s,.:;!–—-]+(?:.{0,60}?\b)?"
     r"(?:use|don'?t|do not|should(?:n'?t)?|instead|never|always|must|prefer|keep|remove|put|make|call|it'?s|it is|that'?s|i (?:want|meant|said|prefer))\b|"
@@ -256,7 +257,7 @@ def _sections(summary: str) -> Iterator[tuple[str, list[Choice]]]:
     for line in summary.splitlines()[:_LINES]:
         heading, item = _SECTION.match(line), _ITEM.match(line)
         numbered = line[:1].isdigit() and line.rstrip().endswith(":")  # "6. All user messages:" is a section
-        if heading is not None and (item is None or numbered or _is_section(heading["name"])):
+        if heading is not None and (item is None or numbered or heading["name"].strip().casefold() in _NAMED):
             if items:
                 yield name, _items(items)
             name, items = heading["name"].strip().casefold(), []
@@ -268,11 +269,6 @@ def _sections(summary: str) -> Iterator[tuple[str, list[Choice]]]:
             ].append(line.strip())
     if items:
         yield name, _items(items)
-
-
-def _is_section(name: str) -> bool:
-    name = name.strip().casefold()
-    return name in _SECTIONS or name in _PENDING or name in _CONCEPTS
 
 
 def _items(items: list[tuple[int, list[str]]]) -> list[Choice]:

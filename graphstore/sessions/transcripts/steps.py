@@ -162,7 +162,8 @@ def steps(body: Mapping[str, Any]) -> Iterator[Step]:
         yield from _by_assistant(body, message)
     elif role == "toolResult":
         text = plain(message.get("content"))
-        failed = message.get("isError") is True or _exited_badly(text)
+        code = _EXIT.search(text[-_TAIL:])
+        failed = message.get("isError") is True or (code is not None and code[1] != "0")
         call, tool = as_text(message.get("toolCallId")), as_text(message.get("toolName")) or None
         yield Answered(call, tool, text, failed, failed and _refused(text))
     elif role == "bashExecution":
@@ -277,11 +278,6 @@ def _cost(cost: Any) -> float | None:
 
 def _refused(text: str) -> bool:
     return _REFUSED.match(text.lstrip()[:_TAIL]) is not None or _ABORTED.search(text[-_TAIL:]) is not None
-
-
-def _exited_badly(text: str) -> bool:
-    found = _EXIT.search(text[-_TAIL:])
-    return found is not None and found[1] != "0"
 
 
 def as_text(value: Any) -> str:

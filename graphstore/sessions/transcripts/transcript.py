@@ -429,7 +429,8 @@ class _Cutting:
             if jump is not None and not first:
                 yield self._made("tree_jump", entry, self._id(jump), {**self._point(at), **copied})
             if body is not None and entry.type != "branch_summary":
-                yield self._made("compaction", entry, self._id(before), {**_compaction(body), **copied})
+                said = {name: body[key] for key, name in _COMPACTION.items() if key in body}
+                yield self._made("compaction", entry, self._id(before), {**said, **copied})
             if gap is not None and not first:
                 yield self._made("resume", entry, self._id(before), {"gap_minutes": gap, **copied})
             before = at
@@ -528,10 +529,6 @@ _COMPACTION = {
 }
 
 
-def _compaction(body: Json) -> Json:
-    return {name: body[key] for key, name in _COMPACTION.items() if key in body}
-
-
 def segments(t: Transcript) -> list[Segment]:
     """The file cut before each boundary: every entry in exactly one segment, in order.
 
@@ -554,15 +551,11 @@ def _cuts(t: Transcript) -> dict[int, list[Boundary]]:
         cuts[t.copied] = []
     index = t._reading.positions
     # what stands before the first content entry, and before the first own one, is no segment of its own
-    first = {_first_content(t, start): start for start in list(cuts)}
+    first = {t.entries.content.find(1, start): start for start in list(cuts)}
     for boundary in t._boundaries:
         at = index[boundary.entry_id]
         cuts.setdefault(first.get(at, at), []).append(boundary)
     return dict(sorted(cuts.items()))
-
-
-def _first_content(t: Transcript, start: int) -> int:
-    return t.entries.content.find(1, start)
 
 
 def _segment(
