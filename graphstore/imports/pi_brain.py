@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -401,13 +402,8 @@ class _Import(Importing):
         acts = [*self._of_nodes(), *self._of_edges()]
         acts.sort(key=lambda act: (act.at, act.rank, act.order))
         with self.store._together():
-            begin = 0
-            while begin < len(acts):
-                end = begin
-                while end < len(acts) and acts[end].at == acts[begin].at:
-                    end += 1
-                self._at(acts[begin].at, acts[begin:end])
-                begin = end
+            for at, together in groupby(acts, key=lambda act: act.at):
+                self._at(at, list(together))
 
     def _at(self, at: Instant, acts: list[_Act]) -> None:
         allowed = None if at <= self.store._last_tx else moment(at)
@@ -436,7 +432,7 @@ class _Import(Importing):
             before = -OPEN
             for file in files:
                 before = max(file.recorded, before + 1)
-                yield _Act(before, 0, (id, file.number), file.path, self._version(file))
+                yield _Act(before, 0, (id, file.number), file.path, partial(self._write_version, file))
             yield from self._withdrawals(id, files)
 
     def _fresh(self, id: str, files: list[_File]) -> list[_File]:
@@ -458,27 +454,24 @@ class _Import(Importing):
                 fresh.append(file)
         return fresh
 
-    def _version(self, file: _File) -> Callable[[], None]:
-        def write() -> None:
-            first = [row for row in file.rows if row[2] == file.recorded]
-            during = {"valid_from": moment(first[0][0]), "valid_to": moment(max(row[1] for row in first))}
-            text, tags = _searched(file.kind, file.content)
-            described: Json = {
-                "text": file.ours.get("text", text),
-                "tags": file.ours.get("tags", tags),
-                "trigger": file.ours.get("triggerReason", _trigger(file.number)),
-                "source": file.ours.get("source"),
-                **during,
-            }
-            if self.store.knows(file.id):
-                self.store.revise(file.id, file.content, **described)
-            else:
-                place = {"key": file.ours.get("key"), "scope": file.ours.get("scope", "")}
-                self.store.add_node(file.kind, file.content, id=file.id, **place, **described)
-                self.counts["nodes"] += 1
-            self.counts["versions"] += 1
-
-        return write
+    def _write_version(self, file: _File) -> None:
+        first = [row for row in file.rows if row[2] == file.recorded]
+        during = {"valid_from": moment(first[0][0]), "valid_to": moment(max(row[1] for row in first))}
+        text, tags = _searched(file.kind, file.content)
+        described: Json = {
+            "text": file.ours.get("text", text),
+            "tags": file.ours.get("tags", tags),
+            "trigger": file.ours.get("triggerReason", _trigger(file.number)),
+            "source": file.ours.get("source"),
+            **during,
+        }
+        if self.store.knows(file.id):
+            self.store.revise(file.id, file.content, **described)
+        else:
+            place = {"key": file.ours.get("key"), "scope": file.ours.get("scope", "")}
+            self.store.add_node(file.kind, file.content, id=file.id, **place, **described)
+            self.counts["nodes"] += 1
+        self.counts["versions"] += 1
 
     def _withdrawals(self, id: str, files: list[_File]) -> Iterator[_Act]:
         """What was retracted of a node and not written again, at each instant."""
@@ -504,24 +497,21 @@ class _Import(Importing):
                 )
             if gone := kept:
                 path = files[-1].path
-                yield _Act(at, 2, (id, 0), path, self._withdrawal(id, gone, retracted))
+                yield _Act(at, 2, (id, 0), path, partial(self._withdraw, id, gone, retracted))
 
-    def _withdrawal(self, id: str, gone: list[Period], retracted: bool) -> Callable[[], None]:
-        def write() -> None:
-            if not retracted:
-                self._supersede_again(id, gone)
-            for start, stop in gone:
-                try:
-                    if retracted or stop < OPEN:
-                        self.store.retract(
-                            id, valid_from=moment(start), valid_to=moment(stop), reason="as imported"
-                        )
-                    else:
-                        self.store.end(id, at=moment(start), reason="as imported")
-                except NotFoundError:  # a supersession has taken it
-                    pass
-
-        return write
+    def _withdraw(self, id: str, gone: list[Period], retracted: bool) -> None:
+        if not retracted:
+            self._supersede_again(id, gone)
+        for start, stop in gone:
+            try:
+                if retracted or stop < OPEN:
+                    self.store.retract(
+                        id, valid_from=moment(start), valid_to=moment(stop), reason="as imported"
+                    )
+                else:
+                    self.store.end(id, at=moment(start), reason="as imported")
+            except NotFoundError:  # a supersession has taken it
+                pass
 
     def _supersede_again(self, id: str, gone: list[Period]) -> None:
         """Supersede again what was revised after a supersession, where that closes no more than what is gone."""
@@ -545,35 +535,32 @@ class _Import(Importing):
                 instants += (
                     [min(file.recorded for file in self.nodes[end].values())] if end in self.nodes else []
                 )
-            yield _Act(max(instants), 1, (edge.id, 0), path, self._link(edge))
+            yield _Act(max(instants), 1, (edge.id, 0), path, partial(self._write_link, edge))
 
-    def _link(self, edge: Edge) -> Callable[[], None]:
-        def write() -> None:
-            ours = (edge.model_extra or {}).get(OURS)
-            ours = ours if isinstance(ours, dict) else {}
-            apart = {name: value for name, value in (edge.model_extra or {}).items() if name != OURS}
-            metadata, type = _renamed(edge.type, edge.metadata, _CAMEL, _snake), edge.type
-            try:
-                self.store.vocabulary.canonical(type)
-            except InvalidError:
-                metadata, type = {**metadata, "relationship": type}, "related_to"
-            metadata = {**metadata, APART: apart} if apart else metadata
-            self.store.link(
-                edge.source_node_id,
-                type,
-                edge.target_node_id,
-                id=edge.id,
-                metadata=metadata,
-                created_by=edge.created_by,
-                reason=ours.get("reason"),
-                strength=ours.get("strength"),
-                confidence=ours.get("confidence", _confidence(edge.created_by)),
-                valid_from=ours.get("validFrom") or moment(self._since(edge)),
-                valid_to=ours.get("validTo"),
-            )
-            self.counts["links"] += 1
-
-        return write
+    def _write_link(self, edge: Edge) -> None:
+        ours = (edge.model_extra or {}).get(OURS)
+        ours = ours if isinstance(ours, dict) else {}
+        apart = {name: value for name, value in (edge.model_extra or {}).items() if name != OURS}
+        metadata, type = _renamed(edge.type, edge.metadata, _CAMEL, _snake), edge.type
+        try:
+            self.store.vocabulary.canonical(type)
+        except InvalidError:
+            metadata, type = {**metadata, "relationship": type}, "related_to"
+        metadata = {**metadata, APART: apart} if apart else metadata
+        self.store.link(
+            edge.source_node_id,
+            type,
+            edge.target_node_id,
+            id=edge.id,
+            metadata=metadata,
+            created_by=edge.created_by,
+            reason=ours.get("reason"),
+            strength=ours.get("strength"),
+            confidence=ours.get("confidence", _confidence(edge.created_by)),
+            valid_from=ours.get("validFrom") or moment(self._since(edge)),
+            valid_to=ours.get("validTo"),
+        )
+        self.counts["links"] += 1
 
     def _since(self, edge: Edge) -> Instant:
         """From when on a link holds: the later of its ends, by the first version of each."""

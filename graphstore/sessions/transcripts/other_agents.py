@@ -307,7 +307,9 @@ class GeminiReading(ChainReading):
             self._take_change(line, offset, raw, value)
             return
         if id is not None and id in self.positions:
-            self._again(self.positions[id], line, offset, raw)
+            at = self.positions[id]  # written again as it is now
+            self.entries.replace(at, line, offset, len(raw))
+            self.sums[at] = crc32(raw)
             return
         roles = {"user": "user", "gemini": "assistant"}
         at = self.chained(
@@ -321,11 +323,6 @@ class GeminiReading(ChainReading):
         if self._went_back:
             self.parents[at] = self.positions.get(self._below or "", -1)
             self._went_back = False
-
-    def _again(self, at: int, line: int, offset: int, raw: bytes) -> None:
-        """A message is written again as it is now."""
-        self.entries.replace(at, line, offset, len(raw))
-        self.sums[at] = crc32(raw)
 
     def _take_change(self, line: int, offset: int, raw: bytes, value: Json) -> None:
         """What the session is, a change of that, or the way back before a message."""
