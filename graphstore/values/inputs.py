@@ -292,8 +292,7 @@ def span(valid_from: TimeLike | None, valid_to: TimeLike | None, now: Instant, r
 
 def part(valid_from: TimeLike | None, valid_to: TimeLike | None, read: Read) -> Period:
     """The period of an existing thing to change: by default all of it."""
-    start = BEGINNING if valid_from is None else read(valid_from, "valid_from")
-    return period(start, OPEN if valid_to is None else read(valid_to, "valid_to"))
+    return span(valid_from, valid_to, BEGINNING, read)
 
 
 def whole_number(what: str, value: Any) -> int | None:

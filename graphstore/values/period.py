@@ -6,7 +6,7 @@ Outside, an instant is an aware `datetime` and an open end is `None`; inside it 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TypeAlias
@@ -72,20 +72,6 @@ def recorded(value: str | datetime) -> Instant:
     else:
         return instant(value)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-
-
-def all_recorded(values: Sequence[str | datetime | None]) -> list[Instant]:
-    """The instants in a line of the journal; None is an open end. Raises InvalidError."""
-    if len(values) > 1 and values.count(values[0]) == len(values):
-        return all_recorded(values[:1]) * len(values)
-    try:
-        since = [None if value is None else datetime.fromisoformat(value) - EPOCH for value in values]  # type: ignore[arg-type]
-    except (ValueError, TypeError):  # no text in UTC
-        return [OPEN if value is None else recorded(value) for value in values]
-    return [
-        OPEN if each is None else (each.days * 86_400 + each.seconds) * 1_000_000 + each.microseconds
-        for each in since
-    ]
 
 
 def _parse(text: str, what: str) -> datetime:
