@@ -37,7 +37,7 @@ FORMATS = {
     "graphml": Format("graphstore.interchange.networkx_files", "export_graphml", "nodes and links"),
     "gexf": Format("graphstore.interchange.networkx_files", "export_gexf", "nodes and links"),
     "gexf-timeline": Format(
-        "graphstore.interchange.gexf_timeline", "export_gexf_timeline", "nodes and links", history=True
+        "graphstore.interchange.networkx_files", "export_gexf_timeline", "nodes and links", history=True
     ),
     "node-link": Format("graphstore.interchange.networkx_files", "export_node_link", "nodes and links"),
     **{

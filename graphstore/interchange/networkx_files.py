@@ -1,8 +1,12 @@
-"""The graph of a view as one file of GraphML, GEXF or node-link JSON, written by networkx: for networkx itself, Gephi, yEd, D3."""
+"""The graph of a view as one file of GraphML, GEXF or node-link JSON, written by networkx: for networkx itself, Gephi, yEd, D3.
+
+All that a store believes is one dynamic GEXF, whose timeline is valid time: slide it, and the graph changes as the world did.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -10,20 +14,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import orjson
 
 from graphstore.interchange.flat_graph import FlatGraph, Thing, flat_graph, pinned, written
+from graphstore.interchange.history_tables import History
 from graphstore.interchange.xml_text import escaped
 from graphstore.ledger.files import new_file
-from graphstore.values.period import OPEN, Period, coalesce, instant, iso
+from graphstore.values.period import OPEN, Period, TimeLike, coalesce, instant, iso
 from graphstore.values.text import described, line
 from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["export_gexf", "export_graphml", "export_node_link"]
+__all__ = ["export_gexf", "export_gexf_timeline", "export_graphml", "export_node_link"]
 
 # names that readers of these formats take for their own
 _OWN = ("label", "type", "weight", "start", "end", "spells", "slices", "viz", "pid", "parents", "slot")
-LABEL = 80
+_LABEL = 80
 """Columns of what a picture shows beside a node."""
 
 
@@ -57,12 +62,12 @@ def export_gexf(view: Reader, path: str | os.PathLike[str]) -> int:
             attributes = graph.nodes[escaped(thing.id)]
             if "key" in attributes:
                 attributes["slot"] = attributes.pop("key")  # networkx takes the name for a key of edges
-            attributes["spells"] = spells(_held_over(view, thing))
+            attributes["spells"] = _spells(_held_over(view, thing))
         for tie in flat.ties:
             key = escaped(tie.properties["id"])
             attributes = graph.edges[escaped(tie.source.id), escaped(tie.target.id), key]
-            attributes |= {"id": key, "spells": spells([period_of(tie.properties)])}
-        write_gexf(graph, sink)
+            attributes |= {"id": key, "spells": _spells([_period_of(tie.properties)])}
+        _write_gexf(graph, sink)
     return len(graph) + int(graph.number_of_edges())
 
 
@@ -82,7 +87,7 @@ def export_node_link(view: Reader, path: str | os.PathLike[str]) -> int:
     return len(graph) + int(graph.number_of_edges())
 
 
-def write_gexf(graph: networkx.MultiDiGraph[str], sink: BinaryIO) -> None:
+def _write_gexf(graph: networkx.MultiDiGraph[str], sink: BinaryIO) -> None:
     """Write a graph as GEXF 1.3. What networkx writes names the graph and its schema in ways that the schema refuses; the name is the description here."""
     from xml.etree.ElementTree import SubElement
 
@@ -119,23 +124,133 @@ def _held(properties: dict[str, Any]) -> dict[str, Any]:
 def _label(thing: Thing) -> str:
     properties = thing.properties
     if "description" in properties:
-        return line(properties["description"], LABEL) or thing.id
-    return line(described(orjson.loads(properties["content"]), properties.get("text")), LABEL) or thing.id
+        return line(properties["description"], _LABEL) or thing.id
+    return line(described(orjson.loads(properties["content"]), properties.get("text")), _LABEL) or thing.id
 
 
 def _held_over(view: Reader, thing: Thing) -> list[Period]:
     """The periods of valid time over which a thing is believed."""
     if "occurred_at" in thing.properties:
         return [(instant(thing.properties["occurred_at"]), OPEN)]
-    return coalesce(period_of(version.model_dump()) for version in view.history(thing.id))
+    return coalesce(_period_of(version.model_dump()) for version in view.history(thing.id))
 
 
-def period_of(row: Mapping[str, Any]) -> Period:
+def _period_of(row: Mapping[str, Any]) -> Period:
     """The valid time of what has `valid_from` and, unless it is open, `valid_to`."""
     end = row.get("valid_to")
     return instant(row["valid_from"]), OPEN if end is None else instant(end)
 
 
-def spells(periods: list[Period]) -> list[tuple[str, str | None]]:
+def _spells(periods: list[Period]) -> list[tuple[str, str | None]]:
     """Periods as GEXF has them."""
     return [(iso(start), None if end >= OPEN else iso(end)) for start, end in periods]
+
+
+# ---- all that is believed, over valid time -------------------------------------------------------
+
+_DESCRIBED = ("number", "content", "text", "tags", "trigger", "source")
+_OF_A_ROW = (
+    "id",
+    "valid_from",
+    "valid_to",
+    "tx_from",
+    "tx_to",
+    "opened_by",
+    "closed_by",
+    "told",
+    "told_by",
+    "remainder",
+)
+Row = dict[str, Any]
+
+
+def export_gexf_timeline(store: Reader, path: str | os.PathLike[str], *, tx: TimeLike | None = None) -> int:
+    """Write what a store believed at `tx` (default: now), over all valid time, as GEXF. Gives the number of nodes and edges.
+
+    Every node, event and link of which anything is believed has its periods as spells; the description of a node (`content`, `text`, `tags` …) changes from
+    period to period, as dynamic attributes. What a link names and nothing is believed of is there by its id alone. Raises ConflictError when `path` is
+    there, InvalidError for a view.
+    """
+    import networkx
+
+    with new_file(Path(path)) as sink:
+        history = History(store, tx)
+        graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(
+            name=f"as known at {iso(instant(history.tx))}"
+        )
+        _add_nodes(graph, history)
+        _add_events(graph, history)
+        _add_links(graph, history)
+        _write_gexf(graph, sink)
+    return len(graph) + int(graph.number_of_edges())
+
+
+def _add_nodes(graph: networkx.MultiDiGraph[str], history: History) -> None:
+    versions: dict[str, list[Row]] = defaultdict(list)
+    for row in history.believed("versions"):
+        versions[row["node_id"]].append(row)
+    for part in history.parts("nodes"):
+        for node in part.to_pylist():
+            rows = sorted(versions.get(node["id"], ()), key=_period_of)
+            if rows:
+                last = rows[-1]
+                graph.add_node(
+                    escaped(node["id"]),
+                    label=escaped(
+                        line(described(orjson.loads(last["content"]), last["text"]), _LABEL) or node["id"]
+                    ),
+                    spells=_spells(coalesce(map(_period_of, rows))),
+                    **_attributes({"kind": node["kind"], "slot": node["key"], "scope": node["scope"]}),
+                    **_changing(rows),
+                )
+
+
+def _changing(rows: list[Row]) -> dict[str, list[tuple[Any, str, str | None]]]:
+    """The description of a node, each value with its period."""
+    found = defaultdict(list)
+    for row in rows:
+        ((start, end),) = _spells([_period_of(row)])
+        for name, value in _attributes({name: row[name] for name in _DESCRIBED}).items():
+            found[name].append((value, start, end))
+    return found
+
+
+def _add_events(graph: networkx.MultiDiGraph[str], history: History) -> None:
+    first: dict[str, Any] = {}
+    for part in history.parts("occurrences"):
+        for row in part.to_pylist():
+            first[row["event_id"]] = min(row["occurred_at"], first.get(row["event_id"], row["occurred_at"]))
+    for row in history.believed("events"):
+        began = min(row["occurred_at"], first.get(row["id"], row["occurred_at"]))
+        graph.add_node(
+            escaped(row["id"]),
+            label=escaped(line(row["description"], _LABEL) or row["id"]),
+            spells=_spells([(instant(began), OPEN)]),
+            **_attributes({name: value for name, value in row.items() if name not in _OF_A_ROW}),
+        )
+
+
+def _add_links(graph: networkx.MultiDiGraph[str], history: History) -> None:
+    links: dict[str, list[Row]] = defaultdict(list)
+    for row in history.believed("links"):
+        links[row["id"]].append(row)
+    for id, rows in links.items():
+        fields = {
+            name: value for name, value in rows[0].items() if name not in (*_OF_A_ROW, "source", "target")
+        }
+        for end in (rows[0]["source"], rows[0]["target"]):
+            if escaped(end) not in graph:
+                graph.add_node(escaped(end), label=escaped(end))
+        graph.add_edge(
+            escaped(rows[0]["source"]),
+            escaped(rows[0]["target"]),
+            key=escaped(id),
+            id=escaped(id),
+            spells=_spells(coalesce(map(_period_of, rows))),
+            **_attributes(fields),
+        )
+
+
+def _attributes(fields: Row) -> Row:
+    found = {name: written(value) for name, value in fields.items() if value is not None}
+    return {name: escaped(value) if isinstance(value, str) else value for name, value in found.items()}
