@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphstore.errors import ConflictError, InvalidError, LockedError
 from graphstore.ledger import backup as dumps
 from graphstore.ledger.copying import copy
 from graphstore.ledger.files import new_folder
+from graphstore.ledger.folder import Folder
 from graphstore.ledger.locating import compact, here, locate, opening, verify
 from graphstore.ledger.postgres_lines import is_postgres, refuse_postgres
 from graphstore.store.store import Clock, GraphStore
@@ -70,106 +70,81 @@ def open(
                 DeprecationWarning,
                 stacklevel=2,
             )
-    options = _options(
-        read_only, clock, durability, author, token, timeout, retention_days, retention_bytes, embedder
-    )
-    if isinstance(path, str) and path.startswith(("http://", "https://")):
-        return options.at(path)
-    if is_postgres(path):
-        refuse_postgres(str(path))
-    with opening(path):
-        place = locate(path, read_only=read_only, create=create)
-        if timeout is not None:
-            place.timeout = _seconds(timeout)
-        place.hold()
-        try:
-            store = GraphStore(place, clock=clock, driver=driver, durability=durability, author=author)
-        except BaseException:
-            place.release()
-            raise
-        options.keep(store)
-        return store
-
-
-def _seconds(timeout: float) -> float:
-    """A timeout that is one. Raises InvalidError otherwise."""
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout < inf:
-        raise InvalidError(f"timeout {timeout!r} is no time. Give seconds as a number of at least 0.")
-    return float(timeout)
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """The options of `open` beside the path, checked."""
-
-    read_only: bool
-    clock: Clock | None
-    durability: str
-    author: str | None
-    token: str | None
-    timeout: float | None
-    days: int | None
-    size: int | None
-    embedder: str | Embedder | None
-
-    def at(self, url: str) -> GraphStore:
-        """Open the store that a server at this address holds."""
-        from graphstore.remote import remote
-
-        if self.clock is not None:
-            raise InvalidError(f"{url} has a clock of its own: that of its server. Leave clock out.")
-        if self.durability != "commit":
-            raise InvalidError(
-                f"{url} is made durable by its server, commit by commit. Leave durability out."
-            )
-        store = remote.connect(
-            url, self.token, author=self.author, read_only=self.read_only, timeout=self.timeout
-        )
-        if self.days or self.size or self.embedder:
-            self.keep(store)
-        return store
-
-    def keep(self, store: GraphStore) -> None:
-        """Apply the settings to a store that was just opened. Closes it when that fails."""
-        try:
-            if self.embedder is not None:
-                from graphstore.memory import embedders
-
-                embedders.use(store, self.embedder)
-            if self.days or self.size:
-                kept = store.retention
-                store.set_retention(days=self.days or kept["days"], bytes=self.size or kept["bytes"])
-            if not self.read_only:
-                store.evict_old()
-        except BaseException:
-            store.close()
-            raise
-
-
-def _options(
-    read_only: bool,
-    clock: Clock | None,
-    durability: str,
-    author: str | None,
-    token: str | None,
-    timeout: float | None,
-    retention_days: int | None,
-    retention_bytes: int | None,
-    embedder: str | Embedder | None,
-) -> _Options:
     if durability not in _DURABILITY:
         raise InvalidError.choice("durability", durability, _DURABILITY)
     if clock is not None and not callable(clock):
         raise InvalidError(f"clock {clock!r} is no clock. Give a callable that returns an aware datetime.")
     if author is not None:
         text_of("author", author)
-    days = whole_number("retention_days", retention_days)
-    size = whole_number("retention_bytes", retention_bytes)
+    limits = _limits(retention_days, retention_bytes, read_only)
+    if isinstance(path, str) and path.startswith(("http://", "https://")):
+        _refuse_of_a_server(path, clock, durability)
+        from graphstore.remote import remote
+
+        store = remote.connect(path, token, author=author, read_only=read_only, timeout=timeout)
+        if limits or embedder:
+            _keep(store, limits, embedder)
+        return store
+    if is_postgres(path):
+        refuse_postgres(str(path))
+    with opening(path):
+        place = locate(path, read_only=read_only, create=create)
+        if timeout is not None:
+            place.timeout = _seconds(timeout)
+        store = _store_in(place, clock=clock, driver=driver, durability=durability, author=author)
+        _keep(store, limits, embedder)
+        return store
+
+
+def _limits(days: int | None, size: int | None, read_only: bool) -> dict[str, int]:
+    """Return the limits of retention that were given. Raises InvalidError."""
+    days, size = whole_number("retention_days", days), whole_number("retention_bytes", size)
     if read_only and (days or size):
         raise InvalidError(
             "a reader keeps nothing. Leave retention_days and retention_bytes out, or open for writing."
         )
-    return _Options(read_only, clock, durability, author, token, timeout, days, size, embedder)
+    return {name: limit for name, limit in (("days", days), ("bytes", size)) if limit}
+
+
+def _refuse_of_a_server(url: str, clock: Clock | None, durability: str) -> None:
+    """Raise InvalidError for options that only a server can set."""
+    if clock is not None:
+        raise InvalidError(f"{url} has a clock of its own: that of its server. Leave clock out.")
+    if durability != "commit":
+        raise InvalidError(f"{url} is made durable by its server, commit by commit. Leave durability out.")
+
+
+def _store_in(place: Folder, **options: Any) -> GraphStore:
+    """Open the store of a folder, and let go of the folder when that fails."""
+    place.hold()
+    try:
+        return GraphStore(place, **options)
+    except BaseException:
+        place.release()
+        raise
+
+
+def _seconds(timeout: float) -> float:
+    """Return a timeout that is one. Raises InvalidError otherwise."""
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout < inf:
+        raise InvalidError(f"timeout {timeout!r} is no time. Give seconds as a number of at least 0.")
+    return float(timeout)
+
+
+def _keep(store: GraphStore, limits: dict[str, int], embedder: str | Embedder | None) -> None:
+    """Apply the settings given to `open` to a store that was just opened. Closes it when that fails."""
+    try:
+        if embedder is not None:
+            from graphstore.memory import embedders
+
+            embedders.use(store, embedder)
+        if limits:
+            store.set_retention(**(store.retention | limits))
+        if not store.read_only:
+            store.evict_old()
+    except BaseException:
+        store.close()
+        raise
 
 
 def restore(
