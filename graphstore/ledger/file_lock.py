@@ -14,29 +14,15 @@ if sys.platform == "win32":
 
     class _Overlapped(ctypes.Structure):
         _fields_ = [
-            ("internal", ctypes.c_void_p),
-            ("internal_high", ctypes.c_void_p),
-            ("offset", wintypes.DWORD),
-            ("offset_high", wintypes.DWORD),
+            *[(name, ctypes.c_void_p) for name in ("internal", "internal_high")],
+            *[(name, wintypes.DWORD) for name in ("offset", "offset_high")],
             ("event", wintypes.HANDLE),
         ]
 
+    _place, _words = ctypes.POINTER(_Overlapped), [wintypes.DWORD] * 3
     _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-    _kernel.LockFileEx.argtypes = [
-        wintypes.HANDLE,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        ctypes.POINTER(_Overlapped),
-    ]
-    _kernel.UnlockFileEx.argtypes = [
-        wintypes.HANDLE,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        wintypes.DWORD,
-        ctypes.POINTER(_Overlapped),
-    ]
+    _kernel.LockFileEx.argtypes = [wintypes.HANDLE, wintypes.DWORD, *_words, _place]
+    _kernel.UnlockFileEx.argtypes = [wintypes.HANDLE, *_words, _place]
 
     def _lock(fd: int, flags: int) -> bool:
         place = _Overlapped(offset=_FAR)

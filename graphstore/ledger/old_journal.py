@@ -9,29 +9,24 @@ line, and nothing is changed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from graphstore.errors import DamageError, EngineError
 from graphstore.ledger.chain import GENESIS, Verbatim, check, digest_of, dumps, fields_of
-from graphstore.ledger.files import open_plain
+from graphstore.ledger.files import plain_bytes
+from graphstore.values.period import Instant, instant
 
 _SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Torn:
+class Torn(NamedTuple):
     """Says where a tail is that was never acknowledged, and how many bytes it has."""
 
     file: Path
     line: int
     size: int
-
-    def __str__(self) -> str:
-        return f"{self.file} line {self.line}: {self.size} bytes of a commit that was never acknowledged."
 
 
 class OldJournal:
@@ -40,6 +35,8 @@ class OldJournal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.digest = GENESIS  # of the line that was read last
+        self.lines = self.transactions = 0  # that were read
+        self.last_tx: Instant = 0  # of the transaction that was read last
         self.torn: Torn | None = None
 
     def read(self) -> Iterator[list[Verbatim]]:
@@ -84,6 +81,8 @@ class OldJournal:
             at, count = stop + 1, count + 1
             if not head.get("more"):
                 self.digest, begin, begin_count = line.digest, at, count
+                self.lines, self.transactions = self.lines + len(lines), self.transactions + 1
+                self.last_tx = instant(head["tx"])
                 yield lines
                 lines = []
         if begin and begin < len(data):
@@ -94,19 +93,12 @@ class OldJournal:
     def _bytes(self, number: int) -> bytes:
         name = self._name(number)
         try:
-            fd = open_plain(name, os.O_RDONLY)
+            return plain_bytes(name)
         except FileNotFoundError:
             raise
         except OSError as error:
             raise EngineError(
-                f"cannot open {name}: {error.strerror}. Nothing is lost. Mend that, and open the store again."
-            ) from error
-        try:
-            with open(fd, "rb") as source:
-                return source.read()
-        except OSError as error:
-            raise EngineError(
-                f"cannot read {name}: {error.strerror}. Nothing was changed; where it stays so, restore a dump or a backup."
+                f"cannot read {name}: {error.strerror}. Nothing was changed. Mend that, and open the store again; where it stays so, restore a dump or a backup."
             ) from error
 
     def _after_header(self, number: int, data: bytes, is_last: bool) -> int:

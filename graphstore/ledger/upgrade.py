@@ -2,10 +2,10 @@
 
 The order of the steps decides what a killed upgrade leaves:
 
-1. `upgrading/ledger.db` is filled and compared with the journal. Killed: the upgrade starts again.
-2. `upgrading` is renamed to `upgraded`. Killed: the upgrade starts again, because release 0.1 may write to the journal until step 3.
-3. `journal` is renamed to `journal-0.1`. From then on release 0.1 finds no store in the folder. Killed: the upgrade continues with step 4.
-4. `upgraded/ledger.db` is renamed to `ledger.db`.
+1. `upgrading/ledger.db` is filled and compared with the journal. Killed: the upgrade starts again, because release 0.1 may write to the journal until step 2.
+2. `journal` is renamed to `journal-0.1`. From then on release 0.1 finds no store in the folder, and `upgrading/ledger.db` is known to be whole. Killed: the
+   upgrade continues with step 3.
+3. `upgrading/ledger.db` is renamed to `ledger.db`.
 
 All of it happens under the lock by which release 0.1 kept other writers out.
 """
@@ -14,14 +14,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import time
+from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
-
-import orjson
 
 from graphstore.errors import DamageError, EngineError, LockedError
 from graphstore.ledger.chain import Verbatim
@@ -29,26 +26,17 @@ from graphstore.ledger.copies import known_reach, remove_copies, saved_reach, sh
 from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import LOCK, NAME, Database
 from graphstore.ledger.file_lock import is_locked
-from graphstore.ledger.files import open_plain, own_bytes, patiently, remove_tree, sync, sync_folder
+from graphstore.ledger.files import open_plain, own_bytes, patiently, remove_tree, sync_folder
 from graphstore.ledger.ledger import Ledger
-from graphstore.ledger.old_journal import OldJournal, Torn
+from graphstore.ledger.old_journal import OldJournal
 from graphstore.ledger.write_lock import WriteLock, command
 from graphstore.values.models import Problem
-from graphstore.values.period import Instant, instant
+from graphstore.values.period import Instant
 
 JOURNAL, OLD = "journal", "journal-0.1"
-_FRESH, _WHOLE = "upgrading", "upgraded"
-_BATCH = 16 << 20  # bytes written in one SQL transaction
+_FRESH = "upgrading"
 _UPGRADING = ", upgrading"  # what the process that upgrades adds to its name in the lock
 _SAID = 0.5  # seconds within which it has done so
-
-
-class _Upgraded(NamedTuple):
-    """What a ledger was made of."""
-
-    lines: int
-    transactions: int
-    torn: Torn | None
 
 
 def needs_upgrade(path: Path) -> bool:
@@ -61,8 +49,8 @@ def needs_upgrade(path: Path) -> bool:
 
 
 def _is_moved(path: Path) -> bool:
-    """Return True if an upgrade was ended after it had moved the journal: only `_swap` is left to do."""
-    return (path / _WHOLE / NAME).exists() and not (path / NAME).exists() and not (path / JOURNAL).exists()
+    """Return True if an upgrade was ended after it had moved the journal: only the ledger is left to be moved."""
+    return (path / _FRESH / NAME).exists() and not (path / NAME).exists() and not (path / JOURNAL).exists()
 
 
 def upgrade_folder(path: Path, timeout: float) -> list[str]:
@@ -102,13 +90,16 @@ def _upgrade(path: Path) -> list[str]:
     _finish_replacing(path)
     try:
         if _is_moved(path):
-            _swap(path)
+            _put_in_place(path)
             return [
                 f"{path}: an interrupted upgrade from release 0.1 was finished. {_where_kept(path / OLD)}"
             ]
         done = _build(path)
         remove_copies(path)
-        moved = _swap(path)
+        moved = _free(path / OLD)
+        patiently(partial((path / JOURNAL).rename, moved))
+        sync_folder(path)
+        _put_in_place(path)
     except OSError as error:
         raise EngineError(
             f"cannot put the ledger of {path} in place: {error.strerror} ({error.filename}). Nothing is lost. Mend that, and open it for writing "
@@ -147,10 +138,10 @@ def _finish_replacing(path: Path) -> None:
 
 def check_old(path: Path) -> tuple[list[Problem], int, Instant]:
     """Read the journal of a store of release 0.1. Return what is wrong with it, how many transactions it has, and when the last one was."""
-    journal, count, last = OldJournal(path / JOURNAL), 0, b""
+    journal = OldJournal(path / JOURNAL)
     try:
-        for transaction in journal.read():
-            count, last = count + 1, transaction[-1].head
+        for _ in journal.read():
+            pass
     except DamageError as error:
         file, _, rest = str(error).partition(" line ")
         number = rest.split(":", 1)[0]
@@ -162,11 +153,7 @@ def check_old(path: Path) -> tuple[list[Problem], int, Instant]:
     if torn is not None and torn.size and not _is_held(path):  # else it is being written
         why = f"{torn.size} bytes of a commit that was never acknowledged"
         problems.append(Problem(file=str(torn.file), line=torn.line, message=why))
-    return problems, count, _tx_of(last)
-
-
-def _tx_of(head: bytes) -> Instant:
-    return instant(orjson.loads(head)["tx"]) if head else 0
+    return problems, journal.transactions, journal.last_tx
 
 
 def _is_held(path: Path) -> bool:
@@ -181,20 +168,18 @@ def _is_held(path: Path) -> bool:
         os.close(fd)
 
 
-def _build(path: Path) -> _Upgraded:
-    """Make the ledger of a journal, beside it, and compare both.
+def _build(path: Path) -> OldJournal:
+    """Make the ledger of a journal, beside it, and compare both. Returns the journal, which was read to its end.
 
     Raises DamageError for a journal that is not whole, EngineError when the disk refuses; the journal is as it was then.
     """
     fresh = path / _FRESH
-    for left in (fresh, path / _WHOLE):
-        remove_tree(left)
+    remove_tree(fresh)
     try:
         fresh.mkdir(mode=0o700)
         create_ledger(fresh / NAME)
-        done = _copied(path, fresh / NAME)
-        _sync(fresh)
-        patiently(lambda: fresh.rename(path / _WHOLE))
+        journal = _copied(path, fresh / NAME)
+        sync_folder(fresh)
         sync_folder(path)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -205,27 +190,21 @@ def _build(path: Path) -> _Upgraded:
                 "Free some space or mend the disk, and open it again."
             ) from error
         raise
-    return done
+    return journal
 
 
-def _swap(path: Path) -> Path:
-    """Put the ledger in the place of the journal. Returns where the journal is now. Raises OSError."""
-    moved = path / OLD
-    if (path / JOURNAL).exists():
-        moved = _free(moved)
-        patiently(partial((path / JOURNAL).rename, moved))
-        sync_folder(path)
-    patiently(lambda: (path / _WHOLE / NAME).rename(path / NAME))
+def _put_in_place(path: Path) -> None:
+    """Give the ledger its name. Raises OSError."""
+    patiently(lambda: (path / _FRESH / NAME).rename(path / NAME))
     sync_folder(path)
     _tidy(path)
-    return moved
 
 
 def _tidy(path: Path) -> None:
-    """Remove the empty folder that a killed upgrade may leave beside its ledger."""
+    """Remove the folder without a ledger that a killed upgrade may leave beside its ledger."""
     if (path / NAME).exists():
         with contextlib.suppress(OSError):
-            remove_tree(path / _WHOLE)
+            remove_tree(path / _FRESH)
 
 
 def remove_old(path: Path) -> bool:
@@ -240,35 +219,27 @@ def remove_old(path: Path) -> bool:
     return found
 
 
-def _copied(path: Path, target: Path) -> _Upgraded:
+def _copied(path: Path, target: Path) -> OldJournal:
+    """Write the lines of a journal into an empty ledger, and leave all of it in its one file. Returns the journal."""
     source = path / JOURNAL
     known = saved_reach(path) or known_reach(path)
     journal, hashed = OldJournal(source), blake2b()
-    lines = transactions = size = 0
-    batch: list[Verbatim] = []
-    last = b""
-    with contextlib.closing(Ledger(Database(target))) as ledger:
+
+    def lines() -> Iterator[Verbatim]:
         for transaction in journal.read():
-            batch += transaction
             for line in transaction:
-                hashed.update(raw := line.line())
-                size += len(raw)
-            lines, transactions = lines + len(transaction), transactions + 1
-            last = transaction[-1].head
-            if size >= _BATCH:
-                _write(ledger, batch)
-                size = 0
-        _write(ledger, batch)
-    if lost := shortage(source, known, transactions, _tx_of(last)):
+                hashed.update(line.line())
+                yield line
+
+    with contextlib.closing(Ledger(Database(target))) as ledger:
+        with ledger.database.transaction():
+            ledger.append_verbatim(lines())
+        if not ledger.database.empty_wal():
+            raise OSError("another process has it open")
+    if lost := shortage(source, known, journal.transactions, journal.last_tx):
         raise DamageError(lost)
-    _compare(source, target, (lines, transactions, journal.digest, hashed.digest()))
-    return _Upgraded(lines, transactions, journal.torn)
-
-
-def _write(ledger: Ledger, batch: list[Verbatim]) -> None:
-    with ledger.database.transaction():
-        ledger.append_verbatim(batch)
-    batch.clear()
+    _compare(source, target, (journal.lines, journal.transactions, journal.digest, hashed.digest()))
+    return journal
 
 
 def _compare(source: Path, target: Path, expected: tuple[int, int, str, bytes]) -> None:
@@ -284,23 +255,6 @@ def _compare(source: Path, target: Path, expected: tuple[int, int, str, bytes]) 
             f"{target} line {min(found[0], expected[0])}: it is not what was written to it: {found[:3]} instead of {expected[:3]} (lines, transactions, "
             f"last digest). {source} is as it was. Check the disk, and open the store again."
         )
-
-
-def _sync(fresh: Path) -> None:
-    """Make the files of a new ledger durable, and leave all of it in its one file. Raises OSError."""
-    try:
-        with contextlib.closing(sqlite3.connect(fresh / NAME, isolation_level=None)) as connection:
-            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    except sqlite3.Error as error:
-        raise OSError(str(error)) from error
-    if busy:
-        raise OSError("another process has it open")
-    file = open_plain(fresh / NAME, os.O_RDWR)  # no connection of this process is open
-    try:
-        sync(file)
-    finally:
-        os.close(file)
-    sync_folder(fresh)
 
 
 def _free(name: Path) -> Path:

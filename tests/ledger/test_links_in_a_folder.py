@@ -24,7 +24,7 @@ PRECIOUS = b"what took years to write\n" * 400
 LEDGER = ("ledger.db", "ledger.db-wal", "ledger.db-shm")
 NAMES = (
     "lock", *LEDGER, "ledger.db.part", "graph.lock", "accesses.json", "graph.kuzu", "graph.kuzu.wal", "graph.kuzu.shadow", "graph.json",
-    "graph.json.new", "vectors-0.bin", "vectors-0.new", "server.json", "server.json.new", "token", "token-read", "token-metrics", "upgrading", "upgraded", "journal-0.1",
+    "graph.json.new", "vectors-0.bin", "vectors-0.new", "server.json", "server.json.new", "token", "token-read", "token-metrics", "upgrading", "journal-0.1",
     "journal.new", "journal.old",
 )  # fmt: skip
 MATTERS = {"lock", "graph.lock", *LEDGER}  # without these no store is opened
@@ -174,7 +174,7 @@ def trial(template: Path, tmp_path: Path, kind: Callable[[Path, Path], None], *n
         may_be = [name for name in names if kind is a_folder or name.startswith("token")]
         assert [] == [told for told in map(str, refused) if not any(name in told for name in may_be)]
     if kind is a_folder:  # an old journal goes with all that is in it
-        kept = [path / name / "inside.txt" for name in names if name not in ("upgraded", "journal-0.1")]
+        kept = [path / name / "inside.txt" for name in names if name not in ("upgrading", "journal-0.1")]
         assert [PRECIOUS] * len(kept) == [file.read_bytes() for file in kept]
     if not matters and kind is not a_folder:
         with graphstore.open(path) as store:
