@@ -26,7 +26,7 @@ from graphstore.ledger.copies import known_reach, remove_copies, saved_reach, sh
 from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import LOCK, NAME, Database
 from graphstore.ledger.file_lock import is_locked
-from graphstore.ledger.files import open_plain, own_bytes, patiently, remove_tree, sync_folder
+from graphstore.ledger.files import open_plain, patiently, remove_tree, sync_folder
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.old_journal import OldJournal
 from graphstore.ledger.write_lock import WriteLock, command
@@ -64,7 +64,7 @@ def upgrade_folder(path: Path, timeout: float) -> list[str]:
             try:
                 lock.acquire(max(0.0, min(_SAID, until - time.monotonic())))
             except LockedError as error:
-                holder = _holder(path)
+                holder = lock.holder()
                 is_upgrading = holder.endswith(_UPGRADING) and time.monotonic() < until
                 if is_upgrading or not needs_upgrade(path):
                     continue
@@ -76,13 +76,6 @@ def upgrade_folder(path: Path, timeout: float) -> list[str]:
                 return _upgrade(path)
     _tidy(path)
     return []
-
-
-def _holder(path: Path) -> str:
-    """Return what the lock of a store says of its holder."""
-    with contextlib.suppress(OSError):
-        return own_bytes(path / LOCK)[:200].decode(errors="replace").strip() or "unknown"
-    return "unknown"
 
 
 def _upgrade(path: Path) -> list[str]:

@@ -24,7 +24,6 @@ from graphstore.ledger.files import open_plain, plain_bytes, way_out, write_all
 from graphstore.values.text import line
 
 _TURN = 0.1  # seconds
-PARKING = 5.0  # seconds that a helper thread without work stays
 
 
 class WriteLock:
@@ -104,7 +103,7 @@ class WriteLock:
             with _guard:
                 self._fd = self._open()
         try:
-            if not (self._helper is not None and self._helper.working) and try_lock(self._fd):
+            if not (self._helper is not None and self._helper.is_working) and try_lock(self._fd):
                 return True
             return self._wait(self._fd, deadline)
         except OSError as error:
@@ -116,20 +115,20 @@ class WriteLock:
     def _wait(self, fd: int, deadline: float) -> bool:
         """Wait until the helper has locked the file, or until the deadline. Raises OSError."""
         with _guard:
-            if self._helper is None or self._helper.ended:
-                self._helper = _Helper(self._arrived_late)
+            helper = self._helper
+            if helper is None or not helper.is_working:
+                self._helper = helper = _Helper(fd, self._arrived_late)
                 try:
-                    self._helper.start()
+                    helper.start()
                 except RuntimeError as error:
                     self._helper = None
                     raise EngineError(
                         f"cannot wait for {self.file}: {error}. Try again later.", outcome="not kept"
                     ) from error
-            helper = self._helper
-            helper.want(fd)
+            helper.wanted = True
         if not _acquired(helper.arrived, deadline - time.monotonic()):
             with _guard:
-                if helper.working:
+                if helper.is_working:
                     helper.wanted = False
                     return False
         if helper.error is not None:
@@ -156,7 +155,7 @@ class WriteLock:
             try:
                 if self._queue.owner == thread:
                     self._held = False
-                    if self._helper is not None and self._helper.working:
+                    if self._helper is not None and self._helper.is_working:
                         self._helper.wanted = False
                     elif self._fd is not None:
                         unlock(self._fd)
@@ -167,7 +166,7 @@ class WriteLock:
 
     def close_if_idle(self) -> None:
         """Close the file unless a thread of this process has it locked or waits for it. The caller has the guard."""
-        waits = self._helper is not None and self._helper.working
+        waits = self._helper is not None and self._helper.is_working
         if self._fd is not None and self._queue.lock is not self and not waits:
             fd, self._fd = self._fd, None
             os.close(fd)
@@ -233,15 +232,17 @@ class WriteLock:
         except OSError:  # suppress() would cost a tenth of an acquisition
             pass
 
+    def holder(self) -> str:
+        """Return what the file says of the process that has locked it, or has last."""
+        with contextlib.suppress(OSError):
+            return plain_bytes(self.file)[:200].decode(errors="replace").strip() or "unknown"
+        return "unknown"
+
     def _refused(self, timeout: float, *, here: bool = False) -> LockedError:
-        folder = self.file.parent
+        folder, holder = self.file.parent, self.holder()
         if here:
             who = f"another thread of this process (pid {os.getpid()})"
         else:
-            try:
-                holder = plain_bytes(self.file)[:200].decode(errors="replace").strip() or "unknown"
-            except OSError:
-                holder = "unknown"
             who = f"another process ({holder}{command(holder)})"
         return LockedError(
             f"{folder} is being written by {who}, and was for {max(timeout, 0):g} seconds. Write again later or with a longer timeout, or end that writer.",
@@ -302,49 +303,37 @@ class _Queue:
 
 
 class _Helper(threading.Thread):
-    """Blocks in the operating system's lock in place of a thread that must be able to stop waiting. All fields are guarded."""
+    """Blocks in the operating system's lock in place of a thread that must be able to stop waiting. All fields are guarded.
 
-    def __init__(self, arrived_late: Callable[[int], None]) -> None:
+    Once it waits, it goes on until the lock arrives: for the threads that come next where the first one has stopped waiting.
+    """
+
+    def __init__(self, fd: int, arrived_late: Callable[[int], None]) -> None:
         super().__init__(name="graphstore-write-lock", daemon=True)
-        self.working = False  # whether it blocks, or is about to
-        self.wanted = False  # whether a thread waits for what it does
-        self.ended = False
+        self._has_ended = False
+        self.wanted = True  # whether a thread waits for what it does
         self.error: OSError | None = None
         self.arrived = threading.Lock()
-        self._arrived_late = arrived_late
-        self._fd = -1
-        self._begin = threading.Lock()
-        self._begin.acquire()
+        self.arrived.acquire()
+        self._fd, self._arrived_late = fd, arrived_late
 
-    def want(self, fd: int) -> None:
-        """Lock this file; if the helper still waits for it on behalf of a thread that stopped waiting, go on with that."""
-        self.wanted = True
-        if not self.working:
-            self.arrived = threading.Lock()
-            self.arrived.acquire()
-            self.error, self._fd, self.working = None, fd, True
-            self._begin.release()
+    @property
+    def is_working(self) -> bool:
+        """Return True while it blocks. One that an interrupt kept from being started does not."""
+        return self.is_alive() and not self._has_ended
 
     def run(self) -> None:
-        while self._has_work():
-            error: OSError | None = None
-            try:
-                wait_lock(self._fd)
-            except OSError as caught:
-                error = caught
-            with _guard:
-                self.working, self.error = False, error
-                if self.wanted:
-                    self.arrived.release()
-                else:
-                    self._arrived_late(self._fd)
-
-    def _has_work(self) -> bool:
-        if self._begin.acquire(timeout=PARKING):
-            return True
+        error: OSError | None = None
+        try:
+            wait_lock(self._fd)
+        except OSError as caught:
+            error = caught
         with _guard:
-            self.ended = not self.working
-        return not self.ended and self._begin.acquire()
+            self._has_ended, self.error = True, error
+            if self.wanted:
+                self.arrived.release()
+            else:
+                self._arrived_late(self._fd)
 
 
 def command(holder: str) -> str:
