@@ -25,10 +25,10 @@ import orjson
 
 from graphstore.errors import DamageError, EngineError, InvalidError, LockedError
 from graphstore.ledger.branch_rows import TRUNK, Line
-from graphstore.ledger.files import check_plain, way_out
+from graphstore.ledger.files import check_plain, status_of, way_out
 from graphstore.ledger.scoped_rows import add_functions
 from graphstore.ledger.slow_log import SLOW, warn
-from graphstore.ledger.write_lock import WriteLock
+from graphstore.ledger.write_lock import WriteLock, moved
 from graphstore.values.period import OPEN, Instant
 
 SCHEMA = 6  # of release 0.1 the journal had schema 1
@@ -78,6 +78,12 @@ class _Reader:
         self.version = -1  # of the file, when it was last compared with what is known
         self.in_snapshot = False  # whether this thread holds `lock` for several statements
 
+    def close(self) -> None:
+        """Close the connection. The next read opens another one."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection, self.version = None, -1
+
 
 class Snapshot:
     """The block of `Database.snapshot`. A class and not a generator: each read of a store enters one."""
@@ -112,8 +118,7 @@ class Snapshot:
         try:
             connection.execute("COMMIT")
         except _ERRORS as error:
-            connection.close()  # the next read opens another one
-            reader.connection, reader.version = None, -1
+            reader.close()
             raise self._database.refusal(error) from error
         finally:
             reader.in_snapshot = False
@@ -163,7 +168,8 @@ class Database:
         self.durability = durability
         self.timeout = timeout
         self._real = str(file.resolve())
-        self._identity = _identity(self._real)
+        found = status_of(self._real)
+        self._identity = None if found is None else (found.st_dev, found.st_ino)
         if self._real in _unsafe:
             raise self._forked_in_use()
         self._lock: WriteLock | None = None
@@ -367,9 +373,7 @@ class Database:
         """Open files anew that nobody was expected to write, when somebody has."""
         if self._still is not None and self._stat() != self._still:
             for reader in self._idle():
-                if reader.connection is not None:
-                    reader.connection.close()
-                    reader.connection, reader.version = None, -1
+                reader.close()
             self._still = None
             if self._copy is not None:
                 self._copy.cleanup()
@@ -492,15 +496,9 @@ class Database:
 
     def _check_place(self) -> None:
         """Raise EngineError when the name of the ledger leads to another file, or to none. Count a checkpoint when the file was written."""
-        try:
-            found = os.lstat(self._real)
-        except OSError:
-            found = None
+        found = status_of(self._real)
         if found is None or (found.st_dev, found.st_ino) != self._identity:
-            raise EngineError(
-                f"{self.file} was moved, removed or replaced after this process had opened it. Nothing was written. Open the store again where it is now.",
-                outcome="not kept",
-            )
+            raise moved(self.file)
         if found.st_mtime_ns != self._written_at:
             self._written_at = found.st_mtime_ns
             self._writing.checkpoints += 1
@@ -570,10 +568,8 @@ class Database:
 
     def wal_size(self) -> int:
         """Return the size of the WAL's file in bytes; 0 where there is none."""
-        try:
-            return os.lstat(f"{self._real}-wal").st_size
-        except OSError:
-            return 0
+        found = status_of(f"{self._real}-wal")
+        return 0 if found is None else found.st_size
 
     @contextlib.contextmanager
     def transaction(self, timeout: float | None = None) -> Iterator[Connection]:
@@ -621,13 +617,7 @@ class Database:
         try:
             with self._alone() as writer:
                 writer.execute("VACUUM")
-                until = time.monotonic() + _BUSY
-                # SQLite waits for readers, but not for the checkpoint of another connection
-                while busy := writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                    if time.monotonic() >= until:
-                        break
-                    time.sleep(0.005)
-            return not busy
+                return self._empty_wal(writer, _BUSY)
         except _ERRORS as error:
             raise self.refusal(error) from error
 
@@ -638,14 +628,22 @@ class Database:
         """
         try:
             with self._alone(timeout=0) as writer:
-                writer.execute("PRAGMA busy_timeout=0")
-                try:
-                    busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                finally:
-                    writer.execute(f"PRAGMA busy_timeout={int(_BUSY * 1000)}")
-            return not busy
+                return self._empty_wal(writer, 0.0)
         except _ERRORS as error:
             raise self.refusal(error) from error
+
+    def _empty_wal(self, writer: Connection, seconds: float) -> bool:
+        """Empty the WAL, and wait so long for readers and for the checkpoint of another connection, for which SQLite does not wait."""
+        until = time.monotonic() + seconds
+        writer.execute("PRAGMA busy_timeout=0")
+        try:
+            while writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() >= until:
+                    return False
+                time.sleep(0.005)
+            return True
+        finally:
+            writer.execute(f"PRAGMA busy_timeout={int(_BUSY * 1000)}")
 
     def checkpoint(self) -> None:
         """Make durable what was committed without a sync. Raises EngineError when the disk refuses, LockedError when the write lock did not come in time."""
@@ -679,9 +677,7 @@ class Database:
     def let_go(self) -> bool:
         """Close every connection that is idle; they are opened again when needed. Returns whether none is left open."""
         for reader in self._idle():
-            if reader.connection is not None:
-                reader.connection.close()
-                reader.connection, reader.version = None, -1
+            reader.close()
         if self._writer is not None and not self._turn:
             self._writer.close()
             self._writer = None
@@ -730,15 +726,6 @@ def _missing_descriptors() -> OSError | None:
         for descriptor in held:
             os.close(descriptor)
     return None
-
-
-def _identity(file: str) -> tuple[int, int] | None:
-    """Return what tells a file from another one of that name; None where there is none."""
-    try:
-        found = os.lstat(file)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()

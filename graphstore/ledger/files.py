@@ -82,6 +82,14 @@ def check_plain(name: Path) -> None:
         raise OSError(errno.EMLINK, "is a hard link: the file has another name too. Remove one", str(name))
 
 
+def status_of(name: str) -> os.stat_result | None:
+    """Return what the system tells of what has a name, of a link and not of where it leads; None where nothing has it."""
+    try:
+        return os.lstat(name)
+    except OSError:
+        return None
+
+
 def _no_plain(name: Path, number: int) -> OSError:
     what = "a symbolic link" if name.is_symlink() else "a folder" if name.is_dir() else "no plain file"
     return OSError(number, f"is {what}, and a store opens plain files alone. Remove it", str(name))

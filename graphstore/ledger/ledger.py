@@ -414,7 +414,6 @@ class Ledger:
                 for at, body in enumerate(bodies, first)
             ],
         )
-        self._next_body = first + len(bodies)
         (known, before), self._wrote = self._wrote, ("", None)
         rows = RowWriter(writer, head, first, self._words, before=before if known == head["prev"] else None)
         for note in rows.write():

@@ -20,7 +20,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from graphstore.errors import EngineError, LockedError
 from graphstore.ledger.file_lock import try_lock, unlock, wait_lock
-from graphstore.ledger.files import open_plain, plain_bytes, way_out, write_all
+from graphstore.ledger.files import open_plain, plain_bytes, status_of, way_out, write_all
 from graphstore.values.text import line
 
 _TURN = 0.1  # seconds
@@ -186,7 +186,7 @@ class WriteLock:
             fd = open_plain(self.file, os.O_RDWR | create, alone=True, mode=0o600)
         except FileNotFoundError as error:
             if self._identity:
-                raise self._moved() from error
+                raise moved(self.file) from error
             raise self._not_opened(error) from error
         except OSError as error:
             raise self._not_opened(error) from error
@@ -194,7 +194,7 @@ class WriteLock:
         identity = found.st_dev, found.st_ino
         if self._identity not in (None, identity):
             os.close(fd)
-            raise self._moved()
+            raise moved(self.file)
         self._identity = identity
         return fd
 
@@ -206,18 +206,9 @@ class WriteLock:
 
     def _check_place(self) -> None:
         """Raise EngineError when the name of the file leads to another file, or to none: its folder was moved or removed."""
-        try:
-            found = os.lstat(self._name)
-        except OSError as error:
-            raise self._moved() from error
-        if self._identity != (found.st_dev, found.st_ino):
-            raise self._moved()
-
-    def _moved(self) -> EngineError:
-        return EngineError(
-            f"{self.file} was moved, removed or replaced after this process had opened it. Nothing was written. Open the store again where it is now.",
-            outcome="not kept",
-        )
+        found = status_of(self._name)
+        if found is None or self._identity != (found.st_dev, found.st_ino):
+            raise moved(self.file)
 
     def _sign(self) -> None:
         """Write into the file who holds it. A disk that refuses this is no obstacle: the signature only helps people."""
@@ -248,6 +239,14 @@ class WriteLock:
             f"{folder} is being written by {who}, and was for {max(timeout, 0):g} seconds. Write again later or with a longer timeout, or end that writer.",
             outcome="not kept",
         )
+
+
+def moved(file: Path) -> EngineError:
+    """Return the error for a file whose name leads to another one now, or to none."""
+    return EngineError(
+        f"{file} was moved, removed or replaced after this process had opened it. Nothing was written. Open the store again where it is now.",
+        outcome="not kept",
+    )
 
 
 class _Turn:
