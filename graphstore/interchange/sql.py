@@ -13,7 +13,7 @@ import pyarrow as pa
 from graphstore.errors import QueryError
 from graphstore.graph.result import Result
 from graphstore.interchange.history_tables import NAMES, History
-from graphstore.ledger.sql_files import read
+from graphstore.ledger.statements import read
 from graphstore.values.period import TimeLike
 from graphstore.view.view import Reader
 

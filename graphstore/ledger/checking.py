@@ -16,10 +16,10 @@ from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.chain import GENESIS, digest_of, refuse_unknown
 from graphstore.ledger.creating import is_in_recorded_file
 from graphstore.ledger.damage import damage
-from graphstore.ledger.database import Database
+from graphstore.ledger.database import SCHEMA, Database
 from graphstore.ledger.row_writing import OF_BODIES, TABLES, RowWriter
-from graphstore.ledger.sql_files import schema_statements
 from graphstore.ledger.standings import StandingWriter
+from graphstore.ledger.statements import schema_statements
 from graphstore.ledger.word_rows import WORD_TABLES, WordRows
 from graphstore.values.period import instant
 
@@ -183,6 +183,20 @@ def make_rows_anew(connection: sqlite3.Connection, words: WordRows) -> None:
         if made is not None and made[1] not in there:
             connection.execute(statement)
     write_rows(connection, words)
+
+
+def upgrade_schema(database: Database, words: WordRows) -> None:
+    """Bring a ledger of an earlier schema to that of this release, in one SQL transaction, unless that was done. A killed upgrade leaves it as it was.
+
+    Raises EngineError when the disk refuses.
+    """
+    if database.read_only or database.rows("PRAGMA user_version")[0][0] == SCHEMA:
+        return
+    with database.transaction() as connection:
+        if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA:  # another process did it
+            return
+        make_rows_anew(connection, words)
+        connection.execute(f"PRAGMA user_version={SCHEMA}")
 
 
 def _differences(ledger: str, words: WordRows | None) -> Iterator[str]:

@@ -13,7 +13,7 @@ from graphstore.errors import EngineError, InvalidError, LockedError
 from graphstore.ledger.database import APPLICATION, LOCK, NAME, SCHEMA, Database
 from graphstore.ledger.files import open_plain, patiently, sync_folder, way_out
 from graphstore.ledger.mounts import refuse_network
-from graphstore.ledger.sql_files import schema_statements
+from graphstore.ledger.statements import schema_statements
 from graphstore.ledger.write_lock import WriteLock
 
 OLDEST = (3, 38, 0)

@@ -16,7 +16,6 @@ from zlib import crc32
 import orjson
 
 from graphstore.errors import EngineError, LockedError
-from graphstore.ledger import sql_files
 from graphstore.ledger.chain import (
     FORGETTING,
     FORGOTTEN,
@@ -27,13 +26,13 @@ from graphstore.ledger.chain import (
     hashed,
     refuse_unknown,
 )
-from graphstore.ledger.checking import make_rows_anew
+from graphstore.ledger.checking import make_rows_anew, upgrade_schema
 from graphstore.ledger.damage import CHANGED, MISSING, damage, damaged_body
 from graphstore.ledger.database import Database, Readable, Snapshot
 from graphstore.ledger.forgotten_bodies import bodies_left, remove_unknown, remove_vectors
 from graphstore.ledger.row_writing import RowWriter, clear
-from graphstore.ledger.schema_upgrade import upgrade_schema
 from graphstore.ledger.standings import StandingWriter
+from graphstore.ledger.statements import read
 from graphstore.ledger.word_rows import WordRows
 from graphstore.values.period import BEGINNING, Instant, instant, iso, moment
 
@@ -195,7 +194,7 @@ class Ledger:
         """Count the bytes of all heads and bodies; pages, indexes and free space are not counted."""
         if self._bytes is None:
             self.hide()
-            [(self._bytes,)] = self.database.rows(sql_files.read("journal_bytes"))
+            [(self._bytes,)] = self.database.rows(read("journal_bytes"))
         return self._bytes
 
     def changed(self) -> int:

@@ -1,16 +1,36 @@
-"""Loads the statements of `sql/`, one question each, and binds each to the model of its rows."""
+"""Reads the statements of `sql/`, one question each, and binds each to the model of its rows."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import starmap
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from graphstore.ledger.database import Readable
-from graphstore.ledger.sql_files import read
+if TYPE_CHECKING:
+    from graphstore.ledger.database import Readable
 
 Row = TypeVar("Row")
+
+
+def read(name: str) -> str:
+    """Read a file of `sql/`: that of the package, else of the working copy."""
+    installed = Path(__file__).parents[1] / "_sql"
+    folder = installed if installed.is_dir() else Path(__file__).parents[2] / "sql"
+    return (folder / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def schema_statements() -> list[str]:
+    """Return the statements of `sql/schema.sql`, in order."""
+    statements, part = [], ""
+    for text in read("schema").splitlines(keepends=True):
+        part += text
+        if sqlite3.complete_statement(part):
+            statements.append(part)
+            part = ""
+    return statements
 
 
 class Statement(Generic[Row]):

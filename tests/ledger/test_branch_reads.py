@@ -19,7 +19,7 @@ import pytest
 import graphstore
 from graphstore import GraphStoreError, InvalidError, NotFoundError
 from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line
-from graphstore.ledger.sql_files import schema_statements
+from graphstore.ledger.statements import schema_statements
 from graphstore.memory.recall import recall
 from graphstore.remote import calls
 from graphstore.store import registry

@@ -15,7 +15,7 @@ import pytest
 import graphstore
 from graphstore import Branch, GraphStoreError, MergeConflict
 from graphstore.ledger.branch_rows import NUMBERED, TRUNK, Line, all_branches
-from graphstore.ledger.sql_files import schema_statements
+from graphstore.ledger.statements import schema_statements
 from graphstore.values import random_bits
 from graphstore.write import changes_since
 from tests.conftest import START

@@ -18,8 +18,7 @@ from graphstore.errors import DamageError, GraphStoreError, NotFoundError
 from graphstore.graph import graph_from_rows, history_from_rows
 from graphstore.ledger import closings, forgotten_bodies
 from graphstore.ledger.database import Database
-from graphstore.ledger.sql_files import schema_statements
-from graphstore.ledger.statements import Statement
+from graphstore.ledger.statements import Statement, schema_statements
 from graphstore.read import (
     chains,
     counted,

@@ -368,4 +368,8 @@ def test_killed_before_each_step_it_starts_again_or_is_finished(made, tmp_path, 
         if ended.returncode == 0:
             break
     assert number > 20
-    assert {frozenset({"journal", "upgrading"}), frozenset({"upgrading", OLD}), frozenset({NAME, OLD})} <= seen
+    assert {
+        frozenset({"journal", "upgrading"}),
+        frozenset({"upgrading", OLD}),
+        frozenset({NAME, OLD}),
+    } <= seen
