@@ -18,11 +18,12 @@ from graphstore.values.period import OPEN, Instant
 _LANGUAGES = "languages"
 _KEPT = 256  # large transactions whose hidden reasons a connection remembers
 _LARGE = 16  # operations
-_OF_ENTITIES = {
-    "version": "a.*", "period": "a.*", "removed": "a.*", "changed": "a.*", "told": "a.*", "forgotten": "a.*", "message": "a.*",
+_OF_ENTITIES = ("version", "period", "removed", "changed", "told", "forgotten", "message", "shaky")
+_OF_LINKS = ("claim", "link_period", "linked", "taken")
+_COLUMNS = {
     "shaky": "a.entity, a.valid_from, a.tx_from, a.valid_to, a.tx_to",
-}  # fmt: skip
-_OF_LINKS = {"claim": "a.*", "link_period": "a.*", "linked": "a.*", "taken": "a.number, a.link, a.version, a.valid_from, a.valid_to"}  # fmt: skip
+    "taken": "a.number, a.link, a.version, a.valid_from, a.valid_to",
+}  # of the others all
 _TRUNK = {
     "forgotten": f"+a.operation < {SPAN}", "message": f"+a.period < {SPAN}", "shaky": "+a.line = 0",
     "taken": f"+a.number < {SPAN} AND a.tx_to = {OPEN}",
@@ -79,12 +80,12 @@ class ScopedRows:
             "entity": f"SELECT a.* FROM main.all_entity a WHERE +a.number < {SPAN} AND {self._is_inside('a')}",
             "link": f"SELECT a.* FROM main.all_link a WHERE +a.number < {SPAN} AND {self._ends('a')}",
         }
-        for table, columns in _OF_ENTITIES.items():
-            trunk = _TRUNK.get(table, f"+a.number < {SPAN}")
-            found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {trunk} AND {self._entity('a.entity')}"  # fmt: skip
-        for table, columns in _OF_LINKS.items():
-            trunk = _TRUNK.get(table, f"+a.number < {SPAN}")
-            found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {trunk} AND {self._link('a.link')}"  # fmt: skip
+        inside = dict.fromkeys(_OF_ENTITIES, self._entity("a.entity")) | dict.fromkeys(
+            _OF_LINKS, self._link("a.link")
+        )
+        for table, condition in inside.items():
+            columns, trunk = _COLUMNS.get(table, "a.*"), _TRUNK.get(table, f"+a.number < {SPAN}")
+            found[table] = f"SELECT {columns} FROM main.all_{table} a WHERE {trunk} AND {condition}"
         standing = (
             f"CASE WHEN {self._is_superseded_outside('a')} THEN 'ended' ELSE a.standing END AS standing"
         )
@@ -105,7 +106,8 @@ class ScopedRows:
         )
         found["line"] = "SELECT * FROM main.line a WHERE 0"
         found["alias"] = "SELECT branch, entity, ordinal, version FROM main.all_alias a WHERE a.line = -1"
-        return found | self._occurrences() | self._operations()
+        found["occurrence"] = self._occurrences()
+        return found | self._operations()
 
     def _is_superseded_outside(self, absence: str) -> str:
         """Return the condition that only something outside superseded a node over a row of all_absence, by its alias: to who sees what is inside it has ended."""
@@ -121,7 +123,7 @@ class ScopedRows:
 
     # ------------------------------------------------------------------ what happened again
 
-    def _occurrences(self) -> dict[str, str]:
+    def _occurrences(self) -> str:
         """Return the query of the occurrences of events inside that do not name another scope."""
         own = "CAST(ob.data AS TEXT), '$.own.metadata"
         scope = f"json_extract({own}.scope')"
@@ -131,18 +133,11 @@ class ScopedRows:
             f"AND (json_type({own}.scope') IS NOT 'text' OR NOT {self._within(scope)}))"
         )
         so_far = f"FROM main.all_occurrence s WHERE s.event = a.event AND s.number <= a.number AND {seen.format('s')}"
-        columns = ", ".join(
-            [
-                "a.number, a.event, a.occurred_at, a.tx, a.operation",
-                f"(SELECT min(s.occurred_at) {so_far}) AS first",
-                f"(SELECT max(s.occurred_at) {so_far}) AS last",
-                f"(SELECT count(*) {so_far}) AS ordinal",
-            ]
+        columns = (
+            f"a.number, a.event, a.occurred_at, a.tx, a.operation, (SELECT min(s.occurred_at) {so_far}) AS first, "
+            f"(SELECT max(s.occurred_at) {so_far}) AS last, (SELECT count(*) {so_far}) AS ordinal"
         )
-        inside = self._entity("a.event")
-        return {
-            "occurrence": f"SELECT {columns} FROM main.all_occurrence a WHERE {inside} AND {seen.format('a')}"
-        }
+        return f"SELECT {columns} FROM main.all_occurrence a WHERE {self._entity('a.event')} AND {seen.format('a')}"
 
     # ------------------------------------------------------------------ what was done
 
@@ -164,17 +159,16 @@ class ScopedRows:
 
     def is_on_inside(self, operation: str) -> str:
         """Return the condition that the subject of an operation is inside; of an `undo`, that the transaction which it took back has anything inside."""
-        of = f"{operation}.subject"
         first = f"SELECT u.tx FROM main.all_undone u WHERE u.operation = {operation}.number"
         more = "SELECT u.tx FROM back CROSS JOIN main.all_operation x ON x.tx = back.tx CROSS JOIN main.all_undone u ON u.operation = x.number"
         undone = (
             f"WITH RECURSIVE back (tx) AS ({first} UNION {more}) SELECT 1 FROM back CROSS JOIN main.all_operation y ON y.tx = back.tx "
             f"AND +y.number < {SPAN} AND y.verb <> '{UNDO}' AND ({self._subject_inside('y')} OR {self._wrote_inside('y')})"
         )
-        return f"CASE WHEN {operation}.verb = '{UNDO}' THEN EXISTS ({undone}) ELSE {self._subject_inside(operation, of)} END"
+        return f"CASE WHEN {operation}.verb = '{UNDO}' THEN EXISTS ({undone}) ELSE {self._subject_inside(operation)} END"
 
-    def _subject_inside(self, operation: str, of: str = "") -> str:
-        of = of or f"{operation}.subject"
+    def _subject_inside(self, operation: str) -> str:
+        of = f"{operation}.subject"
         return (
             f"CASE WHEN {operation}.verb IN ({_texts(OF_LINKS)}) THEN EXISTS "
             f"(SELECT 1 FROM main.all_link sl WHERE sl.id = {of} AND +sl.number < {SPAN} AND {self._ends('sl')}) "
@@ -184,8 +178,7 @@ class ScopedRows:
 
     def _wrote_inside(self, operation: str) -> str:
         """Return the condition that an operation on something outside wrote rows of a thing inside: what it gave back is linked with its subject."""
-        of = f"{operation}.subject"
-        number = f"{operation}.number"
+        of, number = f"{operation}.subject", f"{operation}.number"
         ends = " UNION ALL ".join(
             [
                 f"SELECT {side}.{end} FROM main.all_link {side} WHERE {side}.id = {of}"
