@@ -173,9 +173,9 @@ class Database:
         if self._real in _unsafe:
             raise self._forked_in_use()
         self._lock: WriteLock | None = None
-        self._still: tuple[object, ...] | None = (
-            None  # what the files were when they were opened as ones that nobody writes
-        )
+        self._place = Path(self._real)  # the file that is read: it, or a copy of it
+        # what the files were when they were opened as ones that nobody writes
+        self._still: tuple[object, ...] | None = None
         self._copy: tempfile.TemporaryDirectory[str] | None = None  # what is read where the files cannot be
         self._threads = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
@@ -247,9 +247,8 @@ class Database:
         """
         if not self.wal_size():
             return
-        file = Path(self._real) if self._copy is None else Path(self._copy.name) / NAME
         for left in reversed(range(_LOOKS)):
-            last = self._last_without_wal(file)
+            last = self._last_without_wal()
             if last is None:
                 return
             digest, first = connection.execute(_DIGEST_AND_FIRST, last[:1]).fetchone()
@@ -265,11 +264,12 @@ class Database:
                 )
             time.sleep(0.01)  # another process may be writing the WAL into the file
 
-    def _last_without_wal(self, file: Path) -> tuple[int, str] | None:
+    def _last_without_wal(self) -> tuple[int, str] | None:
         """Return the number and the digest of the last row of the chain in the file alone; None where it has none, or is being written."""
         try:
             # not mapped: a process that meanwhile cuts the file off would end this one
-            with contextlib.closing(self._opened("mode=ro&immutable=1", str(file), mapped=0)) as connection:
+            uri = f"{self._place.as_uri()}?mode=ro&immutable=1"
+            with contextlib.closing(self._opened(uri, mapped=0)) as connection:
                 found: tuple[int, str] | None = connection.execute(_LAST).fetchone()
                 return found
         except _ERRORS:
@@ -295,7 +295,7 @@ class Database:
         One with a WAL is copied to a temporary folder, since SQLite ignores the WAL of such a file. Raises EngineError.
         """
         try:
-            with contextlib.closing(self._opened("mode=ro")) as connection:
+            with contextlib.closing(self._opened(self.uri())) as connection:
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             return
         except sqlite3.OperationalError as error:
@@ -315,6 +315,7 @@ class Database:
                 raise EngineError(
                     f"cannot read {self.file}: its folder cannot be written, and copying it to {self._copy.name} failed: {error.strerror}."
                 ) from error
+            self._place = Path(self._copy.name) / NAME
         self._still = state
 
     def _stat(self) -> tuple[object, ...]:
@@ -322,13 +323,20 @@ class Database:
         found = os.lstat(self._real)
         return found.st_ino, found.st_size, found.st_mtime_ns, self.wal_size()
 
-    def _opened(self, query: str, file: str | None = None, mapped: int = _MAPPED) -> Connection:
+    def uri(self, *, read_only: bool = True) -> str:
+        """Return the URI of the file for a connection of this process."""
+        if self._still is not None:
+            query = "ro&immutable=1" if self._copy is None else "rw"
+        else:
+            query = "ro" if read_only else "rw"
+        return f"{self._place.as_uri()}?mode={query}"
+
+    def _opened(self, uri: str, mapped: int = _MAPPED) -> Connection:
         connection = sqlite3.connect(
-            f"{Path(file or self._real).as_uri()}?{query}", uri=True, isolation_level=None, check_same_thread=False,
-            cached_statements=_STATEMENTS, timeout=_BUSY, factory=Connection,
+            uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS, timeout=_BUSY, factory=Connection,
         )  # fmt: skip
         connection.execute("PRAGMA trusted_schema=OFF")
-        add_functions(connection, is_reader="mode=ro" in query)
+        add_functions(connection, is_reader="?mode=ro" in uri)
         connection.execute(f"PRAGMA mmap_size={mapped}")
         if self._hidden is not None:
             connection.execute("CREATE TEMP TABLE hidden (number INTEGER PRIMARY KEY)")
@@ -341,11 +349,7 @@ class Database:
         if self._real in _unsafe:
             raise self._forked_in_use()
         try:
-            if self._copy is not None:
-                return self._opened("mode=rw", str(Path(self._copy.name) / NAME))
-            if self._still is not None:
-                return self._opened("mode=ro&immutable=1")
-            connection = self._opened(f"mode={'ro' if read_only else 'rw'}")
+            connection = self._opened(self.uri(read_only=read_only))
             connection.execute("PRAGMA fullfsync=ON")  # else a sync on macOS ends before the disk has it
             return connection
         except _ERRORS as error:
@@ -355,12 +359,6 @@ class Database:
         """Have the reads of a ledger that is only read find that some bodies are removed, though they are still in the file."""
         self._hidden = orjson.dumps(numbers).decode()
         self.let_go()
-
-    def uri(self) -> str:
-        """Return the URI of the file for another connection of this process that only reads."""
-        if self._copy is not None:
-            return f"{(Path(self._copy.name) / NAME).as_uri()}?mode=ro"
-        return f"{Path(self._real).as_uri()}?mode=ro{'' if self._still is None else '&immutable=1'}"
 
     def _forked_in_use(self) -> EngineError:
         return EngineError(
@@ -377,7 +375,7 @@ class Database:
             self._still = None
             if self._copy is not None:
                 self._copy.cleanup()
-                self._copy = None
+                self._copy, self._place = None, Path(self._real)
             self._find_readable()
 
     # ------------------------------------------------------------------ reading
@@ -700,7 +698,7 @@ class Database:
         if self._still is None and self._copy is None and wal.exists() and not wal.stat().st_size:
             with (
                 contextlib.suppress(*_ERRORS),
-                contextlib.closing(self._opened("mode=rw")) as connection,
+                contextlib.closing(self._opened(self.uri(read_only=False))) as connection,
             ):
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
