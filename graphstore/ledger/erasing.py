@@ -150,7 +150,7 @@ class Compacting:
         for head, first in zip(heads, firsts, strict=True):
             kept = []
             for at, (verb, subject, *more) in enumerate(head.get("ops", ()), first):
-                gone = self._is_gone(verb, subject)
+                gone = self.is_gone(verb, subject)
                 if gone and at not in used:
                     continue
                 numbers[at] = len(numbers)
@@ -185,7 +185,8 @@ class Compacting:
     def _without_gone(self, value: Any) -> Any:
         return [id for id in value if id not in self.gone] if isinstance(value, list) else value
 
-    def _is_gone(self, verb: str, subject: str) -> bool:
+    def is_gone(self, verb: str, subject: str) -> bool:
+        """Return True if an operation is on something that is left out."""
         return verb not in OF_THE_STORE and subject in (self.links if verb in OF_LINKS else self.gone)
 
     def _renumber(self, heads: list[Head], firsts: list[int], numbers: dict[int, int]) -> None:

@@ -42,7 +42,6 @@ from graphstore.values.period import Instant
 _GRAPH_LOCK = "graph.lock"
 _BRIEFLY = 1.0  # seconds to wait for other writers when a store is closed
 _TRANSACTIONS = "SELECT count(*), coalesce(max(tx), 0) FROM chain WHERE part = 0"
-_COPIES = ("index", "words", NOTE)  # how the names of copies begin
 _ACCESSES = "accesses.json"  # of earlier versions
 _FEW = 16  # stores in memory that nobody closed may keep their files open until garbage is collected
 _in_memory: WeakSet[Folder] = WeakSet()
@@ -125,21 +124,14 @@ class Folder:
         held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
         try:
             if try_lock(held):
-                self._remove_unfinished()
+                with contextlib.suppress(OSError):  # what a killed process was writing
+                    (self.path / f"{NOTE}.new").unlink()
                 self._graph_lock = held
             else:
                 self.tables, self.tables_elsewhere = None, True
         finally:
             if self._graph_lock is None:
                 os.close(held)
-
-    def _remove_unfinished(self) -> None:
-        """Remove copies that a killed process was writing: they may hold what was erased since. Nobody else has the graph tables, so nobody is
-        writing one. Raises OSError when the folder cannot be listed."""
-        for file in self.path.glob("*.new"):
-            if file.name.startswith(_COPIES):
-                with contextlib.suppress(OSError):
-                    file.unlink()
 
     def prepare(self, ledger: Ledger) -> None:
         """Check a ledger that is a copy, finish what a killed process left of a removal, or hide that where the store is only read.

@@ -151,9 +151,6 @@ class _Outside(Compacting):
 
     def is_gone(self, verb: str, subject: str) -> bool:
         """Return True if an operation is on something outside."""
-        return self._is_gone(verb, subject)
-
-    def _is_gone(self, verb: str, subject: str) -> bool:
         if verb == UNDO:
             return instant(subject) not in self.copied
         if verb in OF_THE_STORE:

@@ -20,7 +20,7 @@ MEMORY = ":memory:"
 LOG = "server.log"  # of release 0.1
 SERVED, TOKEN, READ_TOKEN, METRICS_TOKEN = "server.json", "token", "token-read", "token-metrics"
 _STARTING = 10.0  # seconds to wait for a server that is starting
-_TRIES = 20  # so often a file is written that others may remove before it has its name
+_TRIES = 20  # so often a file is written that another server may remove before it has its name
 
 
 def announce(place: Path, url: str | None) -> None:
@@ -41,7 +41,7 @@ def announce(place: Path, url: str | None) -> None:
             try:
                 replace_whole(place / SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
                 break
-            except FileNotFoundError:  # a process that opens the store removes what looks unfinished
+            except FileNotFoundError:  # another server that starts writes it too
                 if not left or not place.is_dir():
                     raise
     except OSError as error:
