@@ -160,7 +160,7 @@ def restore(
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
         raise ConflictError(f"{target} is there already. Restore into a new name.")
     with new_folder(target) as fresh:
-        loaded = dumps.load(Path(dump), fresh)
+        is_whole = dumps.load(Path(dump), fresh)
     try:
         store = open(target, create=False, clock=clock)
     except LockedError:  # another process has opened it meanwhile: it is whole
@@ -168,6 +168,6 @@ def restore(
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
-    if not loaded.whole:
+    if not is_whole:
         store.notices.append(dumps.unsure(Path(dump)))
     return store

@@ -7,8 +7,9 @@ last line: whether they are whole cannot be told when they are cut between two l
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from graphstore.errors import DamageError, EngineError, NotFoundError
 from graphstore.ledger.chain import GENESIS, Verbatim, check, dumps, fields_of
@@ -22,14 +23,6 @@ DUMP_SCHEMA = 2
 _FORMAT, _END = "graphstore dump", "end of graphstore dump"
 END_BYTES = 1024
 _ENDS = b'{"digest":"'  # how the last line begins, and no other
-
-
-class Loaded(NamedTuple):
-    """What was read of a dump; `whole` is False where its format cannot tell."""
-
-    lines: int
-    transactions: int
-    whole: bool
 
 
 def save(ledger: Ledger, target: Path) -> int:
@@ -54,8 +47,9 @@ def write(lines: Iterable[Verbatim], transactions: int, target: Path) -> int:
     return count
 
 
-def load(dump: Path, folder: Path) -> Loaded:
-    """Make the ledger of a new store from a dump, in one SQL transaction, verifying each line and that none is missing.
+def load(dump: Path, folder: Path) -> bool:
+    """Make the ledger of a new store from a dump, in one SQL transaction, verifying each line and that none is missing. Returns False where its format
+    cannot tell that it is whole.
 
     Raises DamageError with file and line; what is in the folder then is of no use.
     """
@@ -63,17 +57,12 @@ def load(dump: Path, folder: Path) -> Loaded:
         raise NotFoundError(f"no dump at {dump}.")
     folder.mkdir(parents=True, exist_ok=True)
     create_ledger(folder / NAME)
-    ledger = Ledger(Database(folder / NAME))
-    try:
-        with open(dump, "rb") as source:
-            reading = _Reading(dump, _expected(dump, source.readline()))
-            with ledger.database.transaction():
-                ledger.append_verbatim(reading.lines(source))
-                loaded = Loaded(reading.count, reading.transactions, reading.has_ended)
-    finally:
-        ledger.close()
+    with open(dump, "rb") as source, closing(Ledger(Database(folder / NAME))) as ledger:
+        expected = _expected(dump, source.readline())
+        with ledger.database.transaction():
+            ledger.append_verbatim(_lines(dump, source, expected))
     sync_folder(folder)
-    return loaded
+    return expected is not None
 
 
 def _expected(dump: Path, line: bytes) -> int | None:
@@ -91,47 +80,43 @@ def _expected(dump: Path, line: bytes) -> int | None:
     return count
 
 
-class _Reading:
-    """Reads the lines of a dump. `expected`: how many transactions its header names; None in a dump that has no last line."""
+def _lines(dump: Path, source: Iterable[bytes], expected: int | None) -> Iterator[Verbatim]:
+    """Yield the lines after the header, verified and taken apart. Raises DamageError, also when something is missing at the end.
 
-    def __init__(self, dump: Path, expected: int | None) -> None:
-        self._dump, self._expected = dump, expected
-        self.count = self.transactions = 0  # of what was read
-        self.has_ended = False
+    Args:
+        expected: how many transactions the header names; None in a dump that has no last line.
+    """
+    count = transactions = 0  # of what was read
+    digest, is_open, has_ended = GENESIS, False, False
 
-    def lines(self, source: Iterable[bytes]) -> Iterator[Verbatim]:
-        """Yield the lines after the header, verified and taken apart. Raises DamageError, also when something is missing at the end."""
-        digest, is_open = GENESIS, False
-        for number, line in enumerate(source, 2):
-            if not line.endswith(b"\n"):
-                self._refuse(number, "the line is cut off")
-            if self.has_ended:
-                self._refuse(number, "something follows the last line")
-            if self._expected is not None and line.startswith(_ENDS):
-                last = {"digest": digest, "format": _END, "lines": self.count, "transactions": self._expected}
-                if fields_of(line) != last or is_open or self.transactions != self._expected:
-                    self._refuse(number, "the last line tells of other lines than these")
-                self.has_ended = True
-                continue
-            try:
-                head, verbatim = check(line[:-1], digest)
-            except ValueError as error:
-                self._refuse(number, str(error))
-            digest, is_open = verbatim.digest, bool(head.get("more"))
-            self.count += 1
-            self.transactions += not is_open
-            yield verbatim
-        if self._expected is not None and not self.has_ended:
-            why = "the dump is cut off: its last line, which says that it is whole, is missing"
-            self._refuse(self.count + 2, why)
-        if is_open:
-            self._refuse(self.count + 2, "the last transaction is cut off")
-
-    def _refuse(self, number: int, why: str) -> NoReturn:
-        missing = "" if self._expected is None else f" {_missing(self._expected, self.transactions)}"
+    def refuse(number: int, why: str) -> NoReturn:
+        missing = "" if expected is None else f" {_missing(expected, transactions)}"
         raise DamageError(
-            f"{self._dump} line {number}: {why}.{missing} Nothing was restored. Take another copy of the dump, or export the store again."
+            f"{dump} line {number}: {why}.{missing} Nothing was restored. Take another copy of the dump, or export the store again."
         )
+
+    for number, line in enumerate(source, 2):
+        if not line.endswith(b"\n"):
+            refuse(number, "the line is cut off")
+        if has_ended:
+            refuse(number, "something follows the last line")
+        if expected is not None and line.startswith(_ENDS):
+            last = {"digest": digest, "format": _END, "lines": count, "transactions": expected}
+            if fields_of(line) != last or is_open or transactions != expected:
+                refuse(number, "the last line tells of other lines than these")
+            has_ended = True
+            continue
+        try:
+            head, verbatim = check(line[:-1], digest)
+        except ValueError as error:
+            refuse(number, str(error))
+        digest, is_open = verbatim.digest, bool(head.get("more"))
+        count, transactions = count + 1, transactions + (not is_open)
+        yield verbatim
+    if expected is not None and not has_ended:
+        refuse(count + 2, "the dump is cut off: its last line, which says that it is whole, is missing")
+    if is_open:
+        refuse(count + 2, "the last transaction is cut off")
 
 
 def _missing(expected: int, read: int) -> str:
