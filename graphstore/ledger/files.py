@@ -179,12 +179,8 @@ def replace_whole(name: Path, data: bytes) -> None:
     What has the name of the copy is removed first, never written to.
     """
     fresh = name.with_name(f"{name.name}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CAREFULLY
-    try:
-        fd = os.open(fresh, flags, 0o666)
-    except FileExistsError:
-        fresh.unlink()
-        fd = os.open(fresh, flags, 0o666)
+    fresh.unlink(missing_ok=True)
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CAREFULLY, 0o666)
     try:
         with open(fd, "wb", buffering=0):
             write_all(fd, data)

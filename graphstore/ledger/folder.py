@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
-from typing import NamedTuple, Self
+from typing import Self
 from weakref import WeakSet, finalize
 
 import orjson
@@ -46,14 +46,6 @@ _ACCESSES = "accesses.json"  # of earlier versions
 _FEW = 16  # stores in memory that nobody closed may keep their files open until garbage is collected
 _in_memory: WeakSet[Folder] = WeakSet()
 _most = _FEW
-
-
-class Checked(NamedTuple):
-    """Says what of a ledger differs from what was written, how many transactions it has, and when the last one was; 0 and 0 where it cannot be read."""
-
-    problems: list[Problem]
-    transactions: int
-    last_tx: Instant
 
 
 class Folder:
@@ -194,8 +186,11 @@ class Folder:
 
     # ------------------------------------------------------------------ checking
 
-    def check(self) -> Checked:
-        """Compare the chain with its digests, the bodies with their hashes, and all rows with the chain. Changes nothing."""
+    def check(self) -> tuple[list[Problem], int, Instant]:
+        """Compare the chain with its digests, the bodies with their hashes, and all rows with the chain. Changes nothing.
+
+        Returns what differs, how many transactions there are, and when the last one was; 0 and 0 where the ledger cannot be read.
+        """
         found: list[Problem] = []
         try:
             with contextlib.closing(self.read_ledger()) as ledger:
@@ -207,8 +202,8 @@ class Folder:
                 ]
                 [(transactions, last_tx)] = ledger.database.rows(_TRANSACTIONS)
         except EngineError as error:
-            return Checked(found or [Problem(file=str(self.file), line=None, message=str(error))], 0, 0)
-        return Checked(found, transactions, last_tx)
+            return found or [Problem(file=str(self.file), line=None, message=str(error))], 0, 0
+        return found, transactions, last_tx
 
     # ------------------------------------------------------------------ removing
 
