@@ -41,7 +41,7 @@ def announce(place: Path, url: str | None) -> None:
             try:
                 replace_whole(place / SERVED, orjson.dumps(server, option=orjson.OPT_INDENT_2) + b"\n")
                 break
-            except FileNotFoundError:  # another server that starts writes it too
+            except (FileExistsError, FileNotFoundError):  # another server that starts writes it too
                 if not left or not place.is_dir():
                     raise
     except OSError as error:
