@@ -100,7 +100,3 @@ class ScopedLedger:
         if not whole.writes_here:  # else it may be taken back
             self._known = known
         return known
-
-    def hides_contents(self) -> bool:
-        """Return True if contents of forgotten things may not have been removed yet."""
-        return self.ledger.hides_contents()
