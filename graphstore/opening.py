@@ -81,10 +81,10 @@ def open(
         _refuse_of_a_server(path, clock, durability)
         from graphstore.remote import remote
 
-        store = remote.connect(path, token, author=author, read_only=read_only, timeout=timeout)
+        served = remote.connect(path, token, author=author, read_only=read_only, timeout=timeout)
         if limits or embedder:
-            _keep(store, limits, embedder)
-        return store
+            _keep(served, limits, embedder)
+        return served
     if is_postgres(path):
         refuse_postgres(str(path))
     with opening(path):
