@@ -116,8 +116,10 @@ class Folder:
         held = open_plain(self.path / _GRAPH_LOCK, os.O_RDWR | os.O_CREAT, alone=True, mode=0o600)
         try:
             if try_lock(held):
-                with contextlib.suppress(OSError):  # what a killed process was writing
-                    (self.path / f"{NOTE}.new").unlink()
+                # what a killed process was writing; to list a folder takes a descriptor, and so do the first reads of a store
+                for file in self.path.glob(f"{NOTE}*.new"):
+                    with contextlib.suppress(OSError):
+                        file.unlink()
                 self._graph_lock = held
             else:
                 self.tables, self.tables_elsewhere = None, True
