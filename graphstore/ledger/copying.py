@@ -17,7 +17,7 @@ from graphstore.ledger.checking import faults
 from graphstore.ledger.folder import Folder
 from graphstore.ledger.ledger import Ledger
 from graphstore.ledger.locating import locate
-from graphstore.ledger.postgres_lines import Diverged, PostgresLines, address, is_postgres, refuse_postgres
+from graphstore.ledger.postgres_lines import PostgresLines, address, is_postgres, refuse_postgres
 
 _BATCH = 4 << 20  # bytes sent at once
 
@@ -59,28 +59,27 @@ def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Copi
 
 def _append(there: PostgresLines, ledger: Ledger, number: int, digest: str) -> tuple[int, str]:
     """Append what the server has after the line of that number and digest, many transactions at a time. Returns number and digest of the last line."""
-    waiting: list[Verbatim] = []
-    size, known, last = 0, digest, number
-    try:
-        for page in there.lines(number, digest):
-            for line in page:
-                last += 1
-                try:
-                    head, verbatim = check(line[:-1], known)
-                except ValueError as error:
-                    raise DamageError(
-                        f"{there.where.shown} line {last}: {error}. It was not copied, nor what follows. Restore a backup there."
-                    ) from error
-                known = verbatim.digest
-                waiting.append(verbatim)
-                size += len(line)
-                if size >= _BATCH and not head.get("more"):
-                    number, digest = _write(ledger, waiting, number, digest)
-                    size = 0
-    except Diverged as error:
+    if not there.has(number, digest):
         raise ConflictError(
             f"{ledger.path.parent} holds other lines than the beginning of the source. Nothing was changed. Copy into a new name."
-        ) from error
+        )
+    waiting: list[Verbatim] = []
+    size, known, last = 0, digest, number
+    for page in there.lines(number):
+        for line in page:
+            last += 1
+            try:
+                head, verbatim = check(line[:-1], known)
+            except ValueError as error:
+                raise DamageError(
+                    f"{there.where.shown} line {last}: {error}. It was not copied, nor what follows. Restore a backup there."
+                ) from error
+            known = verbatim.digest
+            waiting.append(verbatim)
+            size += len(line)
+            if size >= _BATCH and not head.get("more"):
+                number, digest = _write(ledger, waiting, number, digest)
+                size = 0
     return _write(ledger, waiting, number, digest)
 
 

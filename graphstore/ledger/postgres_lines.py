@@ -21,8 +21,9 @@ SELECT j.seq, j.digest, j.head, b.ns, b.bodies FROM graphstore.journal j
 LEFT JOIN LATERAL (
   SELECT array_agg(n) ns, array_agg(bytes) bodies FROM graphstore.body b WHERE b.store = j.store AND b.seq = j.seq
 ) b ON true
-WHERE j.store = %s AND j.seq >= %s ORDER BY j.seq LIMIT %s
+WHERE j.store = %s AND j.seq > %s ORDER BY j.seq LIMIT %s
 """
+_DIGEST = "SELECT digest FROM graphstore.journal WHERE store = %s AND seq = %s"
 _THERE = "SELECT to_regclass('graphstore.body') IS NOT NULL"
 _ANY = "SELECT FROM graphstore.store WHERE name = %s"
 
@@ -33,10 +34,6 @@ class Address(NamedTuple):
     conninfo: str
     store: str
     shown: str
-
-
-class Diverged(DamageError):
-    """A line that was copied before is another one now."""
 
 
 def is_postgres(path: object) -> bool:
@@ -103,28 +100,20 @@ class PostgresLines:
         except self._error as error:
             raise EngineError(f"{self.where.shown} refused: {str(error).strip()}") from error
 
-    def lines(self, after: int, digest: str) -> Iterator[list[bytes]]:
-        """Return the lines after that one, many at once, each as it is in a file of release 0.1.
+    def has(self, number: int, digest: str) -> bool:
+        """Return True if the line of that number has this digest; True for the number 0, which is before the first."""
+        return not number or self._rows(_DIGEST, (self.where.store, number)) == [(digest,)]
 
-        Raises Diverged where the line `after` does not have this digest, DamageError where a line is missing.
-        """
-        while True:
-            found = self._rows(_LINES, (self.where.store, max(after, 1), _PAGE))
-            if after:
-                if not found or found[0][:2] != (after, digest):
-                    raise Diverged(f"{self.where.shown}: line {after} is not the one that was copied before.")
-                del found[0]
-            if not found:
-                return
+    def lines(self, after: int) -> Iterator[list[bytes]]:
+        """Return the lines after that one, many at once, each as it is in a file of release 0.1. Raises DamageError where one is missing."""
+        while found := self._rows(_LINES, (self.where.store, after, _PAGE)):
             page = []
-            for at, (seq, _, head, ns, bodies) in enumerate(found, after + 1):
+            for at, (seq, digest, head, ns, bodies) in enumerate(found, after + 1):
                 if seq != at:
                     raise DamageError(f"{self.where.shown} line {at}: it is missing. Restore a backup there.")
-                page.append(
-                    _line(head, found[at - after - 1][1], dict(zip(ns or (), bodies or (), strict=True)))
-                )
+                page.append(_line(head, digest, dict(zip(ns or (), bodies or (), strict=True))))
             yield page
-            after, digest = found[-1][:2]
+            after += len(found)
 
     def close(self) -> None:
         """Let go of the server."""

@@ -19,7 +19,7 @@ from graphstore.errors import ConflictError, EngineError, InvalidError, NotFound
 from graphstore.ledger.files import open_plain, own_bytes, patiently, sync, write_all
 from graphstore.ledger.server_file import METRICS_TOKEN, READ_TOKEN, TOKEN, token_in
 
-__all__ = ["TOKEN", "Grant", "Tokens", "add", "grants", "kept", "made", "revoke", "shown"]
+__all__ = ["TOKEN", "Grant", "Tokens", "add", "grants", "kept", "revoke", "shown"]
 
 Scope = Literal["read", "write", "metrics"]
 _LEAST = 16
@@ -63,12 +63,6 @@ class Tokens:
             if compare_digest(hashed, each.hash):
                 found = each
         return None if found is None or (found.expires or time.time() + 1) <= time.time() else found
-
-
-def made() -> Tokens:
-    """Return new tokens, 256 random bits each."""
-    write, read, metrics = (secrets.token_urlsafe(32) for _ in range(3))
-    return Tokens(write, read, metrics)
 
 
 def kept(place: Path) -> Tokens:
