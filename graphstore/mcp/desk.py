@@ -10,12 +10,11 @@ import base64
 import hashlib
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from time import monotonic
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
@@ -28,11 +27,12 @@ from pydantic import BaseModel, Field
 from graphstore.context.sections import estimate
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.graph.engine import stopped_by
-from graphstore.mcp.answers import Answer, At, at
+from graphstore.mcp.answers import Answer, At, Thing, at, thing
 from graphstore.mcp.shapes import RARE
 from graphstore.store.store import Store
 from graphstore.values import generated_ids
 from graphstore.values.doors import through
+from graphstore.values.models import Json
 from graphstore.values.period import Instant, instant, moment, when
 from graphstore.values.text import clean, line
 from graphstore.view.view import View
@@ -76,6 +76,10 @@ class Question:
     def at(self) -> At:
         """The coordinate of the answer."""
         return at(self.view)
+
+    def has_room_for(self, value: Json) -> bool:
+        """Return True if a value takes at most half of a page."""
+        return estimate(_json(value)) <= self._budget // 2
 
     def page(self, kind: type[A], parts: Sequence[Part], /, order: str = "", **head: Any) -> A:
         """The answer with as many of the parts as there is room for after those of the pages before; at least one.
@@ -135,11 +139,25 @@ def parts(field: str, items: Sequence[Any]) -> list[Part]:
     return [Part(field, item) for item in items]
 
 
-@dataclass
 class Written:
     """What became of a block that writes: the tx of its transaction, None where nothing was written."""
 
-    tx: datetime | None = None
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.tx: datetime | None = None
+
+    @cached_property
+    def view(self) -> View:
+        """The view after the block."""
+        return self._desk.view()
+
+    def answer(self, kind: type[A], **fields: Any) -> A:
+        """What a tool answers that wrote it."""
+        return kind(at=at(self.view), tx=self.tx, **fields)
+
+    def thing(self, id: str) -> Thing:
+        """How a node or an event is now."""
+        return thing(self.view, self.view.inspect(id).node)
 
 
 class Desk:
@@ -163,7 +181,7 @@ class Desk:
         """A block that is one transaction of an author. Afterwards it says at what tx, if anything was written."""
         with self.store.transaction(author=author):
             tx = self.store.as_of().at.tx
-            yield (written := Written())
+            yield (written := Written(self))
         done = self.store.changes(since=tx - timedelta(microseconds=1))
         written.tx = tx if done and done[0].tx == tx else None
 
@@ -202,7 +220,7 @@ class Desk:
         asked: dict[str, Any],
         valid: str | None,
         tx: str | None,
-        budget: int,
+        budget_tokens: int,
         cursor: str | None,
     ) -> Question:
         """What a call asks: at its coordinate from the beginning, or where its cursor goes on.
@@ -211,7 +229,7 @@ class Desk:
         """
         known_by, coordinate = digest([tool, asked]), digest([valid, tx])
         if cursor is None:
-            return Question(self.view(valid, tx), known_by, 0, "", budget, coordinate)
+            return Question(self.view(valid, tx), known_by, 0, "", budget_tokens, coordinate)
         at_valid, at_tx, of, where, start, mark = _decoded(cursor)
         if of != known_by:
             raise InvalidError(
@@ -224,7 +242,7 @@ class Desk:
         if self.store.read_only:
             self.store.refresh()
         view = self.store.as_of(valid=moment(at_valid), tx=moment(at_tx))
-        return Question(view, known_by, start, mark, budget, where)
+        return Question(view, known_by, start, mark, budget_tokens, where)
 
 
 def digest(value: Any) -> str:
@@ -372,6 +390,16 @@ def tool(method: Callable[..., Shown], slow: Slow | None = None) -> Callable[...
     return call
 
 
+class Tools:
+    """Methods that are tools, at one desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def _with_whole_ids(self, given: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+        return {name: self._desk.whole(value) if name in names else value for name, value in given.items()}
+
+
 def whole_ids(*names: str) -> Callable[[F], F]:
     """A tool that takes ids as agents give them: for these of its arguments a unique beginning of a generated id is made whole."""
 
@@ -379,14 +407,49 @@ def whole_ids(*names: str) -> Callable[[F], F]:
         signature = inspect.signature(method)
 
         @wraps(method)
-        def asked(*args: Any, **kwargs: Any) -> Any:
-            bound = signature.bind(*args, **kwargs)
-            desk: Desk = bound.args[0]._desk
-            for name in bound.arguments.keys() & names:
-                bound.arguments[name] = desk.whole(bound.arguments[name])
-            return method(*bound.args, **bound.kwargs)
+        def asked(self: Tools, *args: Any, **kwargs: Any) -> Any:
+            given = signature.bind(self, *args, **kwargs).arguments
+            return method(**self._with_whole_ids(given, names))
 
         return asked  # type: ignore[return-value]
+
+    return mark
+
+
+_PAGED = {
+    "valid": (Valid, None),
+    "tx": (Tx, None),
+    "budget_tokens": (Budget, BUDGET),
+    "cursor": (Cursor, None),
+}
+"""The arguments of every tool that answers a question, each with its type and its default."""
+
+
+def asks(*names: str, rare: Collection[str] = ()) -> Callable[[Callable[..., A]], Callable[..., A]]:
+    """A method that answers a `Question`, as a tool: it takes the coordinate, the budget and the cursor beside arguments of its own. `names`: those of the
+    arguments that are ids, as of `whole_ids`. `rare`: those that are not listed."""
+    by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    paged = [
+        inspect.Parameter(name, by_name, default=default, annotation=Rare if name in rare else kind)
+        for name, (kind, default) in _PAGED.items()
+    ]
+
+    def mark(method: Callable[..., A]) -> Callable[..., A]:
+        whole = inspect.signature(method, eval_str=True)
+        self, _, *own = whole.parameters.values()
+        signature = whole.replace(parameters=[self, *own, *paged])
+
+        @wraps(method)
+        def asked(self: Tools, *args: Any, **kwargs: Any) -> A:
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            given = {name: bound.arguments[name] for name in signature.parameters if name != "self"}
+            given = self._with_whole_ids(given, names)
+            page = {name: given.pop(name) for name in _PAGED}
+            return method(self, self._desk.question(method.__name__, given, **page), **given)
+
+        asked.__signature__ = signature  # type: ignore[attr-defined]
+        return asked
 
     return mark
 

@@ -39,21 +39,7 @@ from graphstore.mcp.answers import (
     thing,
     things,
 )
-from graphstore.mcp.desk import (
-    BUDGET,
-    Budget,
-    Cursor,
-    Desk,
-    Later,
-    Part,
-    Question,
-    Rare,
-    Tx,
-    Valid,
-    digest,
-    parts,
-    whole_ids,
-)
+from graphstore.mcp.desk import Later, Part, Question, Rare, Tools, asks, digest, parts
 from graphstore.mcp.read_tools import RESTS
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
@@ -71,30 +57,22 @@ _ABOUT = 200
 _SAYING = 300  # things that say the words of a topic, the best first, among which its events are
 
 
-class Graph:
+class Graph(Tools):
     """The tools about many things."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
 
     # ------------------------------------------------------------------ timeline
 
-    @whole_ids("about")
+    @asks("about")
     def timeline(
         self,
+        question: Question,
         about: Annotated[str | None, Field(description="id, key, tag or words")] = None,
         thread: str | None = None,
         sender: str | None = None,
         since: str | None = None,
         until: str | None = None,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Timeline:
         """What was said and happened over time, newest first: of a thing or topic, a thread, a sender, or all."""
-        asked = {"about": about, "thread": thread, "sender": sender, "since": since, "until": until}
-        question = self._desk.question("timeline", asked, valid, tx, budget_tokens, cursor)
         view = question.view
         begin, end = view._bounds(since, until)
         found: Iterable[Entry | Event]
@@ -118,22 +96,17 @@ class Graph:
 
     # ------------------------------------------------------------------ diff
 
-    @whole_ids("id")
+    @asks("id")
     def diff(
         self,
+        question: Question,
         id: str | None = None,
         old: int | None = None,
         new: int | None = None,
         before_valid: str | None = None,
         before_tx: str | None = None,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Difference:
         """What changed: in a thing between versions old and new (the last two), or in all from before_valid, before_tx to valid, tx."""
-        asked = {"id": id, "old": old, "new": new, "before": [before_valid, before_tx]}
-        question = self._desk.question("diff", asked, valid, tx, budget_tokens, cursor)
         if before_valid is not None or before_tx is not None:
             before = self._before(question, before_valid, before_tx)
             return _between(question, before) if id is None else _of_one(question, before, id)
@@ -149,20 +122,15 @@ class Graph:
 
     # ------------------------------------------------------------------ trace
 
-    @whole_ids("id")
+    @asks("id")
     def trace(
         self,
+        question: Question,
         id: str,
         direction: Literal["up", "down"] = "down",
         depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Traced:
         """Follow causes and foundations, up: what led to it; down: what rests on it. Of a trace id: its spans."""
-        asked = {"id": id, "direction": direction, "depth": depth}
-        question = self._desk.question("trace", asked, valid, tx, budget_tokens, cursor)
         view = question.view
         try:
             chain = view.walk(id, RESTS, depth, "out" if direction == "up" else "in")
@@ -180,15 +148,9 @@ class Graph:
 
     # ------------------------------------------------------------------ schema
 
-    def schema(
-        self,
-        valid: Rare = None,
-        tx: Rare = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Rare = None,
-    ) -> Schema:
+    @asks(rare=("valid", "tx", "cursor"))
+    def schema(self, question: Question) -> Schema:
         """Which kinds, fields, links and snapshots there are. Before cypher."""
-        question = self._desk.question("schema", {}, valid, tx, budget_tokens, cursor)
         view, store = question.view, self._desk.store
         kinds = list(_kinds(view))
         counts = {
@@ -207,19 +169,15 @@ class Graph:
 
     # ------------------------------------------------------------------ cypher
 
+    @asks()
     def cypher(
         self,
+        question: Question,
         query: str,
         params: dict[str, Any] | None = None,
         history: Annotated[bool, Field(json_schema_extra=RARE)] = False,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Rows:
         """Ask one coordinate. Node stands, Absent does not, Event happened; links in capitals: MATCH (a:Node {author: $who})-[:SUPERSEDES]->(b) RETURN b.text. history=true: (:Version)"""
-        asked = {"query": query, "params": params, "history": history}
-        question = self._desk.question("cypher", asked, valid, tx, budget_tokens, cursor)
         given = dict(params or {})
         refuse_limits(given)
         with time_limit(self._desk.query_seconds):
@@ -250,8 +208,10 @@ class Graph:
 
     # ------------------------------------------------------------------ over
 
+    @asks()
     def over(
         self,
+        question: Question,
         what: over_time.What,
         kind: str | None = None,
         field: str | None = None,
@@ -260,14 +220,8 @@ class Graph:
         step: Annotated[str, Field(description="1 day, 1 month")] = "1 day",
         axis: Literal["valid", "tx"] = "valid",
         by: Annotated[str | None, Field(description="a field to group by", json_schema_extra=RARE)] = None,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Rows:
         """Numbers, values or changes at each step from since to until."""
-        asked = {"what": what, "kind": kind, "field": field, "since": since, "until": until, "step": step, "axis": axis, "by": by}  # fmt: skip
-        question = self._desk.question("over", asked, valid, tx, budget_tokens, cursor)
         view = question.view
         found = over_time.answered(
             self._desk.store, view, what, kind, field, since=since, until=until, step=step, axis=axis, by=by
@@ -276,9 +230,10 @@ class Graph:
 
     # ------------------------------------------------------------------ events
 
-    @whole_ids("related_to")
+    @asks("related_to")
     def events(
         self,
+        question: Question,
         type: Annotated[str | None, Field(description="e.g. error,deploy")] = None,
         since: Annotated[str, Field(description="or FROM..TO [7d]")] = "7d",
         related_to: str | None = None,
@@ -288,14 +243,8 @@ class Graph:
         status: Annotated[str | None, Field(description="active (broken now), resolved, superseded")] = None,
         origin: Rare = None,
         agent: Rare = None,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Report:
         """What happened lately, its status, what keeps coming back (by origin, agent)."""
-        asked = {"type": type, "since": since, "related_to": related_to, "pattern": pattern, "limit": limit, "status": status, "origin": origin, "agent": agent, "timezone": timezone}  # fmt: skip
-        question = self._desk.question("events", asked, valid, tx, budget_tokens, cursor)
 
         def report(skip: int) -> Json:
             return log.history_report(

@@ -239,27 +239,14 @@ def _room_offers(desk: Desk) -> list[Offer]:
 
 def _memory_offers(desk: Desk) -> list[Offer]:
     memory = Memory(desk)
-    return [
-        Offer(memory.create_entities, title="Create entities", reads=False, idempotent=True),
-        Offer(memory.create_relations, title="Create relations", reads=False, idempotent=True),
-        Offer(memory.add_observations, title="Add observations", reads=False, idempotent=True),
-        Offer(
-            memory.delete_entities, title="Delete entities", reads=False, destructive=True, idempotent=True
-        ),
-        Offer(
-            memory.delete_observations,
-            title="Delete observations",
-            reads=False,
-            destructive=True,
-            idempotent=True,
-        ),
-        Offer(
-            memory.delete_relations, title="Delete relations", reads=False, destructive=True, idempotent=True
-        ),
-        Offer(memory.read_graph, title="Read graph"),
-        Offer(memory.search_nodes, title="Search nodes"),
-        Offer(memory.open_nodes, title="Open nodes"),
+    adding = (memory.create_entities, memory.create_relations, memory.add_observations)
+    deleting = (memory.delete_entities, memory.delete_observations, memory.delete_relations)
+    offers = [
+        *(Offer(each, reads=False, idempotent=True) for each in adding),
+        *(Offer(each, reads=False, destructive=True, idempotent=True) for each in deleting),
+        *map(Offer, (memory.read_graph, memory.search_nodes, memory.open_nodes)),
     ]
+    return [each._replace(title=each.method.__name__.replace("_", " ").capitalize()) for each in offers]
 
 
 def _tool(offer: Offer, slow: Slow, said_once: str) -> Tool:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import Field
 
-from graphstore.context.sections import estimate
 from graphstore.errors import InvalidError
 from graphstore.events import report as log
 from graphstore.mcp.answers import (
@@ -28,7 +27,7 @@ from graphstore.mcp.answers import (
     things,
     version_lines,
 )
-from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Part, Rare, Tx, Valid, parts, whole_ids
+from graphstore.mcp.desk import Part, Question, Tools, asks, parts
 from graphstore.mcp.meant import (
     ambiguous,
     meant,
@@ -63,16 +62,15 @@ Id = str
 Standing = Literal["stands", "any", "shaky", "contested"]
 
 
-class Reads:
+class Reads(Tools):
     """The tools about one thing."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
 
     # ------------------------------------------------------------------ search
 
+    @asks()
     def search(
         self,
+        question: Question,
         query: str = "",
         kind: Annotated[str | None, Field(description="or type of event")] = None,
         tag: str | None = None,
@@ -86,17 +84,11 @@ class Reads:
         ] = "stands",
         decay: Annotated[float | None, Field(gt=0, json_schema_extra=RARE)] = None,
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Found:
         """Find things by words or filters, best first. Begin here without an id. since, until: when it began or happened."""
         fits = {"kind": kind, "tag": tag, "author": author, "scope": scope, "since": since, "until": until}
-        asked = {"query": query, "standing": standing, "decay": decay, "limit": limit, **fits}
         if decay is not None and standing != "stands":
             raise InvalidError("decay weighs what stands. Leave it out, or standing.")
-        question = self._desk.question("search", asked, valid, tx, budget_tokens, cursor)
         if not query.strip() and standing in ("stands", "any") and not any(fits.values()):
             raise InvalidError(
                 "search for what? Give some words in query, or a filter: kind, tag, author, scope, since, until."
@@ -115,17 +107,9 @@ class Reads:
 
     # ------------------------------------------------------------------ get
 
-    @whole_ids("id")
-    def get(
-        self,
-        id: Id,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
-    ) -> Got:
+    @asks("id")
+    def get(self, question: Question, id: Id) -> Got:
         """One node or event in full: content, standing, links, what is believed of it over time. id-v2 is its version 2."""
-        question = self._desk.question("get", {"id": id}, valid, tx, budget_tokens, cursor)
         view = question.view
         with self._desk.asking(view, id):
             found = view.inspect(id)
@@ -133,7 +117,7 @@ class Reads:
         links = (*found.links, *found.same_topic)
         others = _others(view, node.id, (*links, *found.backlinks))
         content = _content(node)
-        whole = estimate(orjson.dumps(content, default=str).decode()) <= budget_tokens // 2
+        whole = question.has_room_for(content)
         listed = [
             *parts("content_pieces", () if whole else _pieces(content)),
             *_links("links", links, others, node.id),
@@ -153,19 +137,9 @@ class Reads:
 
     # ------------------------------------------------------------------ what_superseded
 
-    @whole_ids("id_or_text")
-    def what_superseded(
-        self,
-        id_or_text: str,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Rare = None,
-    ) -> Superseded:
+    @asks("id_or_text", rare=("cursor",))
+    def what_superseded(self, question: Question, id_or_text: str) -> Superseded:
         """What took the place of something (an id, id-v2, or its words): who, why, when, step by step; what stands now."""
-        question = self._desk.question(
-            "what_superseded", {"id_or_text": id_or_text}, valid, tx, budget_tokens, cursor
-        )
         view = question.view
         found, fitting, complete = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
         if found is None:
@@ -193,17 +167,9 @@ class Reads:
 
     # ------------------------------------------------------------------ history
 
-    @whole_ids("id")
-    def history(
-        self,
-        id: Id,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
-    ) -> Versions:
+    @asks("id")
+    def history(self, question: Question, id: Id) -> Versions:
         """Every version ever believed, also those taken back: who said it, when and why."""
-        question = self._desk.question("history", {"id": id}, valid, tx, budget_tokens, cursor)
         view = question.view
         with self._desk.asking(view, id):
             node = view.inspect(id).node
@@ -218,18 +184,14 @@ class Reads:
 
     # ------------------------------------------------------------------ why
 
-    @whole_ids("id")
+    @asks("id", rare=("cursor",))
     def why(
         self,
+        question: Question,
         id: Id,
         depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Rare = None,
     ) -> Why:
         """Who recorded it and why, what led to it, what it rests on and whether that fell, what it replaced."""
-        question = self._desk.question("why", {"id": id, "depth": depth}, valid, tx, budget_tokens, cursor)
         view = question.view
         with self._desk.asking(view, id):
             found = view.inspect(id)

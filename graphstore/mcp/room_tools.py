@@ -22,10 +22,9 @@ from graphstore.mcp.answers import (
     Written,
     at,
     fields,
-    thing,
-    things,
 )
-from graphstore.mcp.desk import BUDGET, Budget, Cursor, Desk, Rare, Tx, Valid, parts, who
+from graphstore.mcp.desk import BUDGET, Budget, Question, Rare, Tools, Tx, Valid, asks, parts, who
+from graphstore.mcp.write_tools import happened
 from graphstore.memory import memory
 from graphstore.search.search import words
 from graphstore.sessions import lineages, questions, worked
@@ -131,16 +130,15 @@ class Scores(Answer):
         yield from map(str, self.scores) if self.scores else ("No outcome is known.",)
 
 
-class Rooms:
+class Rooms(Tools):
     """The tools."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
 
     # ------------------------------------------------------------------ agents' sessions
 
+    @asks()
     def sessions(
         self,
+        question: Question,
         ask: Asked,
         project: str | None = None,
         about: Annotated[
@@ -151,15 +149,9 @@ class Rooms:
         ] = None,
         since: str | None = None,
         until: str | None = None,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Worked:
         """Agents' work, from their sessions: what was done, decided, learned, what failed, who touched a file, which session was forked from which, what
         it cost."""
-        asked = {"ask": ask, "project": project, "about": about, "since": since, "until": until}
-        question = self._desk.question("sessions", asked, valid, tx, budget_tokens, cursor)
         found, summary = _ASKED[ask](_Question(question.view, project, about, since, until))
         return question.page(Worked, parts("found", found), summary=summary)
 
@@ -180,8 +172,10 @@ class Rooms:
         out = sum(each.count for each in found.left_out)
         return Told(at=at(view), left_out=out, context=found.text, note=found.note)
 
+    @asks()
     def layers(
         self,
+        question: Question,
         query: Annotated[str, Field(description="none: the layers and their sizes")] = "",
         layer: Annotated[
             str | None, Field(description="soul, conversation, tool, group, er1, observation or your own")
@@ -189,14 +183,8 @@ class Rooms:
         user: str | None = None,
         thread: str | None = None,
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Layers:
         """What the layers of memory hold for a user that a text calls to mind."""
-        asked = {"query": query, "layer": layer, "user": user, "thread": thread, "limit": limit}
-        question = self._desk.question("layers", asked, valid, tx, budget_tokens, cursor)
         view = question.view
         if not query.strip() and layer is None and user is None:
             return question.page(Layers, parts("layers", self._counted(view)))
@@ -219,19 +207,14 @@ class Rooms:
             for each in memory.Memory(self._desk.store).stats(view).layers
         ]
 
+    @asks()
     def expertise(
         self,
+        question: Question,
         domain: Annotated[str | None, Field(description="none: all")] = None,
         agent: str | None = None,
-        valid: Valid = None,
-        tx: Tx = None,
-        budget_tokens: Budget = BUDGET,
-        cursor: Cursor = None,
     ) -> Scores:
         """How well it goes in a domain, by the outcomes recorded: a score from 0 to 1, rising or falling."""
-        question = self._desk.question(
-            "expertise", {"domain": domain, "agent": agent}, valid, tx, budget_tokens, cursor
-        )
         view = question.view
         if domain is None:
             scores = working.expertises(view, agent=agent)
@@ -260,14 +243,12 @@ class Rooms:
             node = memory.Memory(self._desk.store).remember(
                 text, layer=layer, user=user, thread=thread, key=key, tags=tags or (), source=source, valid_from=since,
             )  # fmt: skip
-        view = self._desk.view()
-        closed = [link.target for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
-        return Remembered(
-            at=at(view),
-            tx=written.tx,
+        closed = [link for link in written.view.supersedes(node.id) if link.recorded_at > before.at.tx]
+        return written.answer(
+            Remembered,
             outcome="new" if node.recorded_at > before.at.tx else "confirmed",
-            thing=thing(view, view.inspect(node.id).node),
-            closed=tuple(things(view, (view.inspect(each).node for each in closed))),
+            thing=written.thing(node.id),
+            closed=tuple(written.thing(link.target) for link in closed),
         )
 
     def scratchpad(
@@ -285,9 +266,8 @@ class Rooms:
                 working.clear(store, user, thread)
             else:
                 (working.append if append else working.set)(store, user, thread, text)
-        view = self._desk.view()
-        pad = working.get(view, user, thread)
-        return Noted(at=at(view), tx=written.tx, pad=None if pad is None else pad.text)
+        pad = working.get(written.view, user, thread)
+        return written.answer(Noted, pad=None if pad is None else pad.text)
 
     def observe(
         self,
@@ -302,17 +282,9 @@ class Rooms:
         """Give the observer a message of a conversation: enough of them become observations, which `context` shows."""
         name, watching = who(ctx), Observer(self._desk.store)
         with self._desk.writing(name) as written:
-            watching.enqueue(
-                message,
-                user=user,
-                thread=thread,
-                sender=sender,
-                occurred_at=occurred_at,
-                end=end,
-                author=name,
-            )
-        view = self._desk.view()
-        return Noticed(at=at(view), tx=written.tx, waiting=len(observer.queue(view, user, thread)))
+            whose = {"user": user, "thread": thread, "sender": sender}
+            watching.enqueue(message, **whose, occurred_at=occurred_at, end=end, author=name)
+        return written.answer(Noticed, waiting=len(observer.queue(written.view, user, thread)))
 
     def record_outcome(
         self,
@@ -328,11 +300,7 @@ class Rooms:
             done = working.record_outcome(
                 self._desk.store, domain, outcome, note=note, occurred_at=occurred_at, agent=name
             )
-        event, view = done.event, self._desk.view()
-        return Happened(
-            at=at(view), tx=written.tx, event=thing(view, event), is_new=done.is_new, count=event.count,
-            status=event.status, warnings=done.warnings,
-        )  # fmt: skip
+        return happened(written, done)
 
 
 def _days(layer: Any) -> float | None:

@@ -29,13 +29,13 @@ from graphstore.mcp.answers import (
     thing,
     things,
 )
-from graphstore.mcp.desk import Desk, Rare, Written, who, whole_ids
+from graphstore.mcp.desk import Rare, Tools, Written, who, whole_ids
 from graphstore.mcp.read_tools import RESTS, Id
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
 from graphstore.store.store import Store
 from graphstore.values import sameness
-from graphstore.values.models import UPRIGHT, Change, Event, Inspection, Link, Node
+from graphstore.values.models import UPRIGHT, Change, Event, Inspection, Node, Recorded
 from graphstore.values.period import BEGINNING, instant, iso, moment
 from graphstore.values.text import given_text
 from graphstore.view.view import View
@@ -90,11 +90,8 @@ _FIELDS = (
 )
 
 
-class Writes:
+class Writes(Tools):
     """The tools that write."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
 
     # ------------------------------------------------------------------ remember
 
@@ -136,7 +133,7 @@ class Writes:
         known = None if revises is not None else self._known(new)
         with self._desk.writing(new.author) as written:
             node = self._write(new, known, revises, if_number)
-        return self._remembered("new" if revises is None else "revised", node, before, written)
+        return _remembered("new" if revises is None else "revised", node, before, written)
 
     def remember_many(
         self,
@@ -150,10 +147,9 @@ class Writes:
         made = [self._given(number, each, author) for number, each in enumerate(statements, 1)]
         with self._desk.writing(author) as written:
             done = [self._write(new, known, None, None) for new, known in made]
-        told = [self._remembered("new", node, before, written) for node in done]
-        return RememberedMany(
-            at=told[0].at,
-            tx=written.tx,
+        told = [_remembered("new", node, before, written) for node in done]
+        return written.answer(
+            RememberedMany,
             things=tuple(each.thing for each in told),
             confirmed=tuple(each.thing.id for each in told if each.outcome == "confirmed"),
             closed=_once(thing for each in told for thing in each.closed),
@@ -223,21 +219,6 @@ class Writes:
                 return node
         return None
 
-    def _remembered(self, outcome: Any, node: Node, before: View, written: Written) -> Remembered:
-        """What was done; what was said before already was confirmed at most."""
-        view = self._desk.view()
-        closed = [link for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
-        found = view.inspect(node.id).node
-        return Remembered(
-            at=at(view),
-            tx=written.tx,
-            outcome=outcome if node.recorded_at > before.at.tx else "confirmed",
-            thing=thing(view, found),
-            closed=tuple(_ends(view, closed)),
-            conflicts=tuple(_conflicts(view, found)) if isinstance(found, Node) else (),
-            now_shaky=tuple(_newly_shaken(view, before, [node.id, *(link.target for link in closed)])),
-        )
-
     # ------------------------------------------------------------------ amend
 
     @whole_ids("id")
@@ -264,7 +245,7 @@ class Writes:
                 source=source,
                 if_number=if_number,
             )
-        return self._remembered("amended", done, before, written)
+        return _remembered("amended", done, before, written)
 
     # ------------------------------------------------------------------ record_event
 
@@ -293,17 +274,7 @@ class Writes:
                 related_to=related_to, metadata=metadata, thread=thread, sender=sender, trace_id=trace_id, span_id=span_id,
                 parent_span_id=parent_span_id,
             )  # fmt: skip
-        event, view = done.event, self._desk.view()
-        return Happened(
-            at=at(view),
-            tx=written.tx,
-            event=thing(view, event),
-            is_new=done.is_new,
-            count=event.count,
-            status=event.status,
-            resolved=tuple(_resolved(view, event.id, written.tx)),
-            warnings=done.warnings,
-        )
+        return happened(written, done, resolved=tuple(_resolved(written.view, done.event.id, written.tx)))
 
     # ------------------------------------------------------------------ supersede
 
@@ -328,15 +299,9 @@ class Writes:
                 created_by=f"agent:{name}",
                 if_number=if_number,
             )[0]
-        view = self._desk.view()
-        return Replaced(
-            at=at(view),
-            tx=written.tx,
-            link=link_line(link),
-            old=thing(view, view.inspect(link.target).node),
-            by=thing(view, view.inspect(link.source).node),
-            now_shaky=tuple(_shaken(view, link.target)),
-        )
+        old, by = written.thing(link.target), written.thing(link.source)
+        shaken = tuple(_shaken(written.view, link.target))
+        return written.answer(Replaced, link=link_line(link), old=old, by=by, now_shaky=shaken)
 
     # ------------------------------------------------------------------ retract
 
@@ -364,15 +329,13 @@ class Writes:
                 store.retract(
                     id, valid_from=valid_from, valid_to=valid_to, reason=reason, if_number=if_number
                 )
-        view = self._desk.view()
-        node = view.inspect(id).node
-        return TakenBack(
-            at=at(view),
-            tx=written.tx,
+        about, view = written.thing(id), written.view
+        return written.answer(
+            TakenBack,
             how="retracted" if ended_at is None else "ended",
-            thing=thing(view, node),
-            now_shaky=tuple(_shaken(view, node.id)),
-            holds_again=tuple(_again(view, before, node.id)),
+            thing=about,
+            now_shaky=tuple(_shaken(view, about.id)),
+            holds_again=tuple(_again(view, before, about.id)),
         )
 
     # ------------------------------------------------------------------ undo
@@ -432,10 +395,7 @@ class Writes:
                 source, kind, target, reason=reason, strength=strength, created_by=f"agent:{name}",
                 confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
             )  # fmt: skip
-        view = self._desk.view()
-        return Linked(
-            at=at(view), tx=written.tx, link=link_line(made), is_new=made.recorded_at > before.at.tx
-        )
+        return written.answer(Linked, link=link_line(made), is_new=made.recorded_at > before.at.tx)
 
     # ------------------------------------------------------------------ unlink
 
@@ -453,22 +413,10 @@ class Writes:
         """Stop believing a link."""
         store = self._desk.store
         with self._desk.writing(who(ctx)) as written:
-            store.unlink(
-                source=source,
-                kind=kind,
-                target=target,
-                valid_from=valid_from,
-                valid_to=valid_to,
-                reason=reason,
-            )
-        view = self._desk.view()
-        return Unlinked(
-            at=at(view),
-            tx=written.tx,
-            kind=kind,
-            source=thing(view, view.inspect(source).node),
-            target=thing(view, view.inspect(target).node),
-        )
+            said = {"source": source, "kind": kind, "target": target}
+            store.unlink(**said, valid_from=valid_from, valid_to=valid_to, reason=reason)
+        ends = {"source": written.thing(source), "target": written.thing(target)}
+        return written.answer(Unlinked, kind=kind, **ends)
 
     # ------------------------------------------------------------------ resolve
 
@@ -495,15 +443,9 @@ class Writes:
             )
         with self._desk.writing(who(ctx)) as written:
             store.resolve(found[0], keep=keep, reason=reason)
-        view = self._desk.view()
-        fallen = () if keep == "both" else (_shaken(view, other if keep == id else id))
-        return Decided(
-            at=at(view),
-            tx=written.tx,
-            kept=keep,
-            things=tuple(things(view, (view.inspect(each).node for each in (id, other)))),
-            now_shaky=tuple(fallen),
-        )
+        fallen = () if keep == "both" else _shaken(written.view, other if keep == id else id)
+        both = (written.thing(id), written.thing(other))
+        return written.answer(Decided, kept=keep, things=both, now_shaky=tuple(fallen))
 
     # ------------------------------------------------------------------ forget
 
@@ -520,6 +462,30 @@ class Writes:
         view = self._desk.view()
         done = [each.tx for each in view.operations(id) if each.tx > before]
         return Forgotten(at=at(view), tx=done[-1] if done else None, thing=thing(view, view.inspect(id).node))
+
+
+def _remembered(outcome: Any, node: Node, before: View, written: Written) -> Remembered:
+    """What was done; what was said before already was confirmed at most."""
+    view = written.view
+    closed = [link.target for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
+    found = view.inspect(node.id).node
+    return written.answer(
+        Remembered,
+        outcome=outcome if node.recorded_at > before.at.tx else "confirmed",
+        thing=thing(view, found),
+        closed=tuple(map(written.thing, closed)),
+        conflicts=tuple(_conflicts(view, found)) if isinstance(found, Node) else (),
+        now_shaky=tuple(_newly_shaken(view, before, [node.id, *closed])),
+    )
+
+
+def happened(written: Written, done: Recorded, **more: Any) -> Happened:
+    """What recording an event did."""
+    event = done.event
+    return written.answer(
+        Happened, event=thing(written.view, event), is_new=done.is_new, count=event.count,
+        status=event.status, warnings=done.warnings, **more,
+    )  # fmt: skip
 
 
 def _changes(store: Store, tx: datetime) -> list[Change]:
@@ -566,10 +532,6 @@ def _says(node: Node, new: _Statement) -> bool:
             sameness.statement(node.content, given_text(node.content, node.text)), new.statement
         )
     return sameness.alike(node.content, new.content)
-
-
-def _ends(view: View, closed: Iterable[Link]) -> list[Thing]:
-    return things(view, (view.inspect(link.target).node for link in closed))
 
 
 def _conflicts(view: View, node: Node) -> list[Thing]:
