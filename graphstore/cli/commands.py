@@ -15,7 +15,7 @@ import typer
 from graphstore.cli import common
 from graphstore.cli.command_words import EMBEDDER, Word
 from graphstore.cli.made import Asked, Command
-from graphstore.cli.shown import echo
+from graphstore.cli.pager import echo
 
 if TYPE_CHECKING:
     from graphstore.graph.result import Result

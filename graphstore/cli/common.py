@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphstore.cli.shown import PAGED, echo
+from graphstore.cli.pager import PAGED, echo
 
 if TYPE_CHECKING:
     from graphstore.store.store import Branch, GraphStore
@@ -58,6 +58,10 @@ Storage = Annotated[
         metavar="KEY=VALUE",
         help="A setting of the object store, such as AWS_ENDPOINT_URL=…, beside those of the environment (may be repeated).",
     ),
+]
+Param = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="A parameter, $NAME in the text (may be repeated)."),
 ]
 AsOf = Annotated[
     str | None,

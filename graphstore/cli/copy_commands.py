@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphstore.cli import common
-from graphstore.cli.common import Json, Storage, Store, Tx, Valid, answer
-from graphstore.cli.shown import echo
+from graphstore.cli.common import Json, Param, Storage, Store, Tx, Valid, answer
+from graphstore.cli.pager import echo
 
 if TYPE_CHECKING:
     from graphstore.interchange.bolt import Shown
@@ -49,10 +49,7 @@ def lake_sql(
             metavar="TEXT", help="What is asked, of the tables and views that `graphstore sql` has."
         ),
     ],
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A parameter, $NAME in the text (may be repeated)."),
-    ] = None,
+    param: Param = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:

@@ -11,6 +11,7 @@ from graphstore.cli import common
 from graphstore.cli.common import (
     DumpFormat,
     Json,
+    Param,
     Storage,
     Store,
     Tx,
@@ -154,10 +155,7 @@ def sql(
             help="What is asked of nodes, versions, events, occurrences, links, operations, and of node_as_of(valid, tx), link_as_of, event_as_of, succession_as_of(id, valid, tx) and node_diff; - reads it from standard input.",
         ),
     ],
-    param: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A parameter, $NAME in the text (may be repeated)."),
-    ] = None,
+    param: Param = None,
     tx: Tx = None,
     output: Annotated[
         Path | None,

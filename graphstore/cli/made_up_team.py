@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import math
 import random
 import struct
+import wave
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import graphstore
 from graphstore.context.observer import Message, Observer
@@ -19,6 +21,7 @@ from graphstore.errors import ConflictError
 from graphstore.events import timeline
 from graphstore.memory.memory import Memory
 from graphstore.store.store import GraphStore
+from graphstore.values.models import Event, Recorded
 
 DAYS = 14
 _PEOPLE = {"ana": "Ana Ruiz", "ben": "Ben Okoro", "chiara": "Chiara Rossi", "dmitri": "Dmitri Volkov"}
@@ -96,17 +99,32 @@ class _Weeks:
             self._changes(day)
         self._end()
 
+    def _node(
+        self, kind: str, id: str, says: str, *tags: str, more: Mapping[str, Any] = {}, **how: Any
+    ) -> None:
+        """Add a node that says something. `more`: what else is in its content."""
+        self.store.add_node(kind, {"says": says, **more}, id=id, text=says, tags=tags, **how)
+
+    def _revise(self, id: str, says: str, *, more: Mapping[str, Any] = {}, **how: Any) -> None:
+        self.store.revise(id, {"says": says, **more}, **how)
+
+    def _event(self, type: str, description: str, id: str, source: str | None = None, **how: Any) -> Event:
+        """Record what the system told, or who else is named."""
+        how = {"origin": "system"} | how if source else how
+        return self.store.record_event(type, description, id=id, source=source, **how).event
+
+    def _message(self, text: str, sender: str, name: str, thread: str, role: str, **how: Any) -> Recorded:
+        kind = how.pop("kind", "TEXT")
+        return timeline.record_message(
+            self.store, kind, text, sender=sender, sender_name=name, thread=thread, role=role, **how
+        )
+
     def _begin(self) -> None:
         store, start = self.store, self.at(0, 0.1)
         for number, (id, kind, says, why) in enumerate(_DECISIONS):
-            store.add_node(
-                kind,
-                {"says": says, "since": f"the {number + 1}. of the quarter"},
-                id=id,
-                text=says,
-                tags=("platform", id),
-                valid_from=start - timedelta(days=90 - 9 * number),
-                source="handbook",
+            since, begin = f"the {number + 1}. of the quarter", start - timedelta(days=90 - 9 * number)
+            self._node(
+                kind, id, says, "platform", id, more={"since": since}, valid_from=begin, source="handbook"
             )
             store.confirm(id, reason=why)
         store.link("sessions", "derived_from", "region", reason="one region, one store")
@@ -129,9 +147,9 @@ class _Weeks:
             who, asked, answered = _TALK[(day + number * 3) % len(_TALK)]
             thread, user = f"{who}-{('release', 'support')[number % 2]}", who
             self.at(day, 8 + number * 1.7)
-            message = timeline.record_message(
-                self.store, "TEXT", asked.format(d=day), sender=user, sender_name=_PEOPLE[user], thread=thread, role="user",
-                trace_id=f"{day:02d}{number:02d}" * 8, classification="internal" if number % 3 else "customer", authorized=bool((day + number) % 11),
+            message = self._message(
+                asked.format(d=day), user, _PEOPLE[user], thread, "user", trace_id=f"{day:02d}{number:02d}" * 8,
+                classification="internal" if number % 3 else "customer", authorized=bool((day + number) % 11),
             )  # fmt: skip
             self.observer.enqueue(message, user=user, thread=thread, sender=user)
             if (day + number) % 6 == 1:
@@ -157,16 +175,7 @@ class _Weeks:
         path = self.media / f"{day:02d}-{number}.{'wav' if kind == 'AUDIO' else 'png'}"
         path.write_bytes(_tone(3 + number, 220 + 40 * day) if kind == "AUDIO" else _chart(day))
         text = "Voice note about the export" if kind == "AUDIO" else f"Latency since release 4.{day}"
-        timeline.record_message(
-            self.store,
-            kind,
-            text,
-            sender=user,
-            sender_name=_PEOPLE[user],
-            thread=thread,
-            role="user",
-            media_path=path,
-        )
+        self._message(text, user, _PEOPLE[user], thread, "user", kind=kind, media_path=path)
 
     def _trace(self, day: int, number: int, answer: str, thread: str) -> None:
         """What an agent did for an answer, as spans, and the answer itself."""
@@ -190,64 +199,29 @@ class _Weeks:
                 agent="aide", metadata={"ended_at": (at - timedelta(seconds=8) + timedelta(seconds=lasts * stretch)).isoformat(), **({"error": "upstream timed out"} if failed else {"tokens": self.random.randrange(100, 3000)})},
             )  # fmt: skip
         self.at(day, (self.clock.at - (self.end - timedelta(days=DAYS - day))) / timedelta(hours=1) + 0.01)
-        message = timeline.record_message(
-            self.store,
-            "TEXT",
-            answer,
-            sender="aide",
-            sender_name="Aide",
-            thread=thread,
-            role="agent",
-            trace_id=trace,
-            span_id=ids["write"],
-            parent_span_id=ids["answer"],
-        )
+        spans = {"trace_id": trace, "span_id": ids["write"], "parent_span_id": ids["answer"]}
+        message = self._message(answer, "aide", "Aide", thread, "agent", **spans)
         self.observer.enqueue(message, user=thread.partition("-")[0], thread=thread, sender="aide")
 
     def _work(self, day: int) -> None:
         store = self.store
         self.at(day, 20)
         if day % 2 == 0:
-            deploy = store.record_event(
-                "deploy", f"release 4.{day}", source="ci", origin="system", id=f"release_{day}"
-            )
+            deploy = self._event("deploy", f"release 4.{day}", f"release_{day}", "ci")
             self.at(day, 20.01)
-            slow = store.record_event(
-                "regression",
-                f"login slower: 900 ms → {1600 + 90 * day} ms",
-                source="login_ms",
-                origin="system",
-                metadata={"baseline": 900, "value": 1600 + 90 * day},
-                id=f"slow_{day}",
-            )
-            store.link(slow.event.id, "caused_by", deploy.event.id, reason="it began with the release")
-            error = store.record_event(
-                "error",
-                "CertificateError: the store is not mounted",
-                source="build/cert.py:42",
-                origin="system",
-                id=f"error_{day}",
-            )
-            store.link(
-                error.event.id,
-                "caused_by",
-                slow.event.id,
-                confidence="inferred",
-                reason="within a minute of it",
-            )
+            measured = {"baseline": 900, "value": 1600 + 90 * day}
+            words = f"login slower: 900 ms → {measured['value']} ms"
+            slow = self._event("regression", words, f"slow_{day}", "login_ms", metadata=measured)
+            store.link(slow.id, "caused_by", deploy.id, reason="it began with the release")
+            words = "CertificateError: the store is not mounted"
+            error = self._event("error", words, f"error_{day}", "build/cert.py:42")
+            store.link(error.id, "caused_by", slow.id, confidence="inferred", reason="within a minute of it")
             self.at(day, 21)
-            fix = store.record_event(
-                "fix",
-                "mount the certificate store first",
-                agent="aide",
-                id=f"fix_{day}",
-                related_to=error.event.id,
-            )
+            words = "mount the certificate store first"
+            self._event("fix", words, f"fix_{day}", agent="aide", related_to=error.id)
             if day:
-                store.link(deploy.event.id, "caused_by", f"fix_{day - 2}", reason="it carries the fix")
-            self.skills.record(
-                store, "incidents", "success" if day % 4 else "partial", note=fix.event.description
-            )
+                store.link(deploy.id, "caused_by", f"fix_{day - 2}", reason="it carries the fix")
+            self.skills.record(store, "incidents", "success" if day % 4 else "partial", note=words)
         for domain in ("releases", "support", "billing"):
             self.skills.record(
                 store, domain, self.random.choice(("success", "success", "partial", "failure"))
@@ -263,42 +237,20 @@ class _Weeks:
     def _changes(self, day: int) -> None:
         store, now = self.store, self.at(day, 22)
         if day == 3:
-            store.add_node(
-                "fact",
-                {"says": "we run in two regions"},
-                id="regions",
-                text="we run in two regions",
-                tags=("platform", "region"),
-                supersedes="region",
-                reason="the American customers",
-                valid_from=now,
-            )
+            how = {"supersedes": "region", "reason": "the American customers", "valid_from": now}
+            self._node("fact", "regions", "we run in two regions", "platform", "region", **how)
         if day == 4:
-            store.revise(
-                "limit",
-                {"says": "the API allows 200 requests a minute", "since": "the partner's pilot"},
-                reason="raised for the pilot",
-                valid_from=now - timedelta(days=1),
-            )
+            words, pilot = "the API allows 200 requests a minute", {"since": "the partner's pilot"}
+            begin = now - timedelta(days=1)
+            self._revise("limit", words, more=pilot, reason="raised for the pilot", valid_from=begin)
         if day == 6:
-            store.add_node(
-                "decision",
-                {"says": "logins are signed tokens, valid for an hour"},
-                id="tokens",
-                text="logins are signed tokens, valid for an hour",
-                tags=("platform", "sessions"),
-                valid_from=now,
-            )
+            words = "logins are signed tokens, valid for an hour"
+            self._node("decision", "tokens", words, "platform", "sessions", valid_from=now)
             store.link("tokens", "contradicts", "sessions", reason="a login cannot be both")
             store.link("tokens", "caused_by", "error_6", reason="no restart may log everybody out again")
-            store.add_node(
-                "incident",
-                {"says": "nobody could log in for 40 minutes", "minutes": 40},
-                id="outage",
-                text="nobody could log in for 40 minutes",
-                valid_from=now - timedelta(hours=3),
-                valid_to=now - timedelta(hours=2),
-            )
+            words = "nobody could log in for 40 minutes"
+            begin, end = now - timedelta(hours=3), now - timedelta(hours=2)
+            self._node("incident", "outage", words, more={"minutes": 40}, valid_from=begin, valid_to=end)
             store.link("outage", "caused_by", "sessions", reason="Redis restarted and forgot every session")
             store.link("tokens", "caused_by", "outage", reason="it must not happen twice")
         if day > 6:
@@ -307,33 +259,16 @@ class _Weeks:
     def _later(self, day: int, now: datetime) -> None:
         store = self.store
         if day == 8:
-            store.amend(
-                "limit",
-                {"says": "the API allows 400 requests a minute"},
-                valid_from=now,
-                reason="the partner's launch",
-            )
-            store.retract(
-                "deploys",
-                valid_from=now - timedelta(days=20),
-                reason="it was Wednesdays since March, nobody wrote it down",
-            )
+            limit = {"says": "the API allows 400 requests a minute"}
+            store.amend("limit", limit, valid_from=now, reason="the partner's launch")
+            why = "it was Wednesdays since March, nobody wrote it down"
+            store.retract("deploys", valid_from=now - timedelta(days=20), reason=why)
         if day == 10:
-            store.revise(
-                "export",
-                {"says": "exports are CSV or Parquet, within one working day"},
-                reason="asked for twice",
-                valid_from=now,
-            )
+            words = "exports are CSV or Parquet, within one working day"
+            self._revise("export", words, reason="asked for twice", valid_from=now)
         if day == 11:
-            store.add_node(
-                "fact",
-                {"says": "the partner's launch is in May"},
-                id="launch",
-                text="the partner's launch is in May",
-                tags=("partner",),
-                valid_from=now + timedelta(days=30),
-            )
+            words, begin = "the partner's launch is in May", now + timedelta(days=30)
+            self._node("fact", "launch", words, "partner", valid_from=begin)
             store.snapshot("before-the-launch")
 
     def _end(self) -> None:
@@ -346,19 +281,17 @@ class _Weeks:
 def _tone(seconds: int, pitch: int) -> bytes:
     """A voice note: a tone that fades, as a WAV of 8,000 samples a second."""
     rate = 8_000
-    wave = b"".join(
+    samples = b"".join(
         struct.pack("<h", int(9_000 * math.sin(2 * math.pi * pitch * n / rate) * (1 - n / (rate * seconds))))
         for n in range(rate * seconds)
     )
-    return (
-        b"RIFF"
-        + struct.pack("<I", 36 + len(wave))
-        + b"WAVEfmt "
-        + struct.pack("<IHHIIHH", 16, 1, 1, rate, 2 * rate, 2, 16)
-        + b"data"
-        + struct.pack("<I", len(wave))
-        + wave
-    )
+    written = io.BytesIO()
+    with wave.open(written, "wb") as sink:
+        sink.setnchannels(1)
+        sink.setsampwidth(2)
+        sink.setframerate(rate)
+        sink.writeframes(samples)
+    return written.getvalue()
 
 
 def _chart(day: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Long and wide answers at a terminal, shown by a pager as git does: `$PAGER`, or less."""
+"""Where a command prints its answer: on standard output; at a terminal what is long or wide by a pager as git does, `$PAGER` or less."""
 
 from __future__ import annotations
 
@@ -11,12 +11,32 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from io import StringIO
+from typing import NamedTuple, TextIO
 
-from graphstore.cli.shown import PAGED, SHOWN, Shown
+import typer
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _LESS = "RFXS"  # styles are kept, one screen ends at once and stays, long lines are not folded
+
+
+class Shown(NamedTuple):
+    """What a pager shows: the text, and the width of its terminal."""
+
+    out: TextIO
+    columns: int
+
+
+SHOWN: ContextVar[Shown | None] = ContextVar("shown", default=None)
+PAGED: ContextVar[bool] = ContextVar("paged", default=True)
+"""False where --no-pager was given."""
+
+
+def echo(text: str | bytes, *, nl: bool = True, err: bool = False) -> None:
+    """Print text as it is."""
+    shown = SHOWN.get()
+    typer.echo(text, file=None if shown is None or err else shown.out, nl=nl, err=err)
 
 
 def is_wanted() -> bool:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic import BaseModel
 
-from graphstore.cli.shown import SHOWN, echo
+from graphstore.cli.pager import SHOWN, echo
 from graphstore.sessions.review import Doubt
 from graphstore.store.sweeping import Swept
 from graphstore.values.models import (
@@ -267,49 +267,6 @@ def show(value: object, out: Console | None = None) -> None:
 
 def _several(values: Sequence[Any], out: Console) -> None:
     match values:
-        case [Link(), *_]:
-            _links(values, out)
-        case [Version(), *_]:
-            _versions(values, out)
-        case [FieldChange(), *_]:
-            sides = [(one, _side(one, one.old, "added"), _side(one, one.new, "removed")) for one in values]
-            table(
-                ("", "field", "old", "new"), [(one.type, one.path, old, new) for one, old, new in sides], out
-            )
-        case [Contradiction(), *_]:
-            _contradictions(values, out)
-        case [Shaky(), *_]:
-            shaken = [
-                (
-                    one.node.id,
-                    label(one.node),
-                    one.root.id,
-                    one.root.standing,
-                    when(one.recorded_at),
-                    one.why,
-                    "; ".join(map(str, one.links)),
-                )
-                for one in values
-            ]
-            table(("id", "shaky", "rests on", "which is", "since", "why", "by"), shaken, out)
-        case [Snapshot(), *_]:
-            named = [(one.name, one.valid, one.tx, one.author) for one in values]
-            table(("snapshot", "valid", "tx", "by"), named, out)
-        case [Doubt(), *_]:
-            doubted = [(one.ref, one.decision, one.reasoning, one.text) for one in values]
-            table(("version", "unsure", "why", "of"), doubted, out)
-        case [BranchInfo(), *_]:
-            rows = [
-                (
-                    each.name,
-                    when(each.forked_at),
-                    each.transactions,
-                    when(each.last_tx, ""),
-                    when(each.merged_at, ""),
-                )
-                for each in values
-            ]
-            table(("branch", "begins with", "transactions", "last", "merged"), rows, out)
         case [Chain(), *_]:
             for chain in values:
                 _chain(chain, out)
@@ -318,7 +275,14 @@ def _several(values: Sequence[Any], out: Console) -> None:
             rows = [(tx[one.tx], one.verb, one.subject, one.author, one.reason) for one in values]
             table(("tx", "verb", "subject", "author", "reason"), rows, out)
         case _:
-            table(("",), [(value,) for value in values], out)
+            kinds = type(values[0]).__mro__ if values else ()
+            columns, row = next((_TABLES[kind] for kind in kinds if kind in _TABLES), _ONE_COLUMN)
+            table(columns, map(row, values), out)
+
+
+def _ends(link: Link) -> str:
+    ends = f"{link.source_standing} / {link.target_standing}"
+    return "both" if ends == "stands / stands" else ends
 
 
 def _side(change: FieldChange, value: object, absent: str) -> str:
@@ -326,6 +290,50 @@ def _side(change: FieldChange, value: object, absent: str) -> str:
     if change.type == absent:
         return ""
     return "null" if value is None else cell(value)
+
+
+_Table = tuple[tuple[str, ...], Callable[[Any], tuple[object, ...]]]
+_ONE_COLUMN: _Table = (("",), lambda value: (value,))
+_TABLES: dict[type, _Table] = {
+    Link: (
+        ("source", "kind", "target", "since", "until", "strength", "ends stand", "reason", "id"),
+        lambda link: (
+            link.source, link.kind if link.confidence == "explicit" else f"possibly_{link.kind}", link.target,
+            when(link.valid_from), when(link.valid_to, ""), link.strength, _ends(link), link.reason, link.id,
+        ),
+    ),
+    Version: (
+        ("ref", "valid from", "valid to", "recorded", "by", "believed from", "believed to", "trigger", "source", "content"),
+        lambda one: (
+            one.ref, when(one.valid_from), when(one.valid_to), when(one.recorded_at), one.author, when(one.tx_from),
+            when(one.tx_to, ""), one.trigger, one.source, label(one),
+        ),
+    ),
+    FieldChange: (
+        ("", "field", "old", "new"),
+        lambda one: (one.type, one.path, _side(one, one.old, "added"), _side(one, one.new, "removed")),
+    ),
+    Contradiction: (
+        ("", "one", "says", "other", "says", "kept", "reason"),
+        lambda one: (
+            "says so" if one.link is not None else one.about or "", one.source.id, label(one.source), one.target.id,
+            label(one.target), one.decision or ("over" if one.settled else ""), None if one.link is None else one.link.reason,
+        ),
+    ),
+    Shaky: (
+        ("id", "shaky", "rests on", "which is", "since", "why", "by"),
+        lambda one: (
+            one.node.id, label(one.node), one.root.id, one.root.standing, when(one.recorded_at), one.why, "; ".join(map(str, one.links)),
+        ),
+    ),
+    Snapshot: (("snapshot", "valid", "tx", "by"), lambda one: (one.name, one.valid, one.tx, one.author)),
+    Doubt: (("version", "unsure", "why", "of"), lambda one: (one.ref, one.decision, one.reasoning, one.text)),
+    BranchInfo: (
+        ("branch", "begins with", "transactions", "last", "merged"),
+        lambda one: (one.name, when(one.forked_at), one.transactions, when(one.last_tx, ""), when(one.merged_at, "")),
+    ),
+}  # fmt: skip
+"""How values of each class are shown under each other: the heads of the columns, and the cells of a value."""
 
 
 def _node(node: Node | Event, out: Console) -> None:
@@ -358,7 +366,7 @@ def _inspection(found: Inspection, out: Console) -> None:
     for title, links in (("links", found.links), ("backlinks", found.backlinks)):
         if links:
             out.print(f"\n{title}", style="bold")
-            _links(links, out)
+            _several(links, out)
     if found.same_topic:
         topics = (link.target for link in found.same_topic)
         out.print(f"\nof the same topic: {', '.join(topics)}", style="dim")
@@ -366,66 +374,7 @@ def _inspection(found: Inspection, out: Console) -> None:
         out.print(f"\nconfirmations: {found.confirmations}", style="dim")
     if len(found.history) > 1:
         out.print("\nhistory", style="bold")
-        _versions(found.history, out)
-
-
-def _links(links: Iterable[Link], out: Console) -> None:
-    columns = ("source", "kind", "target", "since", "until", "strength", "ends stand", "reason", "id")
-    rows = [
-        (
-            link.source,
-            link.kind if link.confidence == "explicit" else f"possibly_{link.kind}",
-            link.target,
-            when(link.valid_from),
-            when(link.valid_to, ""),
-            link.strength,
-            _ends(link),
-            link.reason,
-            link.id,
-        )
-        for link in links
-    ]
-    table(columns, rows, out)
-
-
-def _ends(link: Link) -> str:
-    same = link.source_standing == link.target_standing
-    return (
-        "both"
-        if same and link.source_standing == "stands"
-        else f"{link.source_standing} / {link.target_standing}"
-    )
-
-
-def _versions(versions: Iterable[Version], out: Console) -> None:
-    columns = (
-        "ref",
-        "valid from",
-        "valid to",
-        "recorded",
-        "by",
-        "believed from",
-        "believed to",
-        "trigger",
-        "source",
-        "content",
-    )
-    rows = [
-        (
-            version.ref,
-            when(version.valid_from),
-            when(version.valid_to),
-            when(version.recorded_at),
-            version.author,
-            when(version.tx_from),
-            when(version.tx_to, ""),
-            version.trigger,
-            version.source,
-            label(version),
-        )
-        for version in versions
-    ]
-    table(columns, rows, out)
+        _several(found.history, out)
 
 
 def _supersession(found: Supersession, out: Console) -> None:
@@ -485,18 +434,6 @@ def _chain(chain: Chain, out: Console) -> None:
         out.print("   nothing.", style="dim")
 
 
-def _contradictions(found: Iterable[Contradiction], out: Console) -> None:
-    rows: list[tuple[object, ...]] = []
-    for one in found:
-        ground = "says so" if one.link is not None else one.about or ""
-        state = one.decision or ("over" if one.settled else "")
-        reason = None if one.link is None else one.link.reason
-        rows.append(
-            (ground, one.source.id, label(one.source), one.target.id, label(one.target), state, reason)
-        )
-    table(("", "one", "says", "other", "says", "kept", "reason"), rows, out)
-
-
 def review(found: Mapping[str, Sequence[Any]], out: Console | None = None) -> None:
     """What somebody should look at, under its names."""
     out = out or console()
@@ -508,7 +445,7 @@ def review(found: Mapping[str, Sequence[Any]], out: Console | None = None) -> No
 def _swept(found: Swept, out: Console) -> None:
     if found.judged is not None:
         out.print(f"{found.judged} pairs judged: {len(found.contradicting)} links written.")
-        _links(found.contradicting, out)
+        _several(found.contradicting, out)
     if found.until is None:
         out.print("no extractor was asked.", style="dim")
     else:
@@ -517,7 +454,7 @@ def _swept(found: Swept, out: Console) -> None:
             f"{len(found.admitted)} links written, {len(found.refused)} proposals refused."
         )
     if found.admitted:
-        _links(found.admitted, out)
+        _several(found.admitted, out)
     if found.counts:
         table(("refused", ""), found.counts.items(), out)
     for refusal in found.refused:

@@ -39,163 +39,60 @@ class Form(StrEnum):
     json = "json"
 
 
+def _setting(flag: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option of a server. The environment may give it too: `--log-level` as GRAPHSTORE_LOG_LEVEL."""
+    name = f"GRAPHSTORE_{flag[2:].upper().replace('-', '_')}"
+    return typer.Option(flag, envvar=name, metavar=metavar, help=help, **more)
+
+
 Host = Annotated[
-    str,
-    typer.Option(
-        "--host",
-        envvar="GRAPHSTORE_HOST",
-        metavar="ADDRESS",
-        help="Where to listen. By default this machine alone is let in.",
-    ),
+    str, _setting("--host", "Where to listen. By default this machine alone is let in.", "ADDRESS")
 ]
-Port = Annotated[int, typer.Option("--port", envvar="GRAPHSTORE_PORT", help="0: any that is free.")]
+Port = Annotated[int, _setting("--port", "0: any that is free.")]
 Hosts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-host",
-        envvar="GRAPHSTORE_ALLOW_HOST",
-        metavar="NAME",
-        help="A name this server goes by (may be repeated).",
-    ),
+    list[str] | None, _setting("--allow-host", "A name this server goes by (may be repeated).", "NAME")
 ]
 Origins = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-origin",
-        envvar="GRAPHSTORE_ALLOW_ORIGIN",
-        metavar="URL",
-        help="A web page that may ask (may be repeated).",
-    ),
+    list[str] | None, _setting("--allow-origin", "A web page that may ask (may be repeated).", "URL")
 ]
-ReadOnly = Annotated[
-    bool,
-    typer.Option(
-        "--read-only",
-        envvar="GRAPHSTORE_READ_ONLY",
-        help="Only read the store; other processes may write it.",
-    ),
-]
+ReadOnly = Annotated[bool, _setting("--read-only", "Only read the store; other processes may write it.")]
 NoShare = Annotated[
     bool, typer.Option("--no-share", hidden=True, help="Has no effect: configurations of agents may have it.")
 ]
 NoTicks = Annotated[
-    bool,
-    typer.Option(
-        "--no-ticks",
-        envvar="GRAPHSTORE_NO_TICKS",
-        help="Without the daily lifecycle, the observer and what else is due.",
-    ),
+    bool, _setting("--no-ticks", "Without the daily lifecycle, the observer and what else is due.")
 ]
 Syncs = Annotated[
     list[str] | None,
-    typer.Option(
-        "--sync",
-        envvar="GRAPHSTORE_SYNC",
-        metavar="MODULE:FUNCTION",
-        help="Gives a service to synchronise with (may be repeated).",
-    ),
+    _setting("--sync", "Gives a service to synchronise with (may be repeated).", "MODULE:FUNCTION"),
 ]
 Souls = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--soul",
-        envvar="GRAPHSTORE_SOUL",
-        metavar="FOLDER",
-        help="Index the files an agent lives by (may be repeated).",
-    ),
+    _setting("--soul", "Index the files an agent lives by (may be repeated).", "FOLDER"),
 ]
-Follows = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--follow",
-        envvar="GRAPHSTORE_FOLLOW",
-        metavar="FOLDER",
-        help="Ingest the session files there while they are written (may be repeated).",
-    ),
-]
-Compress = Annotated[
-    str | None,
-    typer.Option(
-        "--compress",
-        envvar="GRAPHSTORE_COMPRESS",
-        metavar="MODULE:NAME",
-        help="Compresses the messages that wait for the observer. [they wait]",
-    ),
-]
-CompressUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--compress-url",
-        envvar="GRAPHSTORE_COMPRESS_URL",
-        metavar="URL",
-        help="The same by a service such as OpenAI's, with the key in GRAPHSTORE_LLM_KEY or OPENAI_API_KEY.",
-    ),
-]
-CompressModel = Annotated[
-    str | None,
-    typer.Option(
-        "--compress-model",
-        envvar="GRAPHSTORE_COMPRESS_MODEL",
-        metavar="NAME",
-        help="The model of that service.",
-    ),
-]
+_FOLLOW = "Ingest the session files there while they are written (may be repeated)."
+Follows = Annotated[list[Path] | None, _setting("--follow", _FOLLOW, "FOLDER")]
+_COMPRESS = "Compresses the messages that wait for the observer. [they wait]"
+Compress = Annotated[str | None, _setting("--compress", _COMPRESS, "MODULE:NAME")]
+_URL = "The same by a service such as OpenAI's, with the key in GRAPHSTORE_LLM_KEY or OPENAI_API_KEY."
+CompressUrl = Annotated[str | None, _setting("--compress-url", _URL, "URL")]
+CompressModel = Annotated[str | None, _setting("--compress-model", "The model of that service.", "NAME")]
 Files = Annotated[
     Path | None,
-    typer.Option(
-        "--files",
-        envvar="GRAPHSTORE_FILES",
-        metavar="FOLDER",
-        exists=True,
-        file_okay=False,
-        help="Calls may name files below it. [none]",
-    ),
+    _setting("--files", "Calls may name files below it. [none]", "FOLDER", exists=True, file_okay=False),
 ]
-TransactionSeconds = Annotated[
-    float,
-    typer.Option(
-        "--transaction-seconds",
-        envvar="GRAPHSTORE_TRANSACTION_SECONDS",
-        min=0.1,
-        help="How long a transaction that a client holds open may wait for its next call. Others wait for it.",
-    ),
-]
-Idle = Annotated[
-    float | None,
-    typer.Option(
-        "--idle",
-        metavar="SECONDS",
-        min=0.1,
-        help="End once nobody has been connected for so long. [never]",
-    ),
-]
-Cache = Annotated[
-    int,
-    typer.Option(
-        "--cache",
-        envvar="GRAPHSTORE_CACHE",
-        metavar="MB",
-        min=1,
-        help="What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size.",
-    ),
-]
-LogLevel = Annotated[
-    Level,
-    typer.Option("--log-level", envvar="GRAPHSTORE_LOG_LEVEL", help="info: a line for each request too."),
-]
-LogFormat = Annotated[
-    Form, typer.Option("--log-format", envvar="GRAPHSTORE_LOG_FORMAT", help="Of the lines on standard error.")
-]
+_HELD = "How long a transaction that a client holds open may wait for its next call. Others wait for it."
+TransactionSeconds = Annotated[float, _setting("--transaction-seconds", _HELD, min=0.1)]
+_IDLE = "End once nobody has been connected for so long. [never]"
+Idle = Annotated[float | None, typer.Option("--idle", metavar="SECONDS", min=0.1, help=_IDLE)]
+_CACHE = "What graphs and tables for Cypher may keep in memory. The one used last stays, whatever its size."
+Cache = Annotated[int, _setting("--cache", _CACHE, "MB", min=1)]
+LogLevel = Annotated[Level, _setting("--log-level", "info: a line for each request too.")]
+LogFormat = Annotated[Form, _setting("--log-format", "Of the lines on standard error.")]
+_CONFIG = "A file in TOML: its table [serve] has what is not given here nor in the environment."
 Config = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        envvar="GRAPHSTORE_CONFIG",
-        metavar="FILE",
-        is_eager=True,
-        callback=server_settings.from_file,
-        help="A file in TOML: its table [serve] has what is not given here nor in the environment.",
-    ),
+    _setting("--config", _CONFIG, "FILE", is_eager=True, callback=server_settings.from_file),
 ]
 PrintConfig = Annotated[
     bool, typer.Option("--print-config", help="Print every option with where it is from, and end.")

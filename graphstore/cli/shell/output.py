@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,11 +14,11 @@ import typer
 from pydantic import BaseModel
 
 from graphstore.cli import common, pager, printing
-from graphstore.cli.shown import SHOWN, echo
+from graphstore.cli.pager import SHOWN, echo
 from graphstore.errors import ConflictError, InvalidError
 from graphstore.graph.result import Result
-from graphstore.memory.recall import Recalled
-from graphstore.values.models import Chain, Inspection, Node, Supersession, ViewDiff
+from graphstore.memory.recall import Hit, Recalled
+from graphstore.values.models import Chain, Event, Inspection, Node, Step, Supersession, ViewDiff
 from graphstore.values.text import clean, line
 
 MOST_ROWS = 50
@@ -57,15 +57,13 @@ class ShellAnswer:
 
 def of_value(found: Any, words: Callable[[], object] | None = None) -> ShellAnswer:
     """The answer of any value, as rows where it has some. `words`: prints it, or gives what is printed."""
+    for kind, (columns, rows) in _ROWS.items():
+        if isinstance(found, kind):
+            return ShellAnswer(Result(columns, rows(found)), found, found)
     match found:
-        case Inspection():
-            return of_inspection(found)
-        case Supersession():
-            return of_supersession(found)
-        case Chain():
-            return of_chain(found)
         case Recalled():
-            return of_recalled(found)
+            columns = ("rank", "id", "kind", "says", "score", "strength", "found by")
+            return ShellAnswer(Result(columns, [_hit_row(*each) for each in enumerate(found, 1)]), found)
         case ViewDiff():
             return of_difference(found)
         case dict():
@@ -76,12 +74,46 @@ def of_value(found: Any, words: Callable[[], object] | None = None) -> ShellAnsw
         case list():
             result = Result(("answer",), [(one,) for one in found])
         case BaseModel():
-            result = Result(
-                ("field", "value"), [(name, getattr(found, name)) for name in type(found).model_fields]
-            )
+            result = Result(("field", "value"), _fields(found))
         case _:
             result = Result(("answer",), [(str(found),)])
     return ShellAnswer(result, found, found if words is None else words)
+
+
+def _fields(found: BaseModel, *without: str) -> list[tuple[str, Any]]:
+    return [(name, getattr(found, name)) for name in type(found).model_fields if name not in without]
+
+
+def _kind(thing: Node | Event) -> str:
+    return thing.type if isinstance(thing, Event) else thing.kind
+
+
+def _step_row(step: Step) -> tuple[Any, ...]:
+    thing = (step.node and step.node.id, step.node and printing.label(step.node))
+    return (step.how, *thing, step.who, step.why, step.since, step.recorded_at)
+
+
+def _hit_row(rank: int, hit: Hit) -> tuple[Any, ...]:
+    node, path = hit.node, "; ".join(map(str, hit.path)) or None
+    return (rank, node.id, _kind(node), printing.label(node), round(hit.score, 4), hit.strength, path)
+
+
+_Rows = Callable[[Any], list[tuple[Any, ...]]]
+_ROWS: dict[type, tuple[tuple[str, ...], _Rows]] = {
+    Inspection: (("field", "value"), lambda found: _fields(found.node, "links")),
+    Supersession: (
+        ("how", "id", "says", "who", "why", "since", "recorded_at"),
+        lambda found: [_step_row(step) for step in found.chain],
+    ),
+    Chain: (
+        ("depth", "id", "kind", "says", "reason"),
+        lambda found: [
+            (depth, thing.id, _kind(thing), printing.label(thing), reason)
+            for thing, depth, reason in printing.walked(found)
+        ],
+    ),
+}
+"""Of each class of answers the columns, and the rows of one: of an inspection the fields of its thing, of a chain how many links away each thing is."""
 
 
 def of_models(model: type[BaseModel], values: Iterable[BaseModel]) -> ShellAnswer:
@@ -91,94 +123,27 @@ def of_models(model: type[BaseModel], values: Iterable[BaseModel]) -> ShellAnswe
     return ShellAnswer(Result(columns, rows), found, found)
 
 
-def of_inspection(found: Inspection) -> ShellAnswer:
-    """The answer of one thing: its fields as rows; its links and history in words and in JSON."""
-    rows = [(name, getattr(found.node, name)) for name in type(found.node).model_fields if name != "links"]
-    return ShellAnswer(Result(("field", "value"), rows), found, found)
-
-
-def of_supersession(found: Supersession) -> ShellAnswer:
-    """The answer of what superseded a thing, a row for each step."""
-    columns = ("how", "id", "says", "who", "why", "since", "recorded_at")
-    rows = [
-        (
-            step.how,
-            step.node and step.node.id,
-            step.node and printing.label(step.node),
-            step.who,
-            step.why,
-            step.since,
-            step.recorded_at,
-        )
-        for step in found.chain
-    ]
-    return ShellAnswer(Result(columns, rows), found, found)
-
-
-def of_chain(found: Chain) -> ShellAnswer:
-    """The answer of a chain: a row for each thing, with how many links away it is and the reason of the last of them."""
-    rows = [
-        (
-            depth,
-            thing.id,
-            thing.kind if isinstance(thing, Node) else thing.type,
-            printing.label(thing),
-            reason,
-        )
-        for thing, depth, reason in printing.walked(found)
-    ]
-    return ShellAnswer(Result(("depth", "id", "kind", "says", "reason"), rows), found, found)
-
-
-def of_recalled(found: Recalled) -> ShellAnswer:
-    """The answer of a search, best first."""
-    rows = [
-        (
-            rank,
-            hit.node.id,
-            hit.node.kind if isinstance(hit.node, Node) else hit.node.type,
-            printing.label(hit.node),
-            round(hit.score, 4),
-            hit.strength,
-            "; ".join(map(str, hit.path)) or None,
-        )
-        for rank, hit in enumerate(found, 1)
-    ]
-    return ShellAnswer(Result(("rank", "id", "kind", "says", "score", "strength", "found by"), rows), found)
-
-
 def of_difference(found: ViewDiff) -> ShellAnswer:
     """The answer of what two coordinates differ in, a row for each thing and link."""
+    fields = "; ".join
     things = [
+        *_changed("node", found.added, found.removed),
         *(
-            (change, "node", each.id, printing.label(each))
-            for change, each in _sides(found.added, found.removed)
-        ),
-        *(
-            (
-                "changed",
-                "node",
-                each.id,
-                "; ".join(f"{one.path}: {one.old} → {one.new}" for one in each.fields),
-            )
+            ("changed", "node", each.id, fields(f"{one.path}: {one.old} → {one.new}" for one in each.fields))
             for each in found.changed
         ),
-        *(
-            (change, "event", each.id, printing.label(each))
-            for change, each in _sides(found.events_added, found.events_removed)
-        ),
-        *(
-            (change, "link", each.id, str(each))
-            for change, each in _sides(found.links_added, found.links_removed)
-        ),
+        *_changed("event", found.events_added, found.events_removed),
+        *_changed("link", found.links_added, found.links_removed),
     ]
     return ShellAnswer(
         Result(("change", "what", "id", "says"), things), found, None if found else "nothing differs."
     )
 
 
-def _sides(added: Sequence[Any], removed: Sequence[Any]) -> list[tuple[str, Any]]:
-    return [*(("added", each) for each in added), *(("removed", each) for each in removed)]
+def _changed(what: str, added: Iterable[Any], removed: Iterable[Any]) -> Iterator[tuple[str, ...]]:
+    for change, things in (("added", added), ("removed", removed)):
+        for each in things:
+            yield change, what, each.id, str(each) if what == "link" else printing.label(each)
 
 
 # ---------------------------------------------------------------- shown
