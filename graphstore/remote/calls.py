@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, wraps
 from importlib import import_module
-from types import MappingProxyType, SimpleNamespace, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -26,14 +26,13 @@ from graphstore.errors import EngineError, GraphStoreError, InvalidError
 from graphstore.graph.guard import refuse_limits
 from graphstore.graph.result import Result
 from graphstore.read.walks import By, Direction
-from graphstore.remote import codec, parameter_types
-from graphstore.remote.answer_types import Components
+from graphstore.remote import codec, json_schemas
+from graphstore.remote.json_schemas import Components, members
 from graphstore.store import registry
 from graphstore.store.store import Branch, GraphStore, Store
 from graphstore.values.inputs import brief, json_or_text
 from graphstore.values.models import BranchInfo, Chain, Coordinate, Event, Recorded, Value
 from graphstore.values.period import TimeLike
-from graphstore.values.vocabulary import Vocabulary
 from graphstore.view.view import Reader, View
 
 Scope = Literal["read", "write"]
@@ -192,22 +191,22 @@ class Call:
         return {name: sort for name, sort in found.items() if sort}
 
     @cached_property
-    def schemas(self) -> Mapping[str, parameter_types.Schema]:
+    def schemas(self) -> Mapping[str, json_schemas.Schema]:
         """The types of the parameters as JSON Schema, by name."""
-        named: dict[str, parameter_types.Schema] = dict.fromkeys(MODELS, parameter_types.OBJECT)
+        named: dict[str, json_schemas.Schema] = dict.fromkeys(MODELS, json_schemas.OBJECT)
         named |= {name: {"enum": sorted(words)} for name, words in FUNCTIONS.items()}
         found = {
-            name: parameter_types.of(each, self.hints[name], self.sorts.get(name, ""), named)
+            name: json_schemas.of(each, self.hints[name], self.sorts.get(name, ""), named)
             for name, each in self.parameters.items()
         }
-        sent = parameter_types.optional if self.scope == "read" else parameter_types.with_files
+        sent = json_schemas.optional if self.scope == "read" else json_schemas.with_files
         return found | {name: sent(found[name]) for name in self.files - {"media_path"}}
 
     @cached_property
-    def _checks(self) -> Mapping[str, parameter_types.Check]:
+    def _checks(self) -> Mapping[str, json_schemas.Check]:
         """What checks the arguments by their schemas, by name. What is no model is refused by the function that wants one."""
         found = {
-            name: parameter_types.checking(one)
+            name: json_schemas.checking(one)
             for name, one in self.schemas.items()
             if self.sorts.get(name) != "model"
         }
@@ -218,7 +217,7 @@ class Call:
         """The function that makes the answer of its JSON."""
         return codec.reading(self._resolved({"return": self.signature.return_annotation})["return"])
 
-    def answer(self, components: Components) -> parameter_types.Schema:
+    def answer(self, components: Components) -> json_schemas.Schema:
         """The type of the answer as JSON Schema; records are added to the components."""
         name = self.returns.partition("[")[0].rpartition(".")[2]
         if name in _ANSWERED_APART:
@@ -244,6 +243,8 @@ _ANSWERED_APART = frozenset({"Table", "MultiDiGraph"})
 """The types of answers whose libraries are imported when one is made."""
 _UNIMPORTED = {
     "Branch": Branch,
+    "BranchInfo": BranchInfo,
+    "Coordinate": Coordinate,
     "GraphStore": GraphStore,
     "Reader": Reader,
     "Result": Result,
@@ -337,68 +338,46 @@ def _path(view: Any, source: str, target: str, kinds: Iterable[str] | str = (), 
     return at.path(source, target, kinds, by, direction, depth)
 
 
-def _as_of(
-    store: Any, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
-) -> Coordinate:
-    return store.as_of(snapshot, valid=valid, tx=tx).at  # type: ignore[no-any-return]
+_path.__doc__ = View.path.__doc__
 
 
-def _knowledge_at(store: Any, t: TimeLike) -> Coordinate:
-    return store.knowledge_at(t).at  # type: ignore[no-any-return]
+def _giving(attribute: str, returns: str, method: Callable[..., Any], *without: str) -> Callable[..., Any]:
+    """A method as a function that gives an attribute of what the method gives. `without`: parameters that it does not take."""
 
+    @wraps(method)
+    def given(store: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(getattr(store, method.__name__)(*args, **kwargs), attribute)
 
-def _branch(store: Any, name: str, *, tx: TimeLike | None = None, reason: str | None = None) -> BranchInfo:
-    return store.branch(name, tx=tx, reason=reason).info  # type: ignore[no-any-return]
-
-
-def _on(store: Any, name: str) -> BranchInfo:
-    return store.on(name).info  # type: ignore[no-any-return]
-
-
-def _at(view: Any) -> Coordinate:
-    return view.at  # type: ignore[no-any-return]
-
-
-def _vocabulary(view: Any) -> Vocabulary:
-    return view.vocabulary  # type: ignore[no-any-return]
-
-
-def _retention(store: Any) -> dict[str, int | None]:
-    return store.retention  # type: ignore[no-any-return]
-
-
-def _trust(store: Any) -> dict[str, int]:
-    return store.trust  # type: ignore[no-any-return]
-
-
-def _languages(store: Any) -> tuple[str, ...]:
-    return store.languages  # type: ignore[no-any-return]
-
-
-def _info(branch: Any) -> BranchInfo:
-    return branch.info  # type: ignore[no-any-return]
-
-
-def _with_words_of(given: Callable[..., Any], of: Any) -> Callable[..., Any]:
-    """A function with the documentation of the method or property it stands for."""
-    given.__doc__ = of.__doc__
+    whole = inspect.signature(method)
+    kept = [each for name, each in whole.parameters.items() if name not in without]
+    given.__signature__ = whole.replace(parameters=kept, return_annotation=returns)  # type: ignore[attr-defined]
     return given
 
 
+def _read(attribute: Any) -> Callable[..., Any]:
+    """A property as a function that reads it."""
+
+    @wraps(attribute.fget)
+    def value(reader: Any) -> Any:
+        return getattr(reader, attribute.fget.__name__)
+
+    return value
+
+
 _OF_VIEW: dict[str, Callable[..., Any]] = {
-    "path": _with_words_of(_path, View.path),
-    "at": _with_words_of(_at, View.at),
-    "vocabulary": _with_words_of(_vocabulary, View.vocabulary),
+    "path": _path,
+    "at": _read(View.at),
+    "vocabulary": _read(View.vocabulary),
 }
 _OF_STORE: dict[str, Callable[..., Any]] = {
-    "as_of": _with_words_of(_as_of, GraphStore.as_of),
-    "knowledge_at": _with_words_of(_knowledge_at, GraphStore.knowledge_at),
-    "branch": _with_words_of(_branch, GraphStore.branch),
-    "on": _with_words_of(_on, GraphStore.on),
-    "retention": _with_words_of(_retention, GraphStore.retention),
-    "trust": _with_words_of(_trust, GraphStore.trust),
-    "languages": _with_words_of(_languages, GraphStore.languages),
-    "info": _with_words_of(_info, Branch.info),
+    "as_of": _giving("at", "Coordinate", GraphStore.as_of),
+    "knowledge_at": _giving("at", "Coordinate", GraphStore.knowledge_at),
+    "branch": _giving("info", "BranchInfo", GraphStore.branch, "at"),
+    "on": _giving("info", "BranchInfo", GraphStore.on),
+    "retention": _read(GraphStore.retention),
+    "trust": _read(GraphStore.trust),
+    "languages": _read(GraphStore.languages),
+    "info": _read(Branch.info),
 }
 
 
@@ -453,7 +432,7 @@ def _untagged(message: Any) -> Any:
     """The parameters of a query as a client of ours writes them. Raises InvalidError for what it does not."""
     try:
         found = codec.untagged(message)
-        parameter_types.an_object("params", found)
+        json_schemas.an_object("params", found)
         return found
     except InvalidError:
         raise
@@ -495,11 +474,6 @@ def _listed(value: Any) -> list[Any]:
     return [value] if isinstance(value, str) else list(value)
 
 
-def _members(hint: Any) -> tuple[Any, ...]:
-    """The types that a parameter may have."""
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
 def _within(hint: Any) -> dict[str, Any]:
     """The classes in a type, by name, however deep."""
     if get_origin(hint) is Literal:
@@ -520,7 +494,7 @@ def _sort(hint: Any) -> str:
     for names, sort in _SORTS.items():
         if not within.keys().isdisjoint(names):
             return sort
-    origins = [get_origin(one) or one for one in _members(hint)]
+    origins = [get_origin(one) or one for one in members(hint)]
     return "object" if str not in origins and (Mapping in origins or dict in origins) else ""
 
 
@@ -548,7 +522,7 @@ def _taking(sort: str, hint: Any, name: str) -> Callable[[Any], Any] | None:
             return lambda value: read(value) if isinstance(value, int | float) else value
         case "model":
             model = next(within[one] for one in within if one in MODELS)
-            is_many = any(get_origin(one) is Iterable for one in _members(hint))
+            is_many = any(get_origin(one) is Iterable for one in members(hint))
             adapter: TypeAdapter[Any] = TypeAdapter(list[model] if is_many else model)  # type: ignore[valid-type]
             return lambda value: adapter.validate_python(value) if isinstance(value, dict | list) else value
     return None
@@ -610,25 +584,25 @@ def from_query(call: Call, pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
         else:
             args[name] = texts[0] if hint is None else _spelt(hint, name, texts)
     if params:
-        parameter_types.an_object("params", args.get("params", {}))
+        json_schemas.an_object("params", args.get("params", {}))
         args["params"] = {**args.get("params", {}), **params}
     return prepare(call, args)
 
 
 def _spelt(hint: Any, name: str, texts: list[str]) -> Any:
-    members = {get_origin(one) or one for one in _members(hint)}
+    sorts = {get_origin(one) or one for one in members(hint)}
     text = texts[0]
-    if Iterable in members and text[:1] == "[" and len(texts) == 1:
+    if Iterable in sorts and text[:1] == "[" and len(texts) == 1:
         return json_or_text(name, text)
-    if len(texts) > 1 or (Iterable in members and str not in members):
+    if len(texts) > 1 or (Iterable in sorts and str not in sorts):
         return texts
-    if bool in members:
+    if bool in sorts:
         if text.lower() not in ("true", "false", "1", "0"):
             raise InvalidError(f"{name} {text!r} is neither true nor false. Give true or false.")
         return text.lower() in ("true", "1")
-    if members & {int, float, timedelta} and str not in members:
-        return _number(text, name, int if int in members else float)
-    is_object = members & {Mapping, dict} or not MODELS.isdisjoint(_within(hint))
+    if sorts & {int, float, timedelta} and str not in sorts:
+        return _number(text, name, int if int in sorts else float)
+    is_object = sorts & {Mapping, dict} or not MODELS.isdisjoint(_within(hint))
     return json_or_text(name, text) if is_object and text[:1] == "{" else text
 
 

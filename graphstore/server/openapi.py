@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 import graphstore
-from graphstore.remote.answer_types import Components
 from graphstore.remote.calls import Call
 from graphstore.remote.codec import ARROW
-from graphstore.remote.parameter_types import FILES, OBJECT
+from graphstore.remote.json_schemas import FILES, OBJECT, Components, record
+from graphstore.remote.json_schemas import TEXT as _TEXT
 
 Schema = dict[str, Any]
 
@@ -27,7 +27,6 @@ _OF_WRITES = ("branch", "author", "transaction")
 _LESS = ("fields", "brief", "part")
 _OF_READS = ("branch", "transaction", "seconds", *_LESS)
 _AT_A_COORDINATE = (*_APART, "seconds", *_LESS)
-_TEXT = {"type": "string"}
 _PARAMETERS: dict[str, Schema] = {
     **{name: {"name": name, "in": "query", "description": words, "schema": _TEXT} for name, words in _APART.items()},
     "author": {"name": "author", "in": "query", "description": "Who writes.", "schema": _TEXT},
@@ -44,21 +43,18 @@ _PARAMETERS: dict[str, Schema] = {
         "description": "The number of the version that is to be there now, in quotes; else nothing is written.",
     },
 }  # fmt: skip
-_ERROR = {
-    "type": "object",
-    "description": "Why a request was refused, and what to do.",
-    "properties": {
-        "error": {"type": "string", "description": "The class of the error."},
-        "message": _TEXT,
-        "outcome": {
-            "type": "string",
-            "enum": ["kept", "not kept", "unknown"],
-            "description": "Of an EngineError of a write. Unknown: ask `changes` for its tx.",
-        },
-        "tx": {"type": "string", "format": "date-time"},
-    },
-    "required": ["error", "message"],
+_INSTANT = {"type": "string", "format": "date-time"}
+_OUTCOME = {
+    "type": "string",
+    "enum": ["kept", "not kept", "unknown"],
+    "description": "Of an EngineError of a write. Unknown: ask `changes` for its tx.",
 }
+_CLASS = {"type": "string", "description": "The class of the error."}
+_ERROR = record(
+    {"error": _CLASS, "message": _TEXT, "outcome": _OUTCOME, "tx": _INSTANT},
+    ["error", "message"],
+    "Why a request was refused, and what to do.",
+)
 _TOKEN = {
     "type": "http",
     "scheme": "bearer",
@@ -91,25 +87,11 @@ _REFUSED = {"default": {"$ref": "#/components/responses/Refused"}}
 _FILES = dict(zip(("SentFile", "SentFolder"), FILES["anyOf"], strict=True))
 _PLAIN = frozenset({"str", "bool", "int", "float"})  # what a schema says by itself
 _OF_TABLES = frozenset({"Result", "pyarrow.Table"})
-_BEGUN = {
-    "type": "object",
-    "properties": {"transaction": _TEXT, "tx": {"type": "string", "format": "date-time"}},
-    "required": ["transaction", "tx"],
-}
-_HEALTH = {
-    "type": "object",
-    "properties": dict.fromkeys(("status", "name", "version"), _TEXT),
-    "required": ["status", "name", "version"],
-}
-_ACTIVITY = {
-    "type": "object",
-    "properties": {
-        "followers": {"type": "array"},
-        "connections": {"type": "integer"},
-        "doors": {"type": "array"},
-    },
-}
-_RIGHTS = {"type": "object", "properties": {"rights": _TEXT}, "required": ["rights"]}
+_BEGUN = record({"transaction": _TEXT, "tx": _INSTANT}, ["transaction", "tx"])
+_HEALTH = record(dict.fromkeys(("status", "name", "version"), _TEXT), ["status", "name", "version"])
+_LIST = {"type": "array"}
+_ACTIVITY = record({"followers": _LIST, "connections": {"type": "integer"}, "doors": _LIST})
+_RIGHTS = record({"rights": _TEXT}, ["rights"])
 _MEDIA = {"description": "audio/* or image/*", "content": {"audio/*": {}, "image/*": {}}}
 
 
@@ -218,17 +200,8 @@ def _others() -> Schema:
         "schema": {"type": "string", "enum": ["ids"]},
     }
     of_transaction = {"name": "transaction", "in": "path", "required": True, "schema": _TEXT}
-    begin = {
-        "type": "object",
-        "properties": {**told, "read_only": {"type": "boolean"}},
-        "additionalProperties": False,
-    }
-    batch = {
-        "type": "object",
-        "properties": {"calls": calls, **told},
-        "required": ["calls"],
-        "additionalProperties": False,
-    }
+    begin = record({**told, "read_only": {"type": "boolean"}}, closed=True)
+    batch = record({"calls": calls, **told}, ["calls"], closed=True)
     writes = [_named(name) for name in (*_OF_WRITES, "request")]
     nothing = _of_json({"type": "null"}, "null")
     return {
