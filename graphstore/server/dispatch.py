@@ -19,6 +19,7 @@ from graphstore.graph import engine
 from graphstore.graph.workers import Allowance, resident
 from graphstore.ledger.ledger import DoneElsewhere
 from graphstore.remote import calls as contract
+from graphstore.remote import codec
 from graphstore.remote.calls import Call
 from graphstore.server import call_files, resent
 from graphstore.server.call_files import CallFiles, Download
@@ -34,7 +35,7 @@ from graphstore.server.requests import (
     Response,
     until_left,
 )
-from graphstore.server.scoped_writes import EVERYDAY, ScopedWrites
+from graphstore.server.scoped_stores import EVERYDAY, ScopedWrites
 from graphstore.server.shortening import shortened
 from graphstore.values import file_access
 from graphstore.values.doors import DOOR, through
@@ -619,10 +620,7 @@ def _arrow(value: Any) -> bytes:
     table = value.to_arrow() if hasattr(value, "to_arrow") else value
     if not isinstance(table, pyarrow.Table):
         raise Refused(406, "this answer is no table. Ask for it as JSON.")
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    return codec.arrow_out(table)
 
 
 _ENCODERS: dict[bytes, Callable[[Any], bytes]] = {

@@ -12,11 +12,12 @@ import secrets
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, MutableMapping
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from starlette.applications import Starlette
@@ -38,7 +39,6 @@ from graphstore.server.agents import Agents
 from graphstore.server.call_files import CallFiles
 from graphstore.server.dispatch import ARROW, EVENTS, KINDS, Calling, Limits, encoder, pinned_at, prepared
 from graphstore.server.docs_page import page
-from graphstore.server.followers import Followers
 from graphstore.server.group_commit import Patience
 from graphstore.server.metrics import KIND as METRICS
 from graphstore.server.metrics import Metrics, gauges_of
@@ -65,7 +65,7 @@ from graphstore.server.requests import (
 from graphstore.server.scoped_stores import ScopedStores
 from graphstore.store.store import GraphStore
 from graphstore.values.doors import DOOR, door_of
-from graphstore.values.period import TimeLike, instant, iso
+from graphstore.values.period import TimeLike, instant, iso, moment
 
 __all__ = ["Door", "Limits", "Patience", "app"]
 
@@ -94,6 +94,33 @@ _STREAMS, _LET_IN = (
 _OVER_EVERYTHING = frozenset({"/metrics", "/query_tables", "/recipe", "/activity"})
 
 
+class Exchange(NamedTuple):
+    """One request that was let in: what its token may do (`rights`), its headers, and how ASGI hears and answers it."""
+
+    rights: str
+    headers: Headers
+    scope: Scope
+    receive: Receive
+    send: Send
+
+    @property
+    def method(self) -> str:
+        return self.scope["method"]  # type: ignore[no-any-return]
+
+    @property
+    def path(self) -> str:
+        return self.scope["path"]  # type: ignore[no-any-return]
+
+    def asked(self) -> Apart:
+        """What its query says apart from the arguments."""
+        return apart(self.scope["query_string"])
+
+    def want_write(self, what: str) -> None:
+        """Raise Refused (403) where its token is for reading."""
+        if self.rights != "write":
+            raise Refused(403, f"{what} wants the token for writing; this one is for reading.")
+
+
 class Door:
     """Admits requests and answers each. An ASGI app around another, which has the pages and the lifespan."""
 
@@ -113,7 +140,7 @@ class Door:
         self._store, self._tokens = store, tokens
         self._limits, self._patience, self._gate, self._read_only = limits, patience, gate, read_only
         self._files = files or CallFiles()
-        self._others: dict[tuple[str, str], Callable[..., Awaitable[Response | None]]] = {
+        self._others: dict[tuple[str, str], Callable[[Exchange], Awaitable[Response | None]]] = {
             ("GET", "/health"): self._health,
             ("GET", "/metrics"): self._metrics,
             ("GET", "/rights"): self._rights,
@@ -126,7 +153,7 @@ class Door:
         }
         self.agents: Agents | None = None
         self.metrics = Metrics()
-        self.followers = Followers()
+        self._followers: dict[object, dict[str, Any]] = {}
         self.calling: Calling | None = None
         self.stopping = asyncio.Event()
         self.heads = Heads(limits.upload, limits.head, stranger=limits.stranger, strangers=limits.strangers)
@@ -195,7 +222,6 @@ class Door:
             await self.inner(scope, receive, send)
             return
         start = perf_counter()
-        self.heads.came(scope.get("client"))
         path: str = scope["path"]
         call = _call_at(path)
         name, found, scoped, grant = (call.name if call else "other"), None, "", None
@@ -221,11 +247,8 @@ class Door:
                     receive = self._while_let_in(path, headers, receive)
                 if (wanted := headers.get(b"graphstore-at-least")) is not None and scoped:
                     await self._calling().known(wanted, of_all=grant is None)
-                if grant is None:
-                    found = await self._answer(call, scoped, headers, scope, receive, send)
-                else:
-                    door = await self._within(grant, path)
-                    found = await door._answer(call, scoped, headers, scope, receive, send)
+                door = self if grant is None else await self._within(grant, path)
+                found = await door._answer(call, Exchange(scoped, headers, scope, receive, send))
             if found is not None and rules.is_compressible(found, headers):
                 found = await self._compressed(found)
             status = 200 if found is None else found.status
@@ -306,41 +329,46 @@ class Door:
         made.agents = None if self.agents is None else self.agents.to(store, token)
         return made
 
-    async def _answer(
-        self, call: Call | None, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
-    ) -> Response | None:
-        method, path = scope["method"], scope["path"]
+    async def _answer(self, call: Call | None, exchange: Exchange) -> Response | None:
+        method, path = exchange.method, exchange.path
         if method == "POST":
-            DOOR.set(door_of(headers.get(b"user-agent", b"").decode("latin-1")))
+            DOOR.set(_door_of(exchange))
         other = self._others.get(("GET" if method == "HEAD" else method, path))
         if other is None and path.startswith(media.PATH) and method in ("GET", "HEAD"):
             other = self._media
         if other is not None:
-            return await other(scoped, headers, scope, receive, send)
+            return await other(exchange)
         if self.agents is not None and path == AGENTS:
             stays = method == "GET"  # else it is one call of an agent
-            with self.followers.one("agent", scoped, headers, scope) if stays else contextlib.nullcontext():
-                await self.agents.answer(scoped, self.stopping, scope, receive, send)
+            with self._followed("agent", "mcp", exchange) if stays else contextlib.nullcontext():
+                await self.agents.answer(
+                    exchange.rights, self.stopping, exchange.scope, exchange.receive, exchange.send
+                )
             return None
         allowed = self._allowed(path, call)
         if method not in allowed:
             raise rules.other_method(method, path, allowed)
         if call is None:
             if path in _OPEN:
-                await self.inner(scope, receive, send)
+                await self.inner(exchange.scope, exchange.receive, exchange.send)
                 return None
-            apart(scope["query_string"]).only("branch", "author")
-            return await self._end_of(path, scoped, headers, receive)
+            exchange.asked().only("branch", "author")
+            return await self._end_of(exchange)
         if call.scope == "write":
-            _want_write(scoped, call.name)
-        asked = apart(scope["query_string"])
+            exchange.want_write(call.name)
+        asked = exchange.asked()
         if method == "POST":
-            return await self._posted(call, scoped, asked, headers, scope, receive)
+            return await self._posted(call, asked, exchange)
         asked = asked.given_to(call.parameters)
         args = self._of_server(call, calls.from_query(call, asked.others))
-        self._files.check(call, args, scoped, get=True)
-        found = await self._calling().read(call, args, asked, _kind(call, headers), receive)
-        return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), headers)
+        self._files.check(call, args, exchange.rights, get=True)
+        return await self._read(call, args, asked, exchange)
+
+    async def _read(self, call: Call, args: dict[str, Any], asked: Apart, exchange: Exchange) -> Response:
+        """Answer a GET of a call, with how long the answer may be kept."""
+        kind = _kind(call, exchange.headers)
+        found = await self._calling().read(call, args, asked, kind, exchange.receive)
+        return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), exchange.headers)
 
     def _allowed(self, path: str, call: Call | None) -> tuple[str, ...]:
         """The methods of a path. Raises Refused (404)."""
@@ -372,30 +400,32 @@ class Door:
         first = self._store._first_tx
         return "urn:graphstore:" + ("new" if first is None else iso(first))
 
-    async def _posted(
-        self, call: Call, scoped: str, asked: Apart, headers: Headers, scope: Scope, receive: Receive
-    ) -> Response:
-        calling, limits = self._calling(), self._limits
+    async def _body(self, exchange: Exchange) -> bytes:
+        """The JSON that a request sends. Raises Refused for one that says it is something else, or is too large."""
+        rules.read_as_json(exchange.headers)
+        return await self._calling().bodies.read(exchange.headers, exchange.receive, self._limits.body)
+
+    async def _posted(self, call: Call, asked: Apart, exchange: Exchange) -> Response:
+        calling, headers = self._calling(), exchange.headers
         kind = _kind(call, headers)
         if call.name == "bulk_load" and ARROW in headers.get(b"content-type", b""):
-            body = await self._calling().bodies.read(headers, receive, limits.load)
+            body = await calling.bodies.read(headers, exchange.receive, self._limits.load)
             args = await calling.aside(partial(_tables, body, asked))
             asked = asked._replace(others=()).only(*_OF_WRITES)
         else:
-            rules.read_as_json(headers)
-            body = await self._calling().bodies.read(headers, receive, limits.body)
+            body = await self._body(exchange)
             asked.only(*(_OF_WRITES if call.scope == "write" else Apart._fields))
             args = await calling.parsed(body, lambda body: calls.prepare(call, arguments(body)))
             args = self._of_server(call, args)
         if b"if-match" in headers:
             args = _expecting(call, args, headers[b"if-match"])
         if call.files:
-            self._files.check(call, args, scoped)
+            self._files.check(call, args, exchange.rights)
         if asked.transaction is not None:
-            self._holders[scope["client"]] = asked.transaction
+            self._holders[exchange.scope["client"]] = asked.transaction
         if call.scope == "read":
-            return await calling.read(call, args, asked, kind, receive)
-        request = request_of(scope["path"], headers)
+            return await calling.read(call, args, asked, kind, exchange.receive)
+        request = request_of(exchange.path, headers)
         return await calling.once(request, lambda: calling.write(call, args, asked, kind, request))
 
     def _calling(self) -> Calling:
@@ -404,7 +434,7 @@ class Door:
 
     # ------------------------------------------------------------------ what is no call by name
 
-    async def _health(self, *_: Any) -> Response:
+    async def _health(self, _: Exchange) -> Response:
         stopped = self._calling().cut_off
         health = {
             "status": "the journal cannot be read" if stopped else "ok",
@@ -413,22 +443,41 @@ class Door:
         }
         return Response(503 if stopped else 200, orjson.dumps(health))
 
-    async def _rights(self, scoped: str, *_: Any) -> Response:
-        may = "read" if self._read_only and self._calling().scoped is None else scoped
+    async def _rights(self, exchange: Exchange) -> Response:
+        may = "read" if self._read_only and self._calling().scoped is None else exchange.rights
         return Response(200, orjson.dumps({"rights": may}), ((b"cache-control", b"no-store"),))
 
-    async def _activity(self, *_: Any) -> Response:
-        found = self.followers.activity(self._connections, self._store._doors())
+    async def _activity(self, _: Exchange) -> Response:
+        """Who follows the store by way of this server, and through which door it wrote lately, by tx. Who reads the folder by itself is not known here."""
+        wrote = [{"tx": moment(tx), "door": door} for tx, door in self._store._doors().items()]
+        followers = list(self._followers.values())
+        found = {"followers": followers, "connections": self._connections, "doors": wrote}
         return Response(200, calls.encode(found), ((b"cache-control", b"no-store"),))
 
-    async def _media(self, _: str, headers: Headers, scope: Scope, *__: Any) -> Response:
-        calling, asked = self._calling(), apart(scope["query_string"])
-        asked.only("valid", "tx", "as_of", "branch")
-        id = scope["path"].removeprefix(media.PATH)
-        reader = calling.line(asked).as_of(asked.as_of, valid=asked.valid, tx=asked.tx)
-        return await calling.aside(partial(media.answered, reader, id, headers, self._files.folders))  # type: ignore[no-any-return]
+    @contextlib.contextmanager
+    def _followed(self, what: str, door: str, exchange: Exchange) -> Iterator[None]:
+        """Within the block there is one more who follows: `changes` are read, or an `agent` is there."""
+        key, client = object(), exchange.scope.get("client")
+        self._followers[key] = {
+            "what": what,
+            "door": door,
+            "rights": exchange.rights,
+            "client": client[0] if client else None,
+            "since": datetime.now(UTC),
+        }
+        try:
+            yield
+        finally:
+            del self._followers[key]
 
-    async def _metrics(self, *_: Any) -> Response:
+    async def _media(self, exchange: Exchange) -> Response:
+        calling, asked = self._calling(), exchange.asked().only("valid", "tx", "as_of", "branch")
+        id = exchange.path.removeprefix(media.PATH)
+        reader = calling.line(asked).as_of(asked.as_of, valid=asked.valid, tx=asked.tx)
+        found = partial(media.answered, reader, id, exchange.headers, self._files.folders)
+        return await calling.aside(found)  # type: ignore[no-any-return]
+
+    async def _metrics(self, _: Exchange) -> Response:
         calling = self._calling()
         stats = await calling.aside(self._store.stats)
         gauges = {
@@ -447,26 +496,21 @@ class Door:
         text = self.metrics.text(calling.serving.groups, gauges, self._store._writing())
         return Response(200, text, (), METRICS)
 
-    async def _deployed(
-        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send
-    ) -> Response:
+    async def _deployed(self, exchange: Exchange) -> Response:
         """A deploy, as a service sends it: the body is the payload of `events.observe_deploy`."""
         call = calls.CALLS["events.observe_deploy"]
-        _want_write(scoped, call.name)
-        calling, asked = self._calling(), apart(scope["query_string"]).only(*_OF_WRITES)
-        rules.read_as_json(headers)
-        raw = await calling.bodies.read(headers, receive, self._limits.body)
+        exchange.want_write(call.name)
+        calling, asked = self._calling(), exchange.asked().only(*_OF_WRITES)
+        raw = await self._body(exchange)
         args = await calling.parsed(raw, lambda body: calls.prepare(call, {"payload": arguments(body)}))
-        request = request_of(scope["path"], headers)
+        request = request_of(exchange.path, exchange.headers)
         return await calling.once(
-            request, lambda: calling.write(call, args, asked, _kind(call, headers), request)
+            request, lambda: calling.write(call, args, asked, _kind(call, exchange.headers), request)
         )
 
-    async def _batch(
-        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, __: Send
-    ) -> Response:
-        _want_write(scoped, "batch")
-        calling, asked = self._calling(), apart(scope["query_string"])
+    async def _batch(self, exchange: Exchange) -> Response:
+        exchange.want_write("batch")
+        calling, asked = self._calling(), exchange.asked()
         calling.refuse_read_only()
         if asked.others not in ((), (("answers", "ids"),)):
             raise InvalidError(
@@ -474,70 +518,63 @@ class Door:
             )
         ids = bool(asked.others)
         asked = asked._replace(others=()).only("branch", "author", "transaction")
-        rules.read_as_json(headers)
-        raw = await calling.bodies.read(headers, receive, self._limits.body)
-        body = await calling.parsed(raw, _batch_of)
+        body = await calling.parsed(await self._body(exchange), _batch_of)
         for _, call, args in body["calls"]:
-            self._files.check(call, args, scoped)
-        kind = rules.accepted(headers.get(b"accept"), KINDS)
-        request = request_of(scope["path"], headers)
+            self._files.check(call, args, exchange.rights)
+        kind = rules.accepted(exchange.headers.get(b"accept"), KINDS)
+        request = request_of(exchange.path, exchange.headers)
         return await calling.once(
             request, lambda: calling.batch(body, asked, ids=ids, kind=kind, request=request)
         )
 
-    async def _begin(
-        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, _: Send
-    ) -> Response:
-        calling, asked = self._calling(), apart(scope["query_string"]).only("branch", "author")
-        rules.read_as_json(headers)
-        body = arguments(await calling.bodies.read(headers, receive, self._limits.body))
+    async def _begin(self, exchange: Exchange) -> Response:
+        calling, asked = self._calling(), exchange.asked().only("branch", "author")
+        body = arguments(await self._body(exchange))
         if body.get("read_only") is True:
             if len(body) > 1:
                 raise InvalidError.choice("argument", min(body.keys() - {"read_only"}), ("read_only",))
             token, tx = await calling.aside(partial(calling.pinned, asked))
             return Response(200, orjson.dumps({"transaction": token, "tx": tx}))
-        _want_write(scoped, "transaction")
+        exchange.want_write("transaction")
         calling.refuse_read_only()
-        client = scope["client"]
+        client = exchange.scope["client"]
         self._beginning.add(client)
-        token, tx = await self._calling().begin(body, asked)
+        token, tx = await calling.begin(body, asked)
         if client not in self._beginning:  # its client has gone
-            await self._calling().end(token, commit=False)
+            await calling.end(token, commit=False)
             raise ClientGone
         self._beginning.discard(client)
         self._holders[client] = token
         return Response(200, orjson.dumps({"transaction": token, "tx": tx}))
 
-    async def _end_of(self, path: str, scoped: str, headers: Headers, receive: Receive) -> Response:
-        await self._calling().bodies.read(headers, receive, self._limits.body)
-        token, _, word = path.removeprefix("/transaction/").partition("/")
+    async def _end_of(self, exchange: Exchange) -> Response:
+        calling = self._calling()
+        await calling.bodies.read(exchange.headers, exchange.receive, self._limits.body)
+        token, _, word = exchange.path.removeprefix("/transaction/").partition("/")
         if word not in ("commit", "abort"):
             raise InvalidError.choice("end of a transaction", word, ("commit", "abort"))
         if pinned_at(token) is not None:
             return Response(200, b"null")
-        _want_write(scoped, "transaction")
-
-        request = request_of(path, headers)
+        exchange.want_write("transaction")
+        request = request_of(exchange.path, exchange.headers)
 
         async def end() -> Response:
-            await self._calling().end(token, commit=word == "commit", request=request)
+            await calling.end(token, commit=word == "commit", request=request)
             for client in [client for client, held in self._holders.items() if held == token]:
                 del self._holders[client]
-            return Response(200, b"null", self._calling().told() if word == "commit" else ())
+            return Response(200, b"null", calling.told() if word == "commit" else ())
 
-        return await self._calling().once(request, end)
+        return await calling.once(request, end)
 
-    async def _export(
-        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
-    ) -> Response | None:
-        calling, limits = self._calling(), self._limits
-        if scope["method"] == "HEAD":
+    async def _export(self, exchange: Exchange) -> Response | None:
+        calling, limits, rights = self._calling(), self._limits, exchange.rights
+        if exchange.method == "HEAD":
             return Response(200, b"", (), b"application/jsonl")
-        if self._exports[scoped] >= limits.exports:
+        if self._exports[rights] >= limits.exports:
             raise Refused(
                 429, f"{limits.exports} exports by this token are under way. Wait for one to end.", after=10
             )
-        self._exports[scoped] += 1
+        self._exports[rights] += 1
         try:
             with tempfile.TemporaryDirectory(prefix="graphstore-") as folder:
                 dump = Path(folder) / "dump.jsonl"
@@ -548,9 +585,9 @@ class Door:
                         503, f"a dump needs {needed:,} bytes in {tempfile.gettempdir()}, where {free:,} are free.", after=60
                     )  # fmt: skip
                 await calling.aside(partial(self._store.export, dump))
-                await self._send_file(dump, b"application/jsonl", self._paced(scope, send))
+                await self._send_file(dump, b"application/jsonl", self._paced(exchange))
         finally:
-            self._exports[scoped] -= 1
+            self._exports[rights] -= 1
         return None
 
     async def _send_file(self, file: Path, kind: bytes, send: Send) -> None:
@@ -565,21 +602,17 @@ class Door:
                 await send({"type": "http.response.body", "body": data, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
 
-    async def _changes(
-        self, scoped: str, headers: Headers, scope: Scope, receive: Receive, send: Send
-    ) -> Response | None:
-        asked = apart(scope["query_string"])
+    async def _changes(self, exchange: Exchange) -> Response | None:
+        asked, headers, rights = exchange.asked(), exchange.headers, exchange.rights
         if b"text/event-stream" not in headers.get(b"accept", b""):
             call = calls.CALLS["changes"]
-            args = calls.from_query(call, asked.others)
-            found = await self._calling().read(call, args, asked, _kind(call, headers), receive)
-            return rules.unchanged(rules.cacheable(found, asked, self._store._last_tx), headers)
-        if scope["method"] == "HEAD":
+            return await self._read(call, calls.from_query(call, asked.others), asked, exchange)
+        if exchange.method == "HEAD":
             return Response(200, b"", (), b"text/event-stream; charset=utf-8")
         unknown = dict(asked.others).keys() - {"since"}
         if unknown:
             raise InvalidError.choice("argument", min(unknown), ("since",))
-        if self._streams[scoped] >= self._limits.streams:
+        if self._streams[rights] >= self._limits.streams:
             raise Refused(429, f"{self._limits.streams} streams are open by this token. End one.", after=30)
         since: str | None = headers.get(b"last-event-id", b"").decode("latin-1") or dict(asked.others).get(
             "since"
@@ -589,23 +622,23 @@ class Door:
             if since.strip().lower() == "now":  # what is being written now may have an earlier instant
                 at = min(self._store._coordinate()[1], self._store._last_tx)
             since = iso(at)
-        self._streams[scoped] += 1
+        self._streams[rights] += 1
         try:
-            with self.followers.one("changes", scoped, headers, scope):
-                await self._stream(since, asked, receive, self._paced(scope, send))
+            with self._followed("changes", _door_of(exchange), exchange):
+                await self._stream(since, asked, exchange.receive, self._paced(exchange))
         finally:
-            self._streams[scoped] -= 1
+            self._streams[rights] -= 1
         return None
 
-    def _paced(self, scope: Scope, send: Send) -> Send:
+    def _paced(self, exchange: Exchange) -> Send:
         """Sends to a client that reads: one that takes nothing for a while is cut off. Raises ClientGone then."""
 
         async def sent(message: MutableMapping[str, Any]) -> None:
             try:
                 async with asyncio.timeout(self._limits.stalled):
-                    await send(message)
+                    await exchange.send(message)
             except TimeoutError:
-                self.heads.cut(scope.get("client"))
+                self.heads.cut(exchange.scope.get("client"))
                 raise ClientGone from None
 
         return sent
@@ -733,9 +766,8 @@ def _batch_of(raw: bytes) -> dict[str, Any]:
     return {**body, "calls": prepared(body.get("calls"))}
 
 
-def _want_write(scoped: str, what: str) -> None:
-    if scoped != "write":
-        raise Refused(403, f"{what} wants the token for writing; this one is for reading.")
+def _door_of(exchange: Exchange) -> str:
+    return door_of(exchange.headers.get(b"user-agent", b"").decode("latin-1"))
 
 
 def _refusal(error: Exception) -> Response:

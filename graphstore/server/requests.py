@@ -262,7 +262,6 @@ class Heads:
 
     def __init__(self, seconds: float, most: int, *, stranger: float, strangers: int) -> None:
         self._seconds, self._most, self._stranger, self._strangers = seconds, most, stranger, strangers
-        self.blind = False  # whether no `end` tells of a head
         # by how long is waited, and by transport: until when, and how much of the head has come
         self._awaited: dict[float, dict[Any, list[float]]] = {}
         self._transports: dict[Any, Any] = {}  # by the address and port of the other end
@@ -284,11 +283,6 @@ class Heads:
         if self._transports.get(client) is transport:
             del self._transports[client]
         self._acquaint(client, transport)
-
-    def came(self, client: Any) -> None:
-        """The head of a request is there, where nothing else says so."""
-        if self.blind:
-            self.end(self._transports.get(client))
 
     def know(self, client: Any) -> None:
         """Its token has been seen: it is no stranger any more."""

@@ -5,7 +5,9 @@ Its answer is made once more: on a copy of the store as it was before, with the 
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
@@ -21,7 +23,7 @@ from graphstore.ledger.chain import TOUCH, dumps
 from graphstore.ledger.creating import create_ledger
 from graphstore.ledger.database import NAME, Database
 from graphstore.ledger.ledger import Ledger
-from graphstore.server.beside import copy_folder
+from graphstore.ledger.processes import lives
 from graphstore.values.drawn_ids import given
 from graphstore.values.period import Instant, instant, moment
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _REACH = 100_000  # lines looked at from the end: a request is sent again within minutes
+_COPY = "graphstore-copy-"
 _OF_REQUEST = "SELECT number, head FROM chain WHERE number > (SELECT max(number) FROM chain) - ? AND instr(head, ?) ORDER BY number"
 
 
@@ -69,6 +72,15 @@ def _copy_before(store: GraphStore, first: Asked, folder: Path) -> None:
         target.database.transaction(),
     ):
         target.append_verbatim(source.verbatim(first.number - 1))
+
+
+def copy_folder() -> Path:
+    """A new folder for a copy of a store, that only this user may look into. Those of processes that have ended are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_COPY}*"):
+        pid = left.name.removeprefix(_COPY).partition("-")[0]
+        if pid.isdigit() and not lives(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{_COPY}{os.getpid()}-"))
 
 
 def answered_again(store: GraphStore, request: str, work: Callable[[GraphStore], T]) -> T:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 import graphstore
 from graphstore.errors import EngineError
@@ -240,14 +241,8 @@ def config(made: Any) -> uvicorn.Config:
 def _protocol(door: Any) -> Any:
     """uvicorn's protocol that informs the door of connections that begin and end, and limits the time and size of a request's head."""
     heads = door.heads
-    try:
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
-    except ImportError:
-        from uvicorn.protocols.http.h11_impl import H11Protocol as Protocol  # type: ignore[assignment]
 
-        heads.blind = True
-
-    class Informing(Protocol):
+    class Informing(HttpToolsProtocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(_Whole(transport))  # type: ignore[arg-type]
             if door.come(self.client):
@@ -264,7 +259,6 @@ def _protocol(door: Any) -> Any:
             super().data_received(data)
             heads.grow(self.transport, len(data))
 
-        # called by httptools alone; h11 has a limit of its own for the size
         def on_message_begin(self) -> None:
             heads.begin(self.transport, self.client)
             super().on_message_begin()

@@ -1,21 +1,169 @@
-"""The stores that tokens with scopes see: for each set of scopes a view of the store that is served, with a door of its own."""
+"""What tokens with scopes see and write: for each set of scopes a view of the store that is served, with a door of its own.
+
+What such a token writes is tried first on the part that it sees, and then done in the store, at the same instant and under the same ids. What is refused
+is refused by the part, and what is answered is answered by it: neither knows of anything outside.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from graphstore.server.scoped_writes import ScopedWrites
+from graphstore.errors import ConflictError, EngineError, GraphStoreError, InvalidError
+from graphstore.ledger.scoped_rows import within
+from graphstore.server import resent
+from graphstore.server.requests import Apart, Refused, Request
 from graphstore.store.scoped_store import ScopedStore
-from graphstore.store.store import GraphStore
+from graphstore.values.drawn_ids import given, noted
+from graphstore.values.period import OPEN, Instant
 
 if TYPE_CHECKING:
-    from graphstore.server.dispatch import Calling
+    from graphstore.store.store import GraphStore
 
 Door = TypeVar("Door", bound=Any)
+Work = Callable[["GraphStore"], bytes]
+_OF_THINGS = "add_node revise amend supersede end retract link unlink resolve fold confirm record_event touch"
+EVERYDAY = frozenset(_OF_THINGS.split())
+"""Verbs about a few things by their ids."""
+CALLS = EVERYDAY | {"timeline.record_message"}
+"""What such a token may call, beside what only reads: each is about things by their ids, and makes things in a scope."""
+_SAYS_SCOPE = {"add_node": "scope"}
+_SAYS_METADATA = ("record_event", "timeline.record_message")
+
+
+class Main(Protocol):
+    """What answers for the whole store."""
+
+    store: GraphStore
+    followers: list[Callable[[], None]]
+
+    async def turn(self, work: Callable[[], Any], *, alone: bool, within: str | None = None) -> Any:
+        """What some work gives in the writer's turn."""
+
+    async def aside(self, work: Callable[[], Any]) -> Any:
+        """What some reading gives."""
+
+    async def begin(
+        self, asked: Mapping[str, Any], apart: Apart, around: Callable[..., Any] | None = None
+    ) -> tuple[str, str]:
+        """Begin a transaction."""
+
+    async def end(self, token: str, *, commit: bool, request: Request | None = None) -> None:
+        """End it."""
+
+
+class ScopedWrites:
+    """The writes of one set of scopes. `main` answers for the whole store, `part` is what they hold of it."""
+
+    def __init__(self, main: Main, part: GraphStore, scopes: tuple[str, ...]) -> None:
+        self.main, self._part, self._scopes = main, part, scopes
+        self._born: Callable[[], list[Any]] | None = None  # tells what the transaction made so far
+        self._checked = 0
+        self._written: Instant = -OPEN
+
+    def written(self) -> Instant:
+        """The tx of the last write of these scopes, where it is durable: nothing that others write moves it."""
+        return self._written if self._written <= self.main.store._written else -OPEN
+
+    def arguments(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call with the scope of what it makes, where they say none. Raises Refused (403) for what is of the whole store."""
+        if name not in CALLS:
+            raise Refused(403, f"{name} is of the whole store. It wants a token without scopes.")
+        given = dict(args)
+        if name in _SAYS_SCOPE and given.get("scope") is None:
+            given["scope"] = self._scopes[0]
+        if name in _SAYS_METADATA:
+            metadata = given.get("metadata") or {}
+            if isinstance(metadata, dict):
+                given["metadata"] = {"scope": self._scopes[0], **metadata}
+        return given
+
+    async def write(
+        self,
+        work: Work,
+        apart: Apart,
+        request: Request | None,
+        *,
+        author: str | None = None,
+        reason: str | None = None,
+    ) -> bytes:
+        """Return what some work gives on the part, done in the store too. It is the writer's turn then, alone."""
+        if apart.transaction is not None:
+            return await self.main.turn(  # type: ignore[no-any-return]
+                partial(self._both, work), alone=True, within=apart.transaction
+            )
+        store, id = self.main.store, None if request is None else request.id
+        since = store._done_elsewhere()
+        if (
+            request is not None
+            and request.again
+            and await self.main.aside(partial(resent.kept_of, store, request.id))
+        ):
+            raise EngineError(
+                "this was done, and the server ended before it could answer. Read what it was about.",
+                outcome="kept",
+            )
+
+        def alone() -> bytes:
+            with store._asked_by(id, since), self.transaction(author=author or apart.author, reason=reason):
+                return self._both(work)
+
+        return await self.main.turn(alone, alone=True)  # type: ignore[no-any-return]
+
+    @contextmanager
+    def transaction(self, **how: Any) -> Iterator[None]:
+        """Open a transaction of the store, and one of the part that is taken back."""
+        store = self.main.store
+        with store.transaction(**how):
+            tx = store._coordinate()[1]
+            with self._part._tried(tx, how.get("author"), how.get("reason")) as born:
+                self._born, self._checked = born, 0
+                try:
+                    yield
+                finally:
+                    self._born = None
+        if store._last_tx == tx:
+            self._written = tx
+
+    def _both(self, work: Work) -> bytes:
+        if self._born is None:
+            raise ConflictError("no transaction by that token. Begin one: POST /transaction.")
+        with self._part._verb(), noted() as drawn:
+            found = work(self._part)
+            made = self._born()
+            for thing in made[self._checked :]:
+                self._refuse(thing, drawn)
+            try:
+                self._part._core.hide_rows()  # those that were only tried
+                with given(drawn):
+                    work(self.main.store)
+                self.main.store._core.hide_rows()
+            except GraphStoreError as error:
+                raise ConflictError(
+                    "this cannot be done here: a setting of the store, such as whom it trusts, or what is outside your scopes is in its way. "
+                    "Ask who has a token without scopes."
+                ) from error
+        self._checked = len(made)
+        return found
+
+    def _refuse(self, thing: Any, drawn: list[str]) -> None:
+        """Raise InvalidError for something made outside, or under an id that somebody outside may have."""
+        if not thing.is_link and not within(thing.scope, self._scopes):
+            said = "no scope" if thing.scope is None else f"scope {thing.scope!r}"
+            raise InvalidError(
+                f"{thing.id!r} would be of {said}. This token writes {self._allowed()} and below."
+            )
+        if thing.id not in drawn and not any(thing.id.startswith(f"{scope}/") for scope in self._scopes):
+            raise InvalidError(
+                f"the id {thing.id!r} cannot be chosen with this token. Leave it out, or begin it with {self._scopes[0]}/."
+            )
+
+    def _allowed(self) -> str:
+        return " or ".join(self._scopes)
 
 
 class ScopedStores(Generic[Door]):
@@ -24,7 +172,7 @@ class ScopedStores(Generic[Door]):
     def __init__(
         self,
         store: GraphStore,
-        main: Callable[[], Calling],
+        main: Callable[[], Main],
         made: Callable[[GraphStore, tuple[str, ...]], Door],
     ) -> None:
         self._store, self._main, self._made = store, main, made
