@@ -151,9 +151,9 @@ class Written:
         """The view after the block."""
         return self._desk.view()
 
-    def answer(self, kind: type[A], **fields: Any) -> A:
+    def answer(self, answer: type[A], /, **fields: Any) -> A:
         """What a tool answers that wrote it."""
-        return kind(at=at(self.view), tx=self.tx, **fields)
+        return answer(at=at(self.view), tx=self.tx, **fields)
 
     def thing(self, id: str) -> Thing:
         """How a node or an event is now."""
