@@ -237,7 +237,11 @@ class _Weeks:
     def _changes(self, day: int) -> None:
         store, now = self.store, self.at(day, 22)
         if day == 3:
-            how = {"supersedes": "region", "reason": "the American customers", "valid_from": now}
+            how: dict[str, Any] = {
+                "supersedes": "region",
+                "reason": "the American customers",
+                "valid_from": now,
+            }
             self._node("fact", "regions", "we run in two regions", "platform", "region", **how)
         if day == 4:
             words, pilot = "the API allows 200 requests a minute", {"since": "the partner's pilot"}

@@ -19,24 +19,8 @@ from pydantic import BaseModel
 from graphstore.cli.pager import SHOWN, echo
 from graphstore.sessions.review import Doubt
 from graphstore.store.sweeping import Swept
-from graphstore.values.models import (
-    BranchInfo,
-    Chain,
-    Change,
-    Contradiction,
-    Event,
-    FieldChange,
-    Inspection,
-    Link,
-    Node,
-    Shaky,
-    Snapshot,
-    Supersession,
-    Verification,
-    Version,
-    clauses,
-    words,
-)
+from graphstore.values import models
+from graphstore.values.models import clauses, words
 from graphstore.values.period import exactly, when
 from graphstore.values.text import clean, described, line
 from graphstore.values.ways import Way
@@ -161,7 +145,7 @@ def console() -> Console:
     return Plain(**how, file=shown.out, force_terminal=True, width=shown.columns)
 
 
-def label(thing: Node | Event | Version) -> str:
+def label(thing: models.Node | models.Event | models.Version) -> str:
     """A node or event in one line: its text or description, else its content."""
     return line(words(thing), LABEL_LENGTH)
 
@@ -243,19 +227,19 @@ def show(value: object, out: Console | None = None) -> None:
     """Any answer of the store, in words."""
     out = out or console()
     match value:
-        case Node() | Event():
+        case models.Node() | models.Event():
             _node(value, out)
-        case Inspection():
+        case models.Inspection():
             _inspection(value, out)
-        case Supersession():
+        case models.Supersession():
             _supersession(value, out)
-        case Chain():
+        case models.Chain():
             _chain(value, out)
-        case Verification():
+        case models.Verification():
             _verification(value, out)
         case Swept():
             _swept(value, out)
-        case Link():
+        case models.Link():
             out.print(f"{value.id}  {value}, valid {when(value.valid_from)} → {when(value.valid_to)}")
         case dict():
             table(("", ""), [(str(name).replace("_", " "), one) for name, one in value.items()], out)
@@ -267,10 +251,10 @@ def show(value: object, out: Console | None = None) -> None:
 
 def _several(values: Sequence[Any], out: Console) -> None:
     match values:
-        case [Chain(), *_]:
+        case [models.Chain(), *_]:
             for chain in values:
                 _chain(chain, out)
-        case [Change(), *_]:
+        case [models.Change(), *_]:
             tx = _apart([one.tx for one in values])
             rows = [(tx[one.tx], one.verb, one.subject, one.author, one.reason) for one in values]
             table(("tx", "verb", "subject", "author", "reason"), rows, out)
@@ -280,12 +264,12 @@ def _several(values: Sequence[Any], out: Console) -> None:
             table(columns, map(row, values), out)
 
 
-def _ends(link: Link) -> str:
+def _ends(link: models.Link) -> str:
     ends = f"{link.source_standing} / {link.target_standing}"
     return "both" if ends == "stands / stands" else ends
 
 
-def _side(change: FieldChange, value: object, absent: str) -> str:
+def _side(change: models.FieldChange, value: object, absent: str) -> str:
     """One side of a change; nothing where the field was not there."""
     if change.type == absent:
         return ""
@@ -295,40 +279,40 @@ def _side(change: FieldChange, value: object, absent: str) -> str:
 _Table = tuple[tuple[str, ...], Callable[[Any], tuple[object, ...]]]
 _ONE_COLUMN: _Table = (("",), lambda value: (value,))
 _TABLES: dict[type, _Table] = {
-    Link: (
+    models.Link: (
         ("source", "kind", "target", "since", "until", "strength", "ends stand", "reason", "id"),
         lambda link: (
             link.source, link.kind if link.confidence == "explicit" else f"possibly_{link.kind}", link.target,
             when(link.valid_from), when(link.valid_to, ""), link.strength, _ends(link), link.reason, link.id,
         ),
     ),
-    Version: (
+    models.Version: (
         ("ref", "valid from", "valid to", "recorded", "by", "believed from", "believed to", "trigger", "source", "content"),
         lambda one: (
             one.ref, when(one.valid_from), when(one.valid_to), when(one.recorded_at), one.author, when(one.tx_from),
             when(one.tx_to, ""), one.trigger, one.source, label(one),
         ),
     ),
-    FieldChange: (
+    models.FieldChange: (
         ("", "field", "old", "new"),
         lambda one: (one.type, one.path, _side(one, one.old, "added"), _side(one, one.new, "removed")),
     ),
-    Contradiction: (
+    models.Contradiction: (
         ("", "one", "says", "other", "says", "kept", "reason"),
         lambda one: (
             "says so" if one.link is not None else one.about or "", one.source.id, label(one.source), one.target.id,
             label(one.target), one.decision or ("over" if one.settled else ""), None if one.link is None else one.link.reason,
         ),
     ),
-    Shaky: (
+    models.Shaky: (
         ("id", "shaky", "rests on", "which is", "since", "why", "by"),
         lambda one: (
             one.node.id, label(one.node), one.root.id, one.root.standing, when(one.recorded_at), one.why, "; ".join(map(str, one.links)),
         ),
     ),
-    Snapshot: (("snapshot", "valid", "tx", "by"), lambda one: (one.name, one.valid, one.tx, one.author)),
+    models.Snapshot: (("snapshot", "valid", "tx", "by"), lambda one: (one.name, one.valid, one.tx, one.author)),
     Doubt: (("version", "unsure", "why", "of"), lambda one: (one.ref, one.decision, one.reasoning, one.text)),
-    BranchInfo: (
+    models.BranchInfo: (
         ("branch", "begins with", "transactions", "last", "merged"),
         lambda one: (one.name, when(one.forked_at), one.transactions, when(one.last_tx, ""), when(one.merged_at, "")),
     ),
@@ -336,12 +320,12 @@ _TABLES: dict[type, _Table] = {
 """How values of each class are shown under each other: the heads of the columns, and the cells of a value."""
 
 
-def _node(node: Node | Event, out: Console) -> None:
-    number = f" v{node.number}" if isinstance(node, Node) else ""
-    kind = node.kind if isinstance(node, Node) else node.type
+def _node(node: models.Node | models.Event, out: Console) -> None:
+    number = f" v{node.number}" if isinstance(node, models.Node) else ""
+    kind = node.kind if isinstance(node, models.Node) else node.type
     out.print(f"{node.id}  {kind}{number}", style="bold", end="  ")
     out.print(node.standing, style="green" if node.standing == "stands" else "yellow")
-    if isinstance(node, Node):
+    if isinstance(node, models.Node):
         out.print(f"  valid     {when(node.valid_from)} → {when(node.valid_to)}")
     else:
         again = f" → {when(node.last_seen)}, {node.count} times" if node.count > 1 else ""
@@ -355,13 +339,13 @@ def _node(node: Node | Event, out: Console) -> None:
         value = about.get(name)
         if value:
             out.print(f"  {name:<9} {', '.join(value) if isinstance(value, tuple) else value}")
-    body = node.content if isinstance(node, Node) else node.metadata
+    body = node.content if isinstance(node, models.Node) else node.metadata
     if body:
         for line in orjson.dumps(body, default=_plain, option=orjson.OPT_INDENT_2).decode().splitlines():
             out.print(f"  {line}", soft_wrap=True)
 
 
-def _inspection(found: Inspection, out: Console) -> None:
+def _inspection(found: models.Inspection, out: Console) -> None:
     _node(found.node, out)
     for title, links in (("links", found.links), ("backlinks", found.backlinks)):
         if links:
@@ -377,18 +361,18 @@ def _inspection(found: Inspection, out: Console) -> None:
         _several(found.history, out)
 
 
-def _supersession(found: Supersession, out: Console) -> None:
+def _supersession(found: models.Supersession, out: Console) -> None:
     out.print(f"{found.subject.id}  {label(found.subject)}", style="bold")
     steps(found, out)
     for thing in found.current:
         word = "standing now" if found.chain else "nothing superseded it; standing"
-        ref = thing.ref if isinstance(thing, Node) else thing.id
+        ref = thing.ref if isinstance(thing, models.Node) else thing.id
         out.print(f"  {word}: {ref}  {label(thing)}", style="green")
     if not found.current:
         out.print(f"  nothing stands in its place; it is {found.standing}.", style="yellow")
 
 
-def steps(found: Supersession, out: Console, most: int | None = None, begin: str = "  ") -> None:
+def steps(found: models.Supersession, out: Console, most: int | None = None, begin: str = "  ") -> None:
     """The first steps of a supersession, in up to three lines each."""
     for step, of in list(zip(found.chain, found.of_steps, strict=True))[:most]:
         what, *more = clauses(step)
@@ -398,7 +382,7 @@ def steps(found: Supersession, out: Console, most: int | None = None, begin: str
             out.print(f"{begin}   {part}", style=style)
 
 
-def walked(chain: Chain) -> Iterator[tuple[Node | Event, int, str | None]]:
+def walked(chain: models.Chain) -> Iterator[tuple[models.Node | models.Event, int, str | None]]:
     """Each thing of a chain under the one it was reached from: the thing, how deep, and the reason of the link."""
     things = {thing.id: thing for thing in (chain.root, *chain.nodes)}
     near: dict[str, list[tuple[str, str | None]]] = {}
@@ -417,9 +401,9 @@ def walked(chain: Chain) -> Iterator[tuple[Node | Event, int, str | None]]:
             waiting.extend((one, depth + 1, why) for one, why in reversed(fresh))
 
 
-def _chain(chain: Chain, out: Console) -> None:
+def _chain(chain: models.Chain, out: Console) -> None:
     for thing, depth, reason in walked(chain):
-        since = thing.valid_from if isinstance(thing, Node) else thing.occurred_at
+        since = thing.valid_from if isinstance(thing, models.Node) else thing.occurred_at
         out.print(f"{'   ' * (depth - 1)}└─ " if depth else "", end="")
         out.print(label(thing), style="" if depth else "bold", end="")
         out.print(f"  {when(since)}  {thing.id}", style="dim")
@@ -467,7 +451,7 @@ def _swept(found: Swept, out: Console) -> None:
     )
 
 
-def _verification(found: Verification, out: Console) -> None:
+def _verification(found: models.Verification, out: Console) -> None:
     if found.ok:
         out.print(f"sound: {found.transactions} transactions ({', '.join(found.checked)}).", style="green")
     else:
@@ -493,7 +477,7 @@ def report(found: Mapping[str, Any], out: Console | None = None) -> None:
 
 
 def timeline(
-    messages: Iterable[Event], added: Mapping[str, Iterable[Event]], out: Console | None = None
+    messages: Iterable[models.Event], added: Mapping[str, Iterable[models.Event]], out: Console | None = None
 ) -> None:
     """Messages under each other, newest first, each with what was added to it."""
     rows: list[tuple[Any, ...]] = []

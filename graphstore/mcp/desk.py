@@ -27,7 +27,7 @@ from pydantic import BaseModel, Field
 from graphstore.context.sections import estimate
 from graphstore.errors import EngineError, InvalidError, NotFoundError
 from graphstore.graph.engine import stopped_by
-from graphstore.mcp.answers import Answer, At, Thing, at, thing
+from graphstore.mcp.answers import Answer, At, Thing, Written, at, thing
 from graphstore.mcp.shapes import RARE
 from graphstore.store.store import Store
 from graphstore.values import generated_ids
@@ -38,6 +38,7 @@ from graphstore.values.text import clean, line
 from graphstore.view.view import View
 
 A = TypeVar("A", bound=Answer)
+W = TypeVar("W", bound=Written)
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -139,7 +140,7 @@ def parts(field: str, items: Sequence[Any]) -> list[Part]:
     return [Part(field, item) for item in items]
 
 
-class Written:
+class Writing:
     """What became of a block that writes: the tx of its transaction, None where nothing was written."""
 
     def __init__(self, desk: Desk) -> None:
@@ -151,7 +152,7 @@ class Written:
         """The view after the block."""
         return self._desk.view()
 
-    def answer(self, answer: type[A], /, **fields: Any) -> A:
+    def answer(self, answer: type[W], /, **fields: Any) -> W:
         """What a tool answers that wrote it."""
         return answer(at=at(self.view), tx=self.tx, **fields)
 
@@ -177,11 +178,11 @@ class Desk:
         return self.store.as_of(valid=valid, tx=tx)
 
     @contextmanager
-    def writing(self, author: str) -> Iterator[Written]:
+    def writing(self, author: str) -> Iterator[Writing]:
         """A block that is one transaction of an author. Afterwards it says at what tx, if anything was written."""
         with self.store.transaction(author=author):
             tx = self.store.as_of().at.tx
-            yield (written := Written(self))
+            yield (written := Writing(self))
         done = self.store.changes(since=tx - timedelta(microseconds=1))
         written.tx = tx if done and done[0].tx == tx else None
 

@@ -19,26 +19,8 @@ from graphstore.graph.guard import refuse_limits
 from graphstore.graph.macros import reads
 from graphstore.graph.result import Result, legible
 from graphstore.graph.texts import text as query_text
-from graphstore.mcp.answers import (
-    Difference,
-    Entry,
-    FieldLine,
-    KindLine,
-    Reached,
-    Report,
-    Rows,
-    Schema,
-    SpanLine,
-    Timeline,
-    Traced,
-    at,
-    cut,
-    field_line,
-    link_line,
-    reached,
-    thing,
-    things,
-)
+from graphstore.mcp import answers
+from graphstore.mcp.answers import at, cut, field_line, link_line, reached, thing, things
 from graphstore.mcp.desk import Later, Part, Question, Rare, Tools, asks, digest, parts
 from graphstore.mcp.read_tools import RESTS
 from graphstore.mcp.shapes import RARE
@@ -71,11 +53,11 @@ class Graph(Tools):
         sender: str | None = None,
         since: str | None = None,
         until: str | None = None,
-    ) -> Timeline:
+    ) -> answers.Timeline:
         """What was said and happened over time, newest first: of a thing or topic, a thread, a sender, or all."""
         view = question.view
         begin, end = view._bounds(since, until)
-        found: Iterable[Entry | Event]
+        found: Iterable[answers.Entry | Event]
         if thread or sender:
             named = (("thread", thread), ("sender", sender), ("words", about))
             of = " and ".join(f"{name} {value}" for name, value in named if value)
@@ -92,7 +74,9 @@ class Graph(Tools):
         ]
         kept = [each for each in timed if begin <= instant(each[0]) < end]
         kept.sort(key=itemgetter(0, 1), reverse=True)
-        return question.page(Timeline, Later([("entries", _entry, entry) for _, _, entry in kept]), of=of)
+        return question.page(
+            answers.Timeline, Later([("entries", _entry, entry) for _, _, entry in kept]), of=of
+        )
 
     # ------------------------------------------------------------------ diff
 
@@ -105,7 +89,7 @@ class Graph(Tools):
         new: int | None = None,
         before_valid: str | None = None,
         before_tx: str | None = None,
-    ) -> Difference:
+    ) -> answers.Difference:
         """What changed: in a thing between versions old and new (the last two), or in all from before_valid, before_tx to valid, tx."""
         if before_valid is not None or before_tx is not None:
             before = self._before(question, before_valid, before_tx)
@@ -129,16 +113,16 @@ class Graph(Tools):
         id: str,
         direction: Literal["up", "down"] = "down",
         depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
-    ) -> Traced:
+    ) -> answers.Traced:
         """Follow causes and foundations, up: what led to it; down: what rests on it. Of a trace id: its spans."""
         view = question.view
         try:
             chain = view.walk(id, RESTS, depth, "out" if direction == "up" else "in")
         except NotFoundError as unknown:
             return _spans(question, id, self._desk.refusal(view, id)(unknown))
-        found: list[Reached] = reached(view, chain, upward=direction == "up")
+        found: list[answers.Reached] = reached(view, chain, upward=direction == "up")
         return question.page(
-            Traced,
+            answers.Traced,
             parts("reached", found),
             kind="chain",
             direction=direction,
@@ -149,7 +133,7 @@ class Graph(Tools):
     # ------------------------------------------------------------------ schema
 
     @asks(rare=("valid", "tx", "cursor"))
-    def schema(self, question: Question) -> Schema:
+    def schema(self, question: Question) -> answers.Schema:
         """Which kinds, fields, links and snapshots there are. Before cypher."""
         view, store = question.view, self._desk.store
         kinds = list(_kinds(view))
@@ -158,7 +142,7 @@ class Graph(Tools):
         }
         columns = [name.removeprefix("n.") for name in view.query(query_text("agents_columns")).columns]
         return question.page(
-            Schema,
+            answers.Schema,
             parts("kinds", kinds),
             graph=_GRAPH.format(columns=", ".join(columns)),
             counts=counts,
@@ -176,7 +160,7 @@ class Graph(Tools):
         query: str,
         params: dict[str, Any] | None = None,
         history: Annotated[bool, Field(json_schema_extra=RARE)] = False,
-    ) -> Rows:
+    ) -> answers.Rows:
         """Ask one coordinate. Node stands, Absent does not, Event happened; links in capitals: MATCH (a:Node {author: $who})-[:SUPERSEDES]->(b) RETURN b.text. history=true: (:Version)"""
         given = dict(params or {})
         refuse_limits(given)
@@ -189,7 +173,7 @@ class Graph(Tools):
                 result = question.view.query(query, **given)
         return self._rows(question, result, "order by" in " ".join(query.lower().split()))
 
-    def _rows(self, question: Question, result: Result, in_order: bool) -> Rows:
+    def _rows(self, question: Question, result: Result, in_order: bool) -> answers.Rows:
         """A page of the rows of a result."""
         shown = _Cells()
         rows = [tuple(shown.cell(legible(value)) for value in row) for row in result.tuples()]
@@ -198,7 +182,7 @@ class Graph(Tools):
                 key=lambda row: orjson.dumps(row, default=str)
             )  # else each page might see another order
         return question.page(
-            Rows,
+            answers.Rows,
             parts("rows", rows),
             order=digest(rows),
             columns=tuple(result.columns),
@@ -220,7 +204,7 @@ class Graph(Tools):
         step: Annotated[str, Field(description="1 day, 1 month")] = "1 day",
         axis: Literal["valid", "tx"] = "valid",
         by: Annotated[str | None, Field(description="a field to group by", json_schema_extra=RARE)] = None,
-    ) -> Rows:
+    ) -> answers.Rows:
         """Numbers, values or changes at each step from since to until."""
         view = question.view
         found = over_time.answered(
@@ -243,7 +227,7 @@ class Graph(Tools):
         status: Annotated[str | None, Field(description="active (broken now), resolved, superseded")] = None,
         origin: Rare = None,
         agent: Rare = None,
-    ) -> Report:
+    ) -> answers.Report:
         """What happened lately, its status, what keeps coming back (by origin, agent)."""
 
         def report(skip: int) -> Json:
@@ -264,7 +248,9 @@ class Graph(Tools):
         first = report(0)
         listed = _Reported(question.view, first, lambda skip: report(skip)["events"], limit)
         head = {name: first[name] for name in ("total_events", "time_range")}
-        return question.page(Report, listed, summary=first["summary"].partition(" Shown: ")[0], **head)
+        return question.page(
+            answers.Report, listed, summary=first["summary"].partition(" Shown: ")[0], **head
+        )
 
 
 def _each(text: str | None) -> list[str] | None:
@@ -299,7 +285,7 @@ class _Reported(Later):
 # ---------------------------------------------------------------- timelines
 
 
-def _about(view: View, about: str) -> tuple[str, list[Entry]]:
+def _about(view: View, about: str) -> tuple[str, list[answers.Entry]]:
     """The timeline of a node, an event, or a topic."""
     try:
         found = view.inspect(about)
@@ -312,7 +298,7 @@ def _about(view: View, about: str) -> tuple[str, list[Entry]]:
     return node.id, [*_versions_of(view, node, found.history, by), *_events_of(view, [node.id])]
 
 
-def _events_of(view: View, ids: Iterable[str], words: str | None = None) -> list[Entry]:
+def _events_of(view: View, ids: Iterable[str], words: str | None = None) -> list[answers.Entry]:
     """The events linked with things and those that say all the words, with what these were caused and resolved by."""
     found = {event.id: event for id in ids for event in view.events(related_to=id)}
     if words is not None:
@@ -325,7 +311,7 @@ def _events_of(view: View, ids: Iterable[str], words: str | None = None) -> list
     return [_happened(event) for event in found.values()]
 
 
-def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
+def _topic(view: View, about: str) -> tuple[str, list[answers.Entry]]:
     topic = topics.topic(view, about)
     if topic.found_by is None:
         raise NotFoundError(f"no node, event or topic {about!r}. {_instead(view, about) or topic}")
@@ -337,7 +323,7 @@ def _topic(view: View, about: str) -> tuple[str, list[Entry]]:
     return of, [*statements, *(each for each in events if each.id not in stated)]
 
 
-def _stated(view: View, said: topics.Mention) -> Entry:
+def _stated(view: View, said: topics.Mention) -> answers.Entry:
     """A statement of a topic, with what its version says of who recorded it and when."""
     node = view.inspect(said.id).node
     if isinstance(node, Event):
@@ -355,12 +341,12 @@ def _instead(view: View, about: str) -> str:
     return "There is a sender of that name." if messages.messages(view, sender=about, limit=1).events else ""
 
 
-def _entry(found: Entry | Event) -> Entry:
+def _entry(found: answers.Entry | Event) -> answers.Entry:
     return _happened(found) if isinstance(found, Event) else found
 
 
-def _happened(event: Event) -> Entry:
-    return Entry(
+def _happened(event: Event) -> answers.Entry:
+    return answers.Entry(
         at=event.occurred_at,
         what="event" if event.authorized is None else "message",
         id=event.id,
@@ -372,7 +358,9 @@ def _happened(event: Event) -> Entry:
     )
 
 
-def _versions_of(view: View, node: Node, believed: Iterable[Version], by: tuple[str, ...]) -> list[Entry]:
+def _versions_of(
+    view: View, node: Node, believed: Iterable[Version], by: tuple[str, ...]
+) -> list[answers.Entry]:
     """The versions believed of a node, each as it stands at the coordinate; of a node of which nothing is believed, what it said. `by`: what took
     its place."""
     rows = list(believed)
@@ -395,8 +383,10 @@ def _versions_of(view: View, node: Node, believed: Iterable[Version], by: tuple[
     return entries
 
 
-def _version(said: Version | Node, ref: str, standing: Standing, until: Any, by: tuple[str, ...]) -> Entry:
-    return Entry(
+def _version(
+    said: Version | Node, ref: str, standing: Standing, until: Any, by: tuple[str, ...]
+) -> answers.Entry:
+    return answers.Entry(
         at=said.valid_from,
         what="version",
         id=ref,
@@ -413,7 +403,7 @@ def _version(said: Version | Node, ref: str, standing: Standing, until: Any, by:
 # ---------------------------------------------------------------- differences
 
 
-def _versions(question: Question, id: str, old: int | None, new: int | None) -> Difference:
+def _versions(question: Question, id: str, old: int | None, new: int | None) -> answers.Difference:
     view = question.view
     numbers = sorted({version.number for version in view.versions(id)})
     if new is None:
@@ -426,30 +416,30 @@ def _versions(question: Question, id: str, old: int | None, new: int | None) -> 
             )
         old = earlier[-1]
     changes = [field_line(id, change) for change in view.diff(id, old, new)]
-    return question.page(Difference, parts("changes", changes), id=id, old=old, new=new)
+    return question.page(answers.Difference, parts("changes", changes), id=id, old=old, new=new)
 
 
-def _of_one(question: Question, before: View, id: str) -> Difference:
+def _of_one(question: Question, before: View, id: str) -> answers.Difference:
     """What differs in one thing between two coordinates; where it was not known yet, everything is added."""
     now = question.view.inspect(id).node
     try:
         then = before.inspect(id).node
     except NotFoundError:
         return question.page(
-            Difference, parts("added", [thing(question.view, now)]), id=now.id, before=at(before)
+            answers.Difference, parts("added", [thing(question.view, now)]), id=now.id, before=at(before)
         )
-    listed = parts("changes", [FieldLine(id=now.id, path=path, type="changed", old=was, new=is_)
+    listed = parts("changes", [answers.FieldLine(id=now.id, path=path, type="changed", old=was, new=is_)
                                for path, was, is_ in (("standing", then.standing, now.standing),) if was != is_])  # fmt: skip
     if isinstance(now, Node) and isinstance(then, Node):
         changes = differences.diff(then.content, now.content)
         listed += parts("changes", [field_line(now.id, change) for change in changes])
         return question.page(
-            Difference, listed, id=now.id, old=then.number, new=now.number, before=at(before)
+            answers.Difference, listed, id=now.id, old=then.number, new=now.number, before=at(before)
         )
-    return question.page(Difference, listed, id=now.id, before=at(before))
+    return question.page(answers.Difference, listed, id=now.id, before=at(before))
 
 
-def _between(question: Question, before: View) -> Difference:
+def _between(question: Question, before: View) -> answers.Difference:
     found = before.compare(question.view)
     now, then = partial(thing, question.view), partial(thing, before)
     listed: list[tuple[str, Callable[[Any], Any], Any]] = []
@@ -460,19 +450,19 @@ def _between(question: Question, before: View) -> Difference:
         listed += [("changes", partial(field_line, each.id), change) for change in each.fields]
     listed += [("links_added", link_line, link) for link in found.links_added]
     listed += [("links_removed", link_line, link) for link in found.links_removed]
-    return question.page(Difference, Later(listed), before=at(before))
+    return question.page(answers.Difference, Later(listed), before=at(before))
 
 
 # ---------------------------------------------------------------- traces
 
 
-def _spans(question: Question, id: str, unknown: NotFoundError) -> Traced:
+def _spans(question: Question, id: str, unknown: NotFoundError) -> answers.Traced:
     try:
         found = messages.trace(question.view, messages.whole_trace_id(question.view, id))
     except NotFoundError:
         raise unknown from None
     spans = [
-        SpanLine(
+        answers.SpanLine(
             span=each.span_id,
             parent=each.parent_span_id,
             depth=each.depth,
@@ -485,7 +475,7 @@ def _spans(question: Question, id: str, unknown: NotFoundError) -> Traced:
         for each in found.spans
     ]
     listed = [*parts("spans", spans), *parts("events", things(question.view, found.events))]
-    return question.page(Traced, listed, kind="trace", notes=found.notes)
+    return question.page(answers.Traced, listed, kind="trace", notes=found.notes)
 
 
 # ---------------------------------------------------------------- the graph
@@ -499,19 +489,19 @@ _GRAPH = (
 )
 
 
-def _kinds(view: View) -> Iterable[KindLine]:
+def _kinds(view: View) -> Iterable[answers.KindLine]:
     for row in view.query(query_text("agents_nodes")):
         kind = row["kind"]
         contents = view.query(query_text("agents_contents"), kind=kind, many=_SAMPLE)
         names = dict.fromkeys(name for each in contents for name in orjson.loads(each["content"] or "{}"))
-        yield KindLine(what="node", kind=kind, count=row["many"], fields=tuple(names))
+        yield answers.KindLine(what="node", kind=kind, count=row["many"], fields=tuple(names))
     for row in view.query(query_text("agents_events")):
-        yield KindLine(what="event", kind=row["kind"], count=row["many"])
+        yield answers.KindLine(what="event", kind=row["kind"], count=row["many"])
     kinds = view.vocabulary.kinds
     for row in view.query(query_text("agents_links")):
         known = kinds.get(row["kind"].lower())
         meaning = None if known is None or known.symmetric else f"read from its target: {known.inverse}"
-        yield KindLine(what="link", kind=row["kind"], count=row["many"], meaning=meaning)
+        yield answers.KindLine(what="link", kind=row["kind"], count=row["many"], meaning=meaning)
 
 
 class _Cells:

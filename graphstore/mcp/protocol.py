@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+import mcp_types as wire
 from anyio import to_thread
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
@@ -23,22 +24,7 @@ from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    CallToolResult,
-    Completion,
-    EmptyResult,
-    ErrorData,
-    GetPromptResult,
-    InputRequiredResult,
-    JSONRPCError,
-    PromptReference,
-    ResourceTemplateReference,
-    SetLevelRequestParams,
-    ToolAnnotations,
-)
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import Field, ValidationError
 
@@ -244,7 +230,7 @@ def _memory_offers(desk: Desk) -> list[Offer]:
     offers = [
         *(Offer(each, reads=False, idempotent=True) for each in adding),
         *(Offer(each, reads=False, destructive=True, idempotent=True) for each in deleting),
-        *map(Offer, (memory.read_graph, memory.search_nodes, memory.open_nodes)),
+        *(Offer(each) for each in (memory.read_graph, memory.search_nodes, memory.open_nodes)),
     ]
     return [each._replace(title=each.method.__name__.replace("_", " ").capitalize()) for each in offers]
 
@@ -257,7 +243,7 @@ def _tool(offer: Offer, slow: Slow, said_once: str) -> Tool:
             name=offer.method.__name__,
             title=offer.title,
             description=" ".join(f"{offer.method.__doc__} {said_once}".split()),
-            annotations=ToolAnnotations(
+            annotations=wire.ToolAnnotations(
                 read_only_hint=offer.reads or None,
                 destructive_hint=None if offer.reads else offer.destructive,
                 idempotent_hint=offer.idempotent or None,
@@ -286,7 +272,9 @@ class Server(MCPServer[Any]):
         tools = [_tool(offer, self._slow, once) for offer, once in zip(offers, said, strict=False)]
         super().__init__(name, tools=tools, **options)
         self._taken = {each.name: _taken(each) for each in tools}
-        self._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        self._lowlevel_server.add_request_handler(
+            "logging/setLevel", wire.SetLevelRequestParams, self._set_level
+        )
         self._arguments: dict[str, list[str]] = {}
         self._withheld = frozenset(withheld)
 
@@ -304,10 +292,10 @@ class Server(MCPServer[Any]):
         """Stop the queries that run, so that the store can be closed."""
         self._slow.stop()
 
-    async def _set_level(self, context: Any, params: SetLevelRequestParams) -> EmptyResult:
+    async def _set_level(self, context: Any, params: wire.SetLevelRequestParams) -> wire.EmptyResult:
         """From which level on a client is told; before it says so it is told nothing."""
         self._levels[context.session] = params.level
-        return EmptyResult()
+        return wire.EmptyResult()
 
     async def _tell(self, context: Context[Any, Any] | None, level: str, what: str) -> None:
         if context is None:
@@ -327,7 +315,7 @@ class Server(MCPServer[Any]):
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> wire.CallToolResult | wire.InputRequiredResult:
         """Call a tool. Raises ToolError, whose text is for the agent."""
         known = await self._known_arguments()
         if name not in known:
@@ -347,7 +335,7 @@ class Server(MCPServer[Any]):
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> wire.GetPromptResult | wire.InputRequiredResult:
         """A prompt with what is found at now. Raises MCPError of invalid parameters, whose text says what to give instead."""
         prompts = {
             each.name: [one.name for one in each.arguments or ()] for each in await self.list_prompts()
@@ -448,19 +436,19 @@ def _completions(made: Server, desk: Desk) -> None:
 
     def values(ref: Any, name: str, begins: str) -> list[str]:
         view = desk.view()
-        if isinstance(ref, PromptReference) and (ref.name, name) == ("audit", "since"):
+        if isinstance(ref, wire.PromptReference) and (ref.name, name) == ("audit", "since"):
             known = [*_WINDOWS, *(each.name for each in desk.store.snapshots())]
             return sorted(each for each in known if each.startswith(begins))
-        if isinstance(ref, ResourceTemplateReference) and name == "id":
+        if isinstance(ref, wire.ResourceTemplateReference) and name == "id":
             return [str(row["id"]) for row in view.query(query_text("ids_that_begin"), prefix=begins)]
-        if isinstance(ref, ResourceTemplateReference) and name == "kind":
+        if isinstance(ref, wire.ResourceTemplateReference) and name == "kind":
             found = view.query(query_text("kinds_that_begin"), prefix=begins)
             return sorted({str(row["kind"]) for row in found})
         return []
 
-    async def complete(ref: Any, argument: Any, context: Any) -> Completion:
+    async def complete(ref: Any, argument: Any, context: Any) -> wire.Completion:
         found = await made.slowly(lambda: values(ref, argument.name, argument.value))
-        return Completion(values=found[:_COMPLETED], has_more=len(found) >= _COMPLETED)
+        return wire.Completion(values=found[:_COMPLETED], has_more=len(found) >= _COMPLETED)
 
     made.completion()(complete)  # type: ignore[no-untyped-call]
 
@@ -500,13 +488,13 @@ class _Messages:
         async for line in self._lines:
             text = line.removeprefix(_MARK).strip().decode("utf-8", "replace")
             admitted = message_of(text) if text else ""
-            if isinstance(admitted, JSONRPCError):
+            if isinstance(admitted, wire.JSONRPCError):
                 await self.answers.send(SessionMessage(admitted))
             elif admitted:
                 yield admitted
 
 
-def message_of(text: str) -> str | JSONRPCError:
+def message_of(text: str) -> str | wire.JSONRPCError:
     """A text as the message that it is; the answer to one that is none.
 
     Who begins with the version of the protocol that knows batches is given the one before: batches are not served.
@@ -522,7 +510,7 @@ def message_of(text: str) -> str | JSONRPCError:
     return json.dumps(message)
 
 
-def _refusal(text: str) -> JSONRPCError | None:
+def _refusal(text: str) -> wire.JSONRPCError | None:
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -544,6 +532,6 @@ def _refusal(text: str) -> JSONRPCError | None:
     return _refused(known, INVALID_REQUEST, "this is no JSON-RPC 2.0 message, or a text in it is no Unicode")
 
 
-def _refused(id: int | str | None, code: int, why: str) -> JSONRPCError:
-    error = ErrorData(code=code, message=f"{why}. Send one message a line.")
-    return JSONRPCError(jsonrpc="2.0", id=id, error=error)
+def _refused(id: int | str | None, code: int, why: str) -> wire.JSONRPCError:
+    error = wire.ErrorData(code=code, message=f"{why}. Send one message a line.")
+    return wire.JSONRPCError(jsonrpc="2.0", id=id, error=error)

@@ -10,15 +10,9 @@ from pydantic import Field
 
 from graphstore.errors import InvalidError
 from graphstore.events import report as log
+from graphstore.mcp import answers
 from graphstore.mcp.answers import (
     STATEMENT,
-    Found,
-    Got,
-    Hit,
-    LinkLine,
-    Superseded,
-    Versions,
-    Why,
     done_line,
     fields,
     link_line,
@@ -84,7 +78,7 @@ class Reads(Tools):
         ] = "stands",
         decay: Annotated[float | None, Field(gt=0, json_schema_extra=RARE)] = None,
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
-    ) -> Found:
+    ) -> answers.Found:
         """Find things by words or filters, best first. Begin here without an id. since, until: when it began or happened."""
         fits = {"kind": kind, "tag": tag, "author": author, "scope": scope, "since": since, "until": until}
         if decay is not None and standing != "stands":
@@ -103,12 +97,12 @@ class Reads(Tools):
             hits, note = _contested(question.view, query, given, limit)
         else:
             hits, note = _remembered(question.view, query, standing, limit, decay, given)
-        return question.page(Found, parts("hits", hits[:limit]), note=note)
+        return question.page(answers.Found, parts("hits", hits[:limit]), note=note)
 
     # ------------------------------------------------------------------ get
 
     @asks("id")
-    def get(self, question: Question, id: Id) -> Got:
+    def get(self, question: Question, id: Id) -> answers.Got:
         """One node or event in full: content, standing, links, what is believed of it over time. id-v2 is its version 2."""
         view = question.view
         with self._desk.asking(view, id):
@@ -126,7 +120,7 @@ class Reads(Tools):
             *parts("occurrences", _occurrences(view, node)),
         ]
         return question.page(
-            Got,
+            answers.Got,
             listed,
             thing=thing(view, node),
             version=None if isinstance(node, Event) else node.number,
@@ -138,14 +132,16 @@ class Reads(Tools):
     # ------------------------------------------------------------------ what_superseded
 
     @asks("id_or_text", rare=("cursor",))
-    def what_superseded(self, question: Question, id_or_text: str) -> Superseded:
+    def what_superseded(self, question: Question, id_or_text: str) -> answers.Superseded:
         """What took the place of something (an id, id-v2, or its words): who, why, when, step by step; what stands now."""
         view = question.view
         found, fitting, complete = meant(view, id_or_text, self._desk.refusal(view, id_or_text))
         if found is None:
             candidates = things(view, (each.subject for each in fitting))
             which = (ambiguous if complete else nearest)(id_or_text, candidates)
-            return question.page(Superseded, parts("candidates", candidates), answer=which, paragraph=which)
+            return question.page(
+                answers.Superseded, parts("candidates", candidates), answer=which, paragraph=which
+            )
         asked_for = ref(found.subject)
         others = things(view, (each.subject for each in fitting if ref(each.subject) != asked_for))
         chain, versions = steps(view, found), _descriptions(view, found.subject)
@@ -155,7 +151,7 @@ class Reads(Tools):
             *parts("candidates", others),
         ]
         return question.page(
-            Superseded,
+            answers.Superseded,
             listed,
             answer=outcome(found, versions),
             paragraph=supersession(found, chain, versions),
@@ -168,14 +164,14 @@ class Reads(Tools):
     # ------------------------------------------------------------------ history
 
     @asks("id")
-    def history(self, question: Question, id: Id) -> Versions:
+    def history(self, question: Question, id: Id) -> answers.Versions:
         """Every version ever believed, also those taken back: who said it, when and why."""
         view = question.view
         with self._desk.asking(view, id):
             node = view.inspect(id).node
         versions, done = view.versions(id), view.operations(id)
         return question.page(
-            Versions,
+            answers.Versions,
             parts("versions", version_lines(versions, done)),
             id=node.id,
             kind=node.type if isinstance(node, Event) else node.kind,
@@ -190,7 +186,7 @@ class Reads(Tools):
         question: Question,
         id: Id,
         depth: Annotated[int, Field(ge=1, le=20, json_schema_extra=RARE)] = 5,
-    ) -> Why:
+    ) -> answers.Why:
         """Who recorded it and why, what led to it, what it rests on and whether that fell, what it replaced."""
         view = question.view
         with self._desk.asking(view, id):
@@ -216,7 +212,7 @@ class Reads(Tools):
         )
         subject = thing(view, node)
         return question.page(
-            Why,
+            answers.Why,
             listed,
             answer=state(node, subject.valid_to),
             paragraph=why(node, done, causes, resting, replaced, shaken, subject.valid_to),
@@ -231,7 +227,7 @@ class Reads(Tools):
 
 def _remembered(
     view: View, query: str, standing: Standing, limit: int, decay: float | None, given: dict[str, str]
-) -> tuple[list[Hit], str]:
+) -> tuple[list[answers.Hit], str]:
     """What a query and filters find among what stands, or of all that was ever recorded."""
     how: dict[str, Any] = {"kinds" if name == "kind" else name: value for name, value in given.items()}
     if standing == "any":
@@ -250,14 +246,14 @@ def _remembered(
     return [_hit(view, hit) for hit in found], note
 
 
-def _hit(view: View, hit: recall.Hit) -> Hit:
+def _hit(view: View, hit: recall.Hit) -> answers.Hit:
     way = str(hit).partition("  [")[2].removesuffix("]") or None
     node, note = hit.node, None
     if isinstance(node, Node) and node.standing == "superseded":
         now = view.inspect(node.id).node
         if isinstance(now, Node) and now.number != node.number:
             node, note = now, f"{node.ref} said: {line(words_of(node), STATEMENT)}"
-    return Hit(
+    return answers.Hit(
         **fields(view, node),
         score=round(hit.score, 6),
         coverage=round(hit.coverage, 2),
@@ -273,16 +269,16 @@ def _snippet(node: Node | Event, hit: recall.Hit) -> str | None:
     return None if not words or words in line(words_of(node), STATEMENT) else f"says: {hit.snippet}"
 
 
-def _shaky(view: View, query: str, given: dict[str, str]) -> list[Hit]:
+def _shaky(view: View, query: str, given: dict[str, str]) -> list[answers.Hit]:
     admits = _admitting(view, query, given)
     shaky = (each for each in view.shaky() if getattr(each.node, "authorized", None) is not False)
     found = (each for each in shaky if admits(each.node))
     return _about(
-        (Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in found), query
+        (answers.Hit(**fields(view, each.node), other=each.root.id, note=str(each)) for each in found), query
     )
 
 
-def _contested(view: View, query: str, given: dict[str, str], limit: int) -> tuple[list[Hit], str]:
+def _contested(view: View, query: str, given: dict[str, str], limit: int) -> tuple[list[answers.Hit], str]:
     """What contradicts something; of very much that may, the newest is looked through."""
     note = "what contradicts something else that stands"
     most = limit if not given and not query.strip() else _LOOKED_THROUGH
@@ -297,7 +293,9 @@ def _contested(view: View, query: str, given: dict[str, str], limit: int) -> tup
         why = because(each.link.reason if each.link else None)
         other = thing(view, each.target)
         found.append(
-            Hit(**fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}")
+            answers.Hit(
+                **fields(view, each.source), other=other.id, note=f"{how} {other.id}: {other.statement}{why}"
+            )
         )
     return _about(found, query), note
 
@@ -309,7 +307,7 @@ def _admitting(view: View, query: str, given: dict[str, str]) -> Callable[[Node 
     return Filters.of(view, values, times, asked_fields(query)).admits
 
 
-def _about(hits: Iterable[Hit], query: str) -> list[Hit]:
+def _about(hits: Iterable[answers.Hit], query: str) -> list[answers.Hit]:
     """Those whose statement or note has one of the words of a query; all when there are none."""
     asked = set(words(remaining(query)))
     return [hit for hit in hits if not asked or asked & set(words(f"{hit.id} {hit.statement} {hit.note}"))]
@@ -351,7 +349,7 @@ def _others(view: View, id: str, links: Sequence[Link]) -> dict[str, Node | Even
 
 
 def _links(field: str, links: Iterable[Link], others: dict[str, Node | Event], id: str) -> list[Part]:
-    lines: list[LinkLine] = [
+    lines: list[answers.LinkLine] = [
         link_line(link, others.get(link.target if link.source == id else link.source)) for link in links
     ]
     return parts(field, lines)

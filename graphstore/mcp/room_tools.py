@@ -14,15 +14,8 @@ from pydantic import Field
 from graphstore.context import observer, sections, working
 from graphstore.context.observer import Observer
 from graphstore.errors import InvalidError
-from graphstore.mcp.answers import (
-    Answer,
-    Happened,
-    Hit,
-    Remembered,
-    Written,
-    at,
-    fields,
-)
+from graphstore.mcp import answers
+from graphstore.mcp.answers import at, fields
 from graphstore.mcp.desk import BUDGET, Budget, Question, Rare, Tools, Tx, Valid, asks, parts, who
 from graphstore.mcp.write_tools import happened
 from graphstore.memory import memory
@@ -39,7 +32,7 @@ Asked = Literal["work", "decisions", "lessons", "errors", "files", "lineage", "c
 Outcome = Literal["success", "partial", "failure"]
 
 
-class Worked(Answer):
+class Worked(answers.Answer):
     """What is known of agents' work: `found` in the order of the question; `summary` adds it up where there is something to add."""
 
     summary: str | None = None
@@ -60,7 +53,7 @@ class Kin(lineages.Relative):
         return f"{self.relation}, {self.generations} away: {super().__str__()}"
 
 
-class Told(Answer):
+class Told(answers.Answer):
     """What an agent should know before it answers: `context` is the text; `left_out` counts what had no room. `note` says how memory was searched."""
 
     context: str
@@ -90,10 +83,10 @@ class LayerLine(Value):
         return f"{self.layer or '(no layer)'}: {self.chunks} chunks{kept}"
 
 
-class Layers(Answer):
+class Layers(answers.Answer):
     """What was called to mind, best first, or without a query the layers there are."""
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[answers.Hit, ...] = ()
     layers: tuple[LayerLine, ...] = ()
     note: str | None = None
 
@@ -103,7 +96,7 @@ class Layers(Answer):
             yield f"({self.note})"
 
 
-class Noted(Written):
+class Noted(answers.Written):
     """What is on a scratchpad now; no `pad`: nothing."""
 
     pad: str | None = None
@@ -112,7 +105,7 @@ class Noted(Written):
         yield self.pad or "The scratchpad is empty."
 
 
-class Noticed(Written):
+class Noticed(answers.Written):
     """What became of a message: so many wait in the thread to be compressed."""
 
     waiting: int
@@ -121,7 +114,7 @@ class Noticed(Written):
         yield f"{self.waiting} messages wait to be observed"
 
 
-class Scores(Answer):
+class Scores(answers.Answer):
     """How well it goes, domain by domain, the best first."""
 
     scores: tuple[Any, ...] = ()
@@ -190,7 +183,9 @@ class Rooms(Tools):
             return question.page(Layers, parts("layers", self._counted(view)))
         found = memory.recollect(view, query, limit, layers=layer, user=user, thread=thread)
         hits = [
-            Hit(**fields(view, each.node), score=round(each.score, 6), strength=each.strength, via=each.layer)
+            answers.Hit(
+                **fields(view, each.node), score=round(each.score, 6), strength=each.strength, via=each.layer
+            )
             for each in found.hits
         ]
         return question.page(Layers, parts("hits", hits), note=found.note)
@@ -235,7 +230,7 @@ class Rooms(Tools):
         source: Rare = None,
         valid_from: Rare = None,
         ctx: Context | None = None,
-    ) -> Remembered:
+    ) -> answers.Remembered:
         """Keep a text in a layer of memory, for as long as the layer keeps things."""
         before = self._desk.view()
         since = None if valid_from is None else moment(before._time(valid_from, "valid_from"))
@@ -245,7 +240,7 @@ class Rooms(Tools):
             )  # fmt: skip
         closed = [link for link in written.view.supersedes(node.id) if link.recorded_at > before.at.tx]
         return written.answer(
-            Remembered,
+            answers.Remembered,
             outcome="new" if node.recorded_at > before.at.tx else "confirmed",
             thing=written.thing(node.id),
             closed=tuple(written.thing(link.target) for link in closed),
@@ -282,7 +277,7 @@ class Rooms(Tools):
         """Give the observer a message of a conversation: enough of them become observations, which `context` shows."""
         name, watching = who(ctx), Observer(self._desk.store)
         with self._desk.writing(name) as written:
-            whose = {"user": user, "thread": thread, "sender": sender}
+            whose: dict[str, Any] = {"user": user, "thread": thread, "sender": sender}
             watching.enqueue(message, **whose, occurred_at=occurred_at, end=end, author=name)
         return written.answer(Noticed, waiting=len(observer.queue(written.view, user, thread)))
 
@@ -293,7 +288,7 @@ class Rooms(Tools):
         note: str | None = None,
         occurred_at: str | None = None,
         ctx: Context | None = None,
-    ) -> Happened:
+    ) -> answers.Happened:
         """Note how something in a domain ended: expertise counts it."""
         name = who(ctx)
         with self._desk.writing(name) as written:

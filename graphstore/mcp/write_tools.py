@@ -11,25 +11,9 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from graphstore.errors import InvalidError, NotFoundError
-from graphstore.mcp.answers import (
-    Decided,
-    Forgotten,
-    Happened,
-    Linked,
-    Remembered,
-    RememberedMany,
-    Replaced,
-    TakenBack,
-    Thing,
-    Undone,
-    Unlinked,
-    at,
-    disagreement,
-    link_line,
-    thing,
-    things,
-)
-from graphstore.mcp.desk import Rare, Tools, Written, who, whole_ids
+from graphstore.mcp import answers
+from graphstore.mcp.answers import at, disagreement, link_line, thing, things
+from graphstore.mcp.desk import Rare, Tools, Writing, who, whole_ids
 from graphstore.mcp.read_tools import RESTS, Id
 from graphstore.mcp.shapes import RARE
 from graphstore.memory import recall
@@ -114,7 +98,7 @@ class Writes(Tools):
         id: str | None = None,
         if_number: IfNumber = None,
         ctx: Context | None = None,
-    ) -> Remembered:
+    ) -> answers.Remembered:
         """Know something from now on or valid_from; said again it is confirmed. Says what it replaced, contradicts, shakes."""
         if not statement.strip():
             raise InvalidError("statement is blank. Say what is to be known, as a sentence.")
@@ -141,7 +125,7 @@ class Writes(Tools):
             list[dict[str, Any]], Field(min_length=1, description="each with arguments of remember")
         ],
         ctx: Context | None = None,
-    ) -> RememberedMany:
+    ) -> answers.RememberedMany:
         """Several at once: all or none."""
         before, author = self._desk.view(), who(ctx)
         made = [self._given(number, each, author) for number, each in enumerate(statements, 1)]
@@ -149,7 +133,7 @@ class Writes(Tools):
             done = [self._write(new, known, None, None) for new, known in made]
         told = [_remembered("new", node, before, written) for node in done]
         return written.answer(
-            RememberedMany,
+            answers.RememberedMany,
             things=tuple(each.thing for each in told),
             confirmed=tuple(each.thing.id for each in told if each.outcome == "confirmed"),
             closed=_once(thing for each in told for thing in each.closed),
@@ -232,7 +216,7 @@ class Writes(Tools):
         source: Rare = None,
         if_number: IfNumber = None,
         ctx: Context | None = None,
-    ) -> Remembered:
+    ) -> answers.Remembered:
         """Change some fields of a content, over all or part of its time."""
         store, before = self._desk.store, self._desk.view()
         with self._desk.writing(who(ctx)) as written:
@@ -265,7 +249,7 @@ class Writes(Tools):
         parent_span_id: Rare = None,
         id: Rare = None,
         ctx: Context | None = None,
-    ) -> Happened:
+    ) -> answers.Happened:
         """Record what happened; what recurs is counted."""
         name, store = who(ctx), self._desk.store
         with self._desk.writing(name) as written:
@@ -287,7 +271,7 @@ class Writes(Tools):
         valid_from: str | None = None,
         if_number: IfNumber = None,
         ctx: Context | None = None,
-    ) -> Replaced:
+    ) -> answers.Replaced:
         """The world moved on: `old` was true until `by` began."""
         name, store = who(ctx), self._desk.store
         with self._desk.writing(name) as written:
@@ -299,9 +283,13 @@ class Writes(Tools):
                 created_by=f"agent:{name}",
                 if_number=if_number,
             )[0]
-        old, by = written.thing(link.target), written.thing(link.source)
-        shaken = tuple(_shaken(written.view, link.target))
-        return written.answer(Replaced, link=link_line(link), old=old, by=by, now_shaky=shaken)
+        return written.answer(
+            answers.Replaced,
+            link=link_line(link),
+            old=written.thing(link.target),
+            by=written.thing(link.source),
+            now_shaky=tuple(_shaken(written.view, link.target)),
+        )
 
     # ------------------------------------------------------------------ retract
 
@@ -315,7 +303,7 @@ class Writes(Tools):
         ended_at: str | None = None,
         if_number: IfNumber = None,
         ctx: Context | None = None,
-    ) -> TakenBack:
+    ) -> answers.TakenBack:
         """It should not have been said, in all or part of its time. With ended_at: it was true until then."""
         if ended_at is not None and (valid_from or valid_to):
             raise InvalidError(
@@ -331,7 +319,7 @@ class Writes(Tools):
                 )
         about, view = written.thing(id), written.view
         return written.answer(
-            TakenBack,
+            answers.TakenBack,
             how="retracted" if ended_at is None else "ended",
             thing=about,
             now_shaky=tuple(_shaken(view, about.id)),
@@ -345,7 +333,7 @@ class Writes(Tools):
         tx: Annotated[str, Field(min_length=1, description="`tx` of its answer")],
         reason: Annotated[str, Field(min_length=1)],
         ctx: Context | None = None,
-    ) -> Undone:
+    ) -> answers.Undone:
         """Take back a slip: all that one call wrote."""
         store, before = self._desk.store, self._desk.view()
         done = store.undo(tx, reason=reason, author=who(ctx))
@@ -359,7 +347,7 @@ class Writes(Tools):
         closed = [link.target for id in ids for link in view.supersedes(id)]
         shaken = {node.id for id in (*ids, *(each.id for each in again)) for node in _resting(before, id)}
         firm = [view.node(id) for id in sorted(shaken) if _standing(view, id) == "stands"]
-        return Undone(
+        return answers.Undone(
             at=at(view),
             tx=done.tx,
             undone=of,
@@ -386,7 +374,7 @@ class Writes(Tools):
         valid_from: str | None = None,
         valid_to: Rare = None,
         ctx: Context | None = None,
-    ) -> Linked:
+    ) -> answers.Linked:
         """Say `source kind target`."""
         store, before = self._desk.store, self._desk.view()
         name = who(ctx)
@@ -395,7 +383,7 @@ class Writes(Tools):
                 source, kind, target, reason=reason, strength=strength, created_by=f"agent:{name}",
                 confidence="inferred" if inferred else "explicit", valid_from=valid_from, valid_to=valid_to,
             )  # fmt: skip
-        return written.answer(Linked, link=link_line(made), is_new=made.recorded_at > before.at.tx)
+        return written.answer(answers.Linked, link=link_line(made), is_new=made.recorded_at > before.at.tx)
 
     # ------------------------------------------------------------------ unlink
 
@@ -409,14 +397,14 @@ class Writes(Tools):
         valid_from: Rare = None,
         valid_to: Rare = None,
         ctx: Context | None = None,
-    ) -> Unlinked:
+    ) -> answers.Unlinked:
         """Stop believing a link."""
         store = self._desk.store
         with self._desk.writing(who(ctx)) as written:
             said = {"source": source, "kind": kind, "target": target}
             store.unlink(**said, valid_from=valid_from, valid_to=valid_to, reason=reason)
         ends = {"source": written.thing(source), "target": written.thing(target)}
-        return written.answer(Unlinked, kind=kind, **ends)
+        return written.answer(answers.Unlinked, kind=kind, **ends)
 
     # ------------------------------------------------------------------ resolve
 
@@ -428,7 +416,7 @@ class Writes(Tools):
         keep: Annotated[str, Field(description="the right id, or both")],
         reason: Annotated[str, Field(min_length=1)],
         ctx: Context | None = None,
-    ) -> Decided:
+    ) -> answers.Decided:
         """Decide which of two that contradict each other is right."""
         store = self._desk.store
         found = [
@@ -445,7 +433,7 @@ class Writes(Tools):
             store.resolve(found[0], keep=keep, reason=reason)
         fallen = () if keep == "both" else _shaken(written.view, other if keep == id else id)
         both = (written.thing(id), written.thing(other))
-        return written.answer(Decided, kept=keep, things=both, now_shaky=tuple(fallen))
+        return written.answer(answers.Decided, kept=keep, things=both, now_shaky=tuple(fallen))
 
     # ------------------------------------------------------------------ forget
 
@@ -454,23 +442,25 @@ class Writes(Tools):
         id: str,
         reason: Annotated[str, Field(min_length=1)],
         ctx: Context | None = None,
-    ) -> Forgotten:
+    ) -> answers.Forgotten:
         """Erase a secret from every file and the past. Cannot be undone."""
         before = self._desk.view().at.tx
         trunk: Any = self._desk.store  # a branch refuses it in its words
         trunk.erase(id, reason=reason, author=who(ctx))
         view = self._desk.view()
         done = [each.tx for each in view.operations(id) if each.tx > before]
-        return Forgotten(at=at(view), tx=done[-1] if done else None, thing=thing(view, view.inspect(id).node))
+        return answers.Forgotten(
+            at=at(view), tx=done[-1] if done else None, thing=thing(view, view.inspect(id).node)
+        )
 
 
-def _remembered(outcome: Any, node: Node, before: View, written: Written) -> Remembered:
+def _remembered(outcome: Any, node: Node, before: View, written: Writing) -> answers.Remembered:
     """What was done; what was said before already was confirmed at most."""
     view = written.view
     closed = [link.target for link in view.supersedes(node.id) if link.recorded_at > before.at.tx]
     found = view.inspect(node.id).node
     return written.answer(
-        Remembered,
+        answers.Remembered,
         outcome=outcome if node.recorded_at > before.at.tx else "confirmed",
         thing=thing(view, found),
         closed=tuple(map(written.thing, closed)),
@@ -479,11 +469,11 @@ def _remembered(outcome: Any, node: Node, before: View, written: Written) -> Rem
     )
 
 
-def happened(written: Written, done: Recorded, **more: Any) -> Happened:
+def happened(written: Writing, done: Recorded, **more: Any) -> answers.Happened:
     """What recording an event did."""
     event = done.event
     return written.answer(
-        Happened, event=thing(written.view, event), is_new=done.is_new, count=event.count,
+        answers.Happened, event=thing(written.view, event), is_new=done.is_new, count=event.count,
         status=event.status, warnings=done.warnings, **more,
     )  # fmt: skip
 
@@ -493,11 +483,11 @@ def _changes(store: Store, tx: datetime) -> list[Change]:
     return [each for each in store.changes(since=tx - timedelta(microseconds=1)) if each.tx == tx]
 
 
-def _once(found: Iterable[Thing]) -> tuple[Thing, ...]:
+def _once(found: Iterable[answers.Thing]) -> tuple[answers.Thing, ...]:
     return tuple({each.id: each for each in found}.values())
 
 
-def _newly_shaken(view: View, before: View, ids: Iterable[str]) -> list[Thing]:
+def _newly_shaken(view: View, before: View, ids: Iterable[str]) -> list[answers.Thing]:
     """What rests on any of these and is shaky, and was not before."""
     found = {node.id: node for id in ids for node in _resting(view, id)}
     return things(view, [node for node in found.values() if _standing(before, node.id) != "shaky"][:_SHOWN])
@@ -510,7 +500,7 @@ def _standing(view: View, id: str) -> str | None:
         return None
 
 
-def _again(view: View, before: View, id: str) -> list[Thing]:
+def _again(view: View, before: View, id: str) -> list[answers.Thing]:
     """What a thing had taken the place of, and stands again now."""
     taken = [view.inspect(link.target).node for link in before.supersedes(id)]
     return things(
@@ -519,7 +509,7 @@ def _again(view: View, before: View, id: str) -> list[Thing]:
     )
 
 
-def _resolved(view: View, id: str, tx: datetime | None) -> list[Thing]:
+def _resolved(view: View, id: str, tx: datetime | None) -> list[answers.Thing]:
     """What an event resolved in a transaction."""
     links = view.backlinks_to(id, kinds=("resolved_by",))
     return things(view, [view.inspect(link.source).node for link in links if link.recorded_at == tx])
@@ -534,7 +524,7 @@ def _says(node: Node, new: _Statement) -> bool:
     return sameness.alike(node.content, new.content)
 
 
-def _conflicts(view: View, node: Node) -> list[Thing]:
+def _conflicts(view: View, node: Node) -> list[answers.Thing]:
     """What stands and contradicts a node, linked or suspected."""
     if node.standing not in UPRIGHT:
         return []
@@ -556,7 +546,7 @@ def _concerned(view: View, changes: Iterable[Change]) -> list[str]:
     return list(found)
 
 
-def _shaken(view: View, id: str) -> list[Thing]:
+def _shaken(view: View, id: str) -> list[answers.Thing]:
     """What rests on a thing, at once or by way of others, and is shaky."""
     return things(view, _resting(view, id)[:_SHOWN])
 
