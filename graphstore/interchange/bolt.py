@@ -26,8 +26,7 @@ from graphstore.errors import ConflictError, EngineError, InvalidError
 from graphstore.graph.texts import expand, macros, text
 from graphstore.interchange.flat_graph import LABELS, FlatGraph, flat_graph
 from graphstore.interchange.retries import Retries
-from graphstore.store.change_feed import NAMES, ChangeFeed, Position
-from graphstore.store.feed_source import EVENT, End
+from graphstore.store.change_feed import NAMES, ChangeFeed, End, Position
 from graphstore.values.period import OPEN, TimeLike, moment
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ class BoltGraph:
                 yield text("bolt_parts", LABEL=owner, PART=label, KIND=kind), of, False
 
     def _events(self, feed: ChangeFeed, ids: Iterable[str]) -> Step:
-        return _things(EVENT, feed.events(list(dict.fromkeys(ids))).to_pylist())
+        return _things("Event", feed.events(list(dict.fromkeys(ids))).to_pylist())
 
     def _forget(self, feed: ChangeFeed, forgotten: Mapping[str, list[str]]) -> None:
         """Take the contents and reasons away that the store has forgotten."""

@@ -6,25 +6,30 @@ taken is its position. A copy that keeps its position in the same transaction as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from graphstore.errors import ConflictError, InvalidError
-from graphstore.graph.arrow_tables import instants, names_of, numbers
+from graphstore.graph.arrow_tables import columns_by_name, event_columns, instants, names_of, numbers
+from graphstore.graph.arrow_tables import tombstone
+from graphstore.graph.history_from_rows import RowHistory
 from graphstore.graph.result import arrow_out
 from graphstore.ledger.branch_ledger import BranchLedger
+from graphstore.ledger.branch_rows import SPAN
 from graphstore.ledger.ledger import Ledger
-from graphstore.store.feed_from_rows import RowFeed
-from graphstore.store.feed_source import End
+from graphstore.ledger.statements import Statement
+from graphstore.read.ids import Id
+from graphstore.read.index_of_rows import LINKS_BESIDE, Number
+from graphstore.read.points import Point, as_json
 from graphstore.values.gc_pause import no_collecting
-from graphstore.values.period import Instant
+from graphstore.values.models import Json
+from graphstore.values.period import OPEN, Instant
 
 if TYPE_CHECKING:
     from graphstore.store.store import Store
-
-T = TypeVar("T")
 
 PART = 50_000
 """Rows, or closings, read at once."""
@@ -50,6 +55,74 @@ class Position(NamedTuple):
     tx: Instant = 0
 
 
+class Recorded(NamedTuple):
+    """Counts how much was recorded by an instant, and the first and the last transaction."""
+
+    entities: int
+    rows: int
+    link_rows: int
+    ops: int
+    seen: int
+    closings: int
+    link_closings: int
+    first: Instant | None
+    last: Instant | None
+
+
+class ClosedPeriod(NamedTuple):
+    """Describes a period that was closed."""
+
+    number: int
+    is_event: int | None
+    tx_to: Instant
+    closed_by: int
+
+
+class EventRow(NamedTuple):
+    """Describes a period of an event, what it says, and what the operation that evicted it has kept."""
+
+    number: int
+    id: str
+    type: str
+    occurred_at: Instant
+    tx_from: Instant
+    opened_by: int
+    word: str
+    data: bytes | None
+    checksum: int
+    place: bytes | None
+    place_checksum: int | None
+
+
+class End(NamedTuple):
+    """Describes a link: the label and id of its source, its kind, the label and id of its target."""
+
+    source_label: str
+    source: str
+    kind: str
+    target_label: str
+    target: str
+
+
+class Forgotten(NamedTuple):
+    """Names a thing that was forgotten."""
+
+    number: int
+    id: str
+    is_event: int
+
+
+FEED_STATE = Statement("feed_state", Recorded)
+FEED_CLOSED = Statement("feed_closed", ClosedPeriod)
+FEED_EVENTS = Statement("feed_events", EventRow)
+FEED_OWNERS = Statement("feed_owners", Id)
+FEED_ENDS = Statement("feed_ends", End)
+FEED_FORGOTTEN = Statement("feed_forgotten", Forgotten)
+FEED_WITHOUT_REASON = Statement("feed_without_reason", Number)
+FEED_PERIODS = Statement("feed_periods", Number)
+FEED_THINGS = Statement("feed_things", Forgotten)
+
+
 class ChangeFeed:
     """The tables of a store, read from a position on. Beside whoever writes; it sees what is committed and durable."""
 
@@ -63,15 +136,18 @@ class ChangeFeed:
 
     def identity(self) -> str | None:
         """What tells this store, or this branch of one, from others: its first transaction. None while nothing is recorded."""
-        return self._read(lambda source: source.identity())
+        with self._reading() as point:
+            first = _recorded(point).first
+            return None if first is None else f"{first} {point.database.branch or 'trunk'}"
 
     def goal(self, tx: Instant | None = None) -> dict[str, Position]:
         """How far each table has come, or had come at a tx."""
         self._store.refresh()
         if not self._store.read_only:
             self._store._core.journal.settle()
-        mark, last = self._read(lambda source: source.reached(tx))
-        counts = mark._asdict()
+        with self._reading() as point:
+            found = _recorded(point, OPEN if tx is None else tx)
+        counts, last = found._asdict(), found.last or 0
         return {
             name: Position(counts[_ROWS[name]], counts.get(_CLOSINGS.get(name, ""), 0), last)
             for name in NAMES
@@ -79,11 +155,12 @@ class ChangeFeed:
 
     def check(self, since: Position, copy: str) -> None:
         """Raise ConflictError when a copy at this position has what the store has not."""
-        if since.tx and not self._read(lambda source: source.has(since.tx)):
-            raise ConflictError(
-                f"{copy} has a transaction that the store has not: it was made from another store, or from a later state of this one. "
-                "Name another place, or remove what is there."
-            )
+        with self._reading() as point:
+            if since.tx and _recorded(point, since.tx).last != since.tx:
+                raise ConflictError(
+                    f"{copy} has a transaction that the store has not: it was made from another store, or from a later state of this one. "
+                    "Name another place, or remove what is there."
+                )
 
     def parts(
         self, name: str, since: Position, upto: Position, part: int | None = None
@@ -103,7 +180,9 @@ class ChangeFeed:
 
     def events(self, ids: list[str]) -> pa.Table:
         """Events as the graph tables have them now, one row each, with both ends of the belief in them; of the ids that are nodes none."""
-        table = self._read(lambda source: source.events(ids))
+        with self._reading() as point:
+            things = point.rows(FEED_THINGS, ids=as_json(ids))
+            table = self._history.table("Event", [thing.number % SPAN for thing in things])
         for at, column in enumerate(table.schema):
             if pa.types.is_timestamp(column.type):
                 table = table.set_column(at, column.name, table[at].cast(pa.timestamp("us", tz="UTC")))
@@ -111,75 +190,124 @@ class ChangeFeed:
 
     def things(self, low: int, high: int) -> list[str]:
         """The ids of the nodes and events from one number of rows of `nodes` to another."""
-        return [thing.id for thing in self._read(lambda source: source.history.things(low, high))]
+        with self._reading():
+            return [thing.id for thing in self._history.things(low, high)]
 
     def of_rows(self, rows: list[int]) -> list[str]:
         """Of which event each row of `events` is."""
-        return self._read(lambda source: source.owners(rows))
+        with self._reading() as point:
+            return [row.id for row in point.rows(FEED_OWNERS, numbers=_numbers(point, "period", rows))]
 
     def ends(self, rows: list[int]) -> list[End]:
         """Where each row of `links` is."""
-        return self._read(lambda source: source.ends(rows))
+        with self._reading() as point:
+            return point.rows(FEED_ENDS, numbers=_numbers(point, "link_period", rows))
 
     def forgotten(self, since: Position, upto: Position) -> dict[str, list[str]]:
         """What was evicted or erased by the operations between two positions, by the table that had its contents: ids of nodes and events, which lead to
         `versions` and `events`, and of their links."""
-        return self._read(lambda source: source.forgotten(since.rows, upto.rows))
+        with self._reading() as point:
+            first, stop = (point.database.line.row("operation", each.rows) for each in (since, upto))
+            things = point.rows(FEED_FORGOTTEN, first=first, stop=stop)
+            links = point.rows(LINKS_BESIDE, numbers=as_json([thing.number for thing in things]))
+        return {
+            "versions": [thing.id for thing in things if not thing.is_event],
+            "events": [thing.id for thing in things if thing.is_event],
+            "links": list(dict.fromkeys(link.id for link in links)),
+        }
 
     def without_reason(self, operations: list[str]) -> list[str]:
         """Those of some operations, by id, that have no reason, or none any more."""
-        return self._read(lambda source: source.without_reason(operations))
+        with self._reading() as point:
+            asked = _numbers(point, "operation", map(int, operations))
+            return [str(row.number % SPAN) for row in point.rows(FEED_WITHOUT_REASON, numbers=asked)]
 
     def of_things(self, name: str, ids: list[str], upto: Position) -> pa.Table:
         """The rows up to a position that some nodes, events or links have in `versions`, `events` or `links`, as they are to be read now."""
-
-        def read(source: RowFeed) -> pa.Table:
-            rows = source.periods(name, ids, upto.rows)
-            tables = [_known(_table(source, name, row, row + 1)) for row in rows]
-            return pa.concat_tables(tables) if tables else _known(_table(source, name, 0, 0))
-
-        return self._read(read)
+        links = name == "links"
+        with self._reading() as point:
+            stop = point.database.line.row("link_period" if links else "period", upto.rows)
+            rows = point.rows(FEED_PERIODS, ids=as_json(ids), links=links, stop=stop)
+            places = [row.number % SPAN for row in rows]
+            tables = [self._table(point, name, place, place + 1) for place in places]
+            return pa.concat_tables(tables) if tables else self._table(point, name, 0, 0)
 
     def _rows(self, name: str, low: int, high: int) -> pa.Table:
-        return self._read(lambda source: _known(_table(source, name, low, high)))
+        with self._reading() as point:
+            return self._table(point, name, low, high)
 
     def _closed(self, name: str, low: int, high: int) -> pa.Table:
-        closed = self._read(lambda source: source.closed(name, low, high))
-        return _known(
-            pa.table(
-                {
-                    "row": numbers([each.number for each in closed]),
-                    "tx_to": instants([each.tx_to for each in closed]),
-                    "closed_by": names_of([each.closed_by for each in closed]),
-                }
-            )
-        )
+        links = name == "links"
+        with self._reading() as point:
+            rows = point.rows(FEED_CLOSED, links=links, passed=low, most=high - low)
+        closed = [row for row in rows if links or bool(row.is_event) == (name == "events")]
+        table = {
+            "row": numbers([row.number % SPAN for row in closed]),
+            "tx_to": instants([row.tx_to for row in closed]),
+            "closed_by": names_of([row.closed_by % SPAN for row in closed]),
+        }
+        return arrow_out(pa.table(table))
 
-    def _read(self, read: Callable[[RowFeed], T]) -> T:
-        """Read what is committed, and not what a transaction of this thread shows to itself."""
+    @property
+    def _history(self) -> RowHistory:
+        rows = self._store._core.rows
+        assert isinstance(rows, (Ledger, BranchLedger))
+        return RowHistory(rows)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Point]:
+        """Return a block that reads what is committed, and not what a transaction of this thread shows to itself."""
         store, core = self._store, self._store._core
         store._coordinate()  # refuses a store that is closed
         core.hide_rows()
-        rows = core.rows
-        assert isinstance(rows, (Ledger, BranchLedger))
-        with rows.snapshot() as database, no_collecting():
-            return read(RowFeed(rows, database))
+        with core.rows.snapshot() as database, no_collecting():
+            yield Point(database, OPEN, OPEN)
 
-
-def _table(source: RowFeed, name: str, low: int, high: int) -> pa.Table:
-    if name == "events":
-        return source.event_periods(low, high)
-    table = source.history.table(_LABELS[name], range(low, high))
-    return table.drop_columns(["source_label", "target_label"]) if name == "links" else table
-
-
-def _known(table: pa.Table) -> pa.Table:
-    """The columns as a copy has them: instants in UTC, an open end null, the number of a row as a number."""
-    is_closing = table.column_names == ["row", "tx_to", "closed_by"]
-    if not is_closing:
-        table = table.drop_columns([name for name in ("tx_to", "closed_by") if name in table.column_names])
-    table = arrow_out(table)
-    if "row" in table.column_names:
+    def _table(self, point: Point, name: str, low: int, high: int) -> pa.Table:
+        """Return rows of a table as a copy has them: instants in UTC, an open end null, the number of a row as a number, and no end of the belief."""
+        if name == "events":
+            return arrow_out(_event_periods(point, low, high))
+        table = self._history.table(_LABELS[name], range(low, high))
+        left_out = ("source_label", "target_label") if name == "links" else ()
+        left_out += tuple(column for column in ("tx_to", "closed_by") if column in table.column_names)
+        table = arrow_out(table.drop_columns(list(left_out)))
+        if "row" not in table.column_names:
+            return table
         at = table.column_names.index("row")
-        table = table.set_column(at, "row", table["row"].cast(pa.int64()))
-    return table
+        return table.set_column(at, "row", table["row"].cast(pa.int64()))
+
+
+def _recorded(point: Point, tx: Instant = OPEN) -> Recorded:
+    [found] = Point(point.database, OPEN, tx).rows(FEED_STATE)
+    return found
+
+
+def _numbers(point: Point, table: str, places: Iterable[int]) -> str:
+    """Return the numbers of rows that are counted from 0 in the order of their line, as a JSON array."""
+    return as_json([point.database.line.row(table, place) for place in places])
+
+
+def _event_periods(point: Point, first: int, stop: int) -> pa.Table:
+    """Return those periods of [first, stop) that are of events. An event whose first occurrence was recorded late, or that was taken back and given back, has
+    several."""
+    row = point.database.line.row
+    events = point.rows(FEED_EVENTS, first=row("period", first), stop=row("period", stop))
+    columns = {name: [getattr(each, name) for each in events] for name in ("id", "type", "occurred_at")}
+    bodies = [_body(point, event) for event in events]
+    return pa.table(
+        {
+            "row": numbers([each.number % SPAN for each in events]),
+            **columns_by_name(columns),
+            **event_columns(columns["type"], bodies),
+            **columns_by_name({"tx_from": [each.tx_from for each in events]}),
+            "opened_by": names_of([each.opened_by % SPAN for each in events]),
+        }
+    )
+
+
+def _body(point: Point, row: EventRow) -> Json:
+    body = point.content(row.data, row.checksum, f"event {row.id!r}")
+    if body:
+        return body
+    kept = point.content(row.place, row.place_checksum, f"event {row.id!r}")
+    return {**tombstone(row.word), "authorized": None, **kept.get("place", {})}

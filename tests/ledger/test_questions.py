@@ -39,7 +39,7 @@ from graphstore.read import (
     whole_view,
 )
 from graphstore.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
-from graphstore.store import feed_from_rows
+from graphstore.store import change_feed
 from graphstore.values.period import instant
 from graphstore.view import history_rows, shaken, sight
 from graphstore.write import retention
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
 MODULES = (
     chains, closings, counted, described, differing, event_fingerprints, event_list, forgotten_bodies, happened, ids, index_of_rows,
-    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, feed_from_rows, graph_from_rows, history_from_rows, retention, row_search,
+    inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, change_feed, graph_from_rows, history_from_rows, retention, row_search,
     settings, shaken, sight, history_rows, superseding, walks, whole_view,
 )  # fmt: skip
 STATEMENTS = {
