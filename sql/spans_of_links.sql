@@ -1,12 +1,12 @@
 -- Which periods of links meet a span of valid time and one of tx, and what do they say? One row for each, in the order in which they were recorded.
 --
 -- Parameters: as of spans_of_nodes.sql: :tx, :valid_from, :valid_to, :tx_from, :tx_to, :kind.
--- Columns: id; source and target, ids; kind; strength (NULL: none); is_inferred; created_by; author, told, verb and operation, as in spans_of_nodes.sql; valid_from and valid_to;
--- tx_from and tx_to; body, of its reason and metadata (NULL: none were given), data, these, and their checksum (-1: they are missing).
+-- Columns: id; source and target, ids; kind; strength (NULL: none); confidence; created_by; author, told, verb and operation, as in spans_of_nodes.sql; valid_from and valid_to;
+-- tx_from and tx_to; data, its reason and metadata, and their checksum (NULL: none were given; -1: they are missing).
 SELECT
-  l.id, source.id AS source, target.id AS target, l.kind, c.strength, c.is_inferred, c.created_by, o.author, coalesce(o.tx, p.tx_from) AS told, o.verb, c.operation,
-  p.valid_from, p.valid_to, p.tx_from, CASE WHEN p.tx_to > :tx THEN 253402300799999999 ELSE p.tx_to END AS tx_to,
-  c.body, b.data, coalesce(b.checksum, -1) AS checksum
+  l.id, source.id AS source, target.id AS target, l.kind, c.strength, iif(c.is_inferred, 'inferred', 'explicit') AS confidence, c.created_by,
+  o.author, coalesce(o.tx, p.tx_from) AS told, o.verb, c.operation, p.valid_from, p.valid_to, p.tx_from, CASE WHEN p.tx_to > :tx THEN 253402300799999999 ELSE p.tx_to END AS tx_to,
+  b.data, CASE WHEN c.body IS NOT NULL THEN coalesce(b.checksum, -1) END AS checksum
 FROM link_period p
 CROSS JOIN link l ON l.number = p.link AND (:kind IS NULL OR l.kind = :kind)
 CROSS JOIN entity source ON source.number = l.source

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from graphstore.errors import InvalidError
-from graphstore.read.points import Point
 from graphstore.store import registry
-from graphstore.values.gc_pause import no_collecting
 from graphstore.values.period import OPEN, Instant, TimeLike, iso
-from graphstore.view.sight import sight_of
 from graphstore.view.view import Reader
 
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
-    from graphstore.view.history_rows import Asked, RowSpans
+    from graphstore.view.history_rows import Asked
 
-T = TypeVar("T")
 Span = tuple[TimeLike | None, TimeLike | None]
 
 
@@ -48,9 +44,9 @@ def history(
     from graphstore.view import history_rows
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
-    table = _read(store, lambda source: history_rows.nodes(source, asked, kind, fields))
+    table = store._searched(lambda sight: history_rows.nodes(sight, asked, kind, fields))
     if coalesce_on is not None:
-        table = history_rows.coalesced(table, coalesce_on, at_one_tx=asked.tx[1] - asked.tx[0] == 1)
+        table = history_rows.coalesced(table, coalesce_on, at_one_tx=asked.is_one_tx)
     return Result.of_arrow(table)
 
 
@@ -71,7 +67,7 @@ def links(
 
     asked = _asked(store, (valid_from, valid_to), (tx_from, tx_to), tx, clip)
     name = None if kind is None else store.vocabulary.canonical(kind)
-    return Result.of_arrow(_read(store, lambda source: history_rows.links(source, asked, name)))
+    return Result.of_arrow(store._searched(lambda sight: history_rows.links(sight, asked, name)))
 
 
 @registry.read("tables")
@@ -82,20 +78,8 @@ def changes(store: Reader, since: TimeLike | None = None, until: TimeLike | None
 
     first, last = store._bounds(since, until, "tx")
     return Result.of_arrow(
-        _read(store, lambda source: history_rows.changes(source, first, min(last, source.point.tx)))
+        store._searched(lambda sight: history_rows.changes(sight.point, first, min(last, sight.tx)))
     )
-
-
-def _read(store: Reader, read: Callable[[RowSpans], T]) -> T:
-    """Read the periods of the rows of a ledger at the coordinate of a store or a view."""
-    from graphstore.view.history_rows import RowSpans
-
-    core = store._core
-    ledger = core.answering
-    valid, tx = store._coordinate()
-    with ledger.snapshot() as database, no_collecting():
-        point = Point(database, valid, tx, core.vocabulary)
-        return read(RowSpans(sight_of(core, point)))
 
 
 def _asked(store: Reader, valid: Span, tx: Span, at: TimeLike | None, clip: bool) -> Asked:

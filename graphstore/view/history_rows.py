@@ -2,69 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphstore.errors import InvalidError, closest
 from graphstore.graph.arrow_tables import (
     body_columns,
+    columns_by_name,
     columns_of,
     field_column,
-    json_text,
     numbers,
-    parsed,
-    texts,
+    said_of_links,
     tombstone,
 )
 from graphstore.graph.properties import FieldKind, field_kind, property_name
+from graphstore.graph.result import arrow_out
 from graphstore.graph.step_functions import grouped, whole
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import as_json
+from graphstore.read.points import Point, as_json
 from graphstore.values.inputs import optional_text
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, coalesce, without_all
 from graphstore.view.sight import Sight
 
 Span = tuple[Instant, Instant]
-_INSTANT = pa.timestamp("us", tz="UTC")
 _TAKEN = ("id", "kind", "key", "scope", "number", "text", "tags", "source", "author", "told", "remainder",
           "operation", "reason", "valid_from", "valid_to", "tx_from", "tx_to")  # fmt: skip
+_BOUNDS = ("valid_from", "valid_to", "tx_from", "tx_to")
+_ORDER = [("id", "ascending"), ("valid_from", "ascending"), ("tx_from", "ascending")]
+_CHANGES = ("tx", "thing", "id", "kind", "change", "valid_from", "valid_to", "number", "content", "operation",
+            "author", "reason")  # fmt: skip
 
 
-class Asked:
-    """Which part of a history is asked for: spans of both axes, half-open, cut to them or not. A span of tx that is one instant is what was believed then."""
+class Asked(NamedTuple):
+    """Says which part of a history is asked for: spans of both axes, half-open, cut to them or not. A span of tx that is one instant is what was believed then."""
 
-    def __init__(self, valid: Span, tx: Span, clip: bool) -> None:
-        self.valid, self.tx, self.clip = valid, tx, clip
+    valid: Span
+    tx: Span
+    clip: bool
 
-    def rows(self, begin: Any, end: Any, known: Any, gone: Any) -> tuple[Any, dict[str, Any]]:
-        """Return the places of the periods that are asked for, and these. Columns of valid_from, valid_to, tx_from and tx_to are given, as known at the sight's tx."""
-        import numpy as np
+    @property
+    def is_one_tx(self) -> bool:
+        """Return True if what was believed at one instant is asked for."""
+        return self.tx[1] - self.tx[0] == 1
 
-        (since, until), (first, last) = self.valid, self.tx
-        chosen = np.flatnonzero(
-            (begin < until) & (end > since) & (known < last) & (gone > first) & (known < gone)
-        )
-        found = {
-            "valid_from": begin[chosen],
-            "valid_to": end[chosen],
-            "tx_from": known[chosen],
-            "tx_to": gone[chosen],
-        }
-        if last - first == 1:  # an end that came later was not known then
-            found["tx_to"] = np.where(found["tx_to"] > first, OPEN, found["tx_to"])
+    def columns(self, point: Point, statement: Statement[Any], kind: str | None) -> dict[str, list[Any]]:
+        """Return the columns of the periods that are asked for."""
+        spans = dict(zip(_BOUNDS, (*self.valid, *self.tx), strict=True))
+        found = columns_of(point.rows(statement, **spans, kind=kind), statement.model)
+        if self.is_one_tx:  # an end that came later was not known then
+            found["tx_to"] = [OPEN] * len(found["tx_to"])
         if self.clip:
-            found["valid_from"] = np.maximum(found["valid_from"], since)
-            found["valid_to"] = np.minimum(found["valid_to"], until)
-            if last - first != 1:
-                found["tx_from"] = np.maximum(found["tx_from"], first)
-                found["tx_to"] = np.minimum(found["tx_to"], last)
-        return chosen, found
+            for axis in ("valid",) if self.is_one_tx else ("valid", "tx"):
+                since, until = spans[f"{axis}_from"], spans[f"{axis}_to"]
+                found[f"{axis}_from"] = [max(each, since) for each in found[f"{axis}_from"]]
+                found[f"{axis}_to"] = [min(each, until) for each in found[f"{axis}_to"]]
+        return found
 
 
 class NodeSpan(NamedTuple):
@@ -74,7 +71,7 @@ class NodeSpan(NamedTuple):
     kind: str
     key: str | None
     scope: str
-    ordinal: int
+    number: int
     author: str | None
     told: Instant
     verb: str | None
@@ -96,7 +93,7 @@ class LinkSpan(NamedTuple):
     target: str
     kind: str
     strength: int | None
-    is_inferred: int
+    confidence: str
     created_by: str
     author: str | None
     told: Instant
@@ -106,9 +103,8 @@ class LinkSpan(NamedTuple):
     valid_to: Instant
     tx_from: Instant
     tx_to: Instant
-    body: int | None
     data: bytes | None
-    checksum: int
+    checksum: int | None
 
 
 class Content(NamedTuple):
@@ -170,150 +166,79 @@ CONTENTS_OF_KIND = Statement("contents_of_kind", Content)
 CHANGED_NODES = Statement("changed_nodes", ChangedNode)
 CHANGED_LINKS = Statement("changed_links", ChangedLink)
 OPERATIONS_DONE = Statement("operations_done", Done)
-_BOUNDS = ("valid_from", "valid_to", "tx_from", "tx_to")
 
 
-class RowSpans:
-    """Gives the periods of a ledger at the point of a sight."""
-
-    def __init__(self, sight: Sight) -> None:
-        self._sight, self.point = sight, sight.point
-
-    def nodes(
-        self, asked: Asked, kind: str | None
-    ) -> tuple[dict[str, pa.Array], list[str | None], dict[str, Any]]:
-        """Return the columns of the periods of nodes, their contents as JSON, and the bounds of the periods."""
-        rows = self.point.rows(SPANS_OF_NODES, **_spans(asked), kind=kind)
-        rows, columns, periods = _chosen(asked, rows, NodeSpan)
-        words = columns["word"]
-        bodies = [
-            self._bytes(row.data, row.checksum, f"node {row.id!r}, version {row.ordinal}") for row in rows
-        ]
-        said = body_columns(bodies, lambda at: tombstone(words[at]))
-        done = self.done([op for op in columns["operation"] if op is not None])
-        reasons = [done[op][2] if op in done else None for op in columns["operation"]]
-        found = {
-            **{name: texts(columns[name]) for name in ("id", "kind", "key", "scope")},
-            "number": numbers(columns["ordinal"]),
-            **{name: said[name] for name in ("text", "tags", "source")},
-            **_told(columns, periods),
-            "operation": texts(columns["verb"]),
-            "reason": texts(reasons),
-        }
-        return found, said["content"].to_pylist(), periods
-
-    def links(self, asked: Asked, kind: str | None) -> tuple[dict[str, pa.Array], dict[str, Any]]:
-        """Return the columns of the periods of links, and the bounds of the periods."""
-        rows = self.point.rows(SPANS_OF_LINKS, **_spans(asked), kind=kind)
-        rows, columns, periods = _chosen(asked, rows, LinkSpan)
-        bodies = parsed(
-            [
-                b"" if row.body is None else self._bytes(row.data, row.checksum, f"link {row.id!r}")
-                for row in rows
-            ]
-        )
-        found = {
-            **{name: texts(columns[name]) for name in ("id", "source", "target", "kind")},
-            "reason": texts([body.get("reason") for body in bodies]),
-            "strength": numbers([strength or None for strength in columns["strength"]]),
-            "confidence": texts(["inferred" if each else "explicit" for each in columns["is_inferred"]]),
-            "created_by": texts(columns["created_by"]),
-            "metadata": texts([json_text(body.get("metadata")) for body in bodies]),
-            **_told(columns, periods),
-            "operation": texts(columns["verb"]),
-        }
-        return found, periods
-
-    def field_kinds(self, kind: str | None) -> dict[str, FieldKind]:
-        """Return the types of all fields that nodes (of a kind) ever had."""
-        memo = self._sight.memo()
-        assert memo is not None
-        which = "fields", kind, self._sight.index.last_tx if self._sight.sees_all() else self._sight.tx
-        if which not in memo:
-            bodies = [
-                self._bytes(row.data, row.checksum, "a node")
-                for row in self.point.rows(CONTENTS_OF_KIND, kind=kind)
-            ]
-            memo[which] = kinds_of_fields(parsed(bodies))
-        return dict(memo[which])
-
-    def done(self, operations: Sequence[int]) -> dict[int, tuple[str | None, str | None, str | None]]:
-        """Return the verb, the author and the reason of some operations; of -1 nothing."""
-        found: dict[int, tuple[str | None, str | None, str | None]] = {-1: (None, None, None)}
-        for row in self.point.rows(OPERATIONS_DONE, numbers=as_json(list(dict.fromkeys(operations)))):
-            body = self.point.content(row.data, row.checksum, f"operation {row.number}")
-            found[row.number] = row.verb, row.author, body.get("reason")
-        return found
-
-    def content(self, row: ChangedNode) -> str:
-        """Return what a node says, as JSON."""
-        body = self.point.content(row.data, row.checksum, f"node {row.id!r}, version {row.ordinal}")
-        return orjson.dumps(body.get("content") or {}, option=orjson.OPT_SORT_KEYS).decode()
-
-    def _bytes(self, data: bytes | None, checksum: int, what: str) -> bytes:
-        """Return a body; an empty one where it was removed. Raises DamageError when it is not what was written."""
-        if data is None or crc32(data) != checksum:
-            self.point.content(data, checksum, what)
-        return data or b""
-
-
-def kinds_of_fields(bodies: Iterable[Json]) -> dict[str, FieldKind]:
-    """Return the types of the fields that the contents of these bodies have."""
-    values: dict[str, list[Any]] = {}
-    for body in bodies:
-        for name, value in (body.get("content") or {}).items():
-            values.setdefault(name, []).append(value)
-    return {name: field_kind(each) for name, each in values.items()}
-
-
-def _spans(asked: Asked) -> dict[str, Instant]:
-    return dict(zip(_BOUNDS, (*asked.valid, *asked.tx), strict=True))
-
-
-def _chosen(
-    asked: Asked, rows: list[Any], model: Any
-) -> tuple[list[Any], dict[str, list[Any]], dict[str, Any]]:
-    """Return the rows that are asked for, their columns, and the bounds of their periods."""
-    import numpy as np
-
-    columns = columns_of(rows, model)
-    chosen, periods = asked.rows(*(np.array(columns[name], np.int64) for name in _BOUNDS))
-    if len(chosen) == len(rows):
-        return rows, columns, periods
-    rows = [rows[at] for at in chosen.tolist()]
-    return rows, columns_of(rows, model), periods
-
-
-def _told(columns: dict[str, list[Any]], periods: dict[str, Any]) -> dict[str, pa.Array]:
-    """Make the columns of who recorded something first, when, and whether its period was recorded later."""
-    recorded = periods["tx_from"].tolist()  # where nobody knows who recorded it first
-    known = zip(columns["operation"], columns["told"], recorded, strict=True)
-    told = numbers([since if operation is None else at for operation, at, since in known])
-    return {
-        "author": texts(columns["author"]),
-        "told": told.cast(pa.timestamp("us")),
-        "remainder": pc.less(told, numbers(periods["tx_from"])),
-    }
-
-
-# ---------------------------------------------------------------------- tables
-
-
-def nodes(source: RowSpans, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
+def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
     """Return the rows of nodes, by id, valid_from and tx_from; a column for each field of the content."""
     optional_text("kind", kind)
-    columns, contents, periods = source.nodes(asked, kind)
-    described = {
-        name: columns.pop(name) for name in ("id", "kind", "key", "scope", "number", "text", "tags", "source")
-    }
-    columns = {**described, **_fields(source, kind, fields, contents), **columns}
-    return _in_order({**columns, **_instants(periods)})
+    columns = asked.columns(sight.point, SPANS_OF_NODES, kind)
+    words = columns["word"]
+    said = body_columns(_bodies(sight.point, columns), lambda at: tombstone(words[at]))
+    done = _done(sight.point, [op for op in columns["operation"] if op is not None])
+    reasons = [done[op][2] if op in done else None for op in columns["operation"]]
+    return _in_order(
+        {
+            **columns_by_name({name: columns[name] for name in ("id", "kind", "key", "scope", "number")}),
+            **{name: said[name] for name in ("text", "tags", "source")},
+            **_fields(sight, kind, fields, said["content"].to_pylist()),
+            **_recorded(columns, reason=reasons),
+        }
+    )
 
 
-def links(source: RowSpans, asked: Asked, kind: str | None) -> pa.Table:
+def links(sight: Sight, asked: Asked, kind: str | None) -> pa.Table:
     """Return the rows of links, by id, valid_from and tx_from."""
-    columns, periods = source.links(asked, kind)
-    return _in_order({**columns, **_instants(periods)})
+    point = sight.point
+    columns = asked.columns(point, SPANS_OF_LINKS, kind)
+    contents = zip(columns["data"], columns["checksum"], columns["id"], strict=True)
+    said = said_of_links([point.content(data, checksum, f"link {id!r}") for data, checksum, id in contents])
+    return _in_order(
+        {
+            **columns_by_name({name: columns[name] for name in ("id", "source", "target", "kind")}),
+            "reason": said["reason"],
+            **columns_by_name({name: columns[name] for name in ("strength", "confidence", "created_by")}),
+            "metadata": said["metadata"],
+            **_recorded(columns),
+        }
+    )
+
+
+def _bodies(point: Point, columns: Mapping[str, list[Any]]) -> list[bytes]:
+    """Return what nodes say; nothing where it was removed. Raises DamageError when it is not what was written."""
+    bodies = columns["data"]
+    for at, (data, checksum) in enumerate(zip(bodies, columns["checksum"], strict=True)):
+        if data is None or crc32(data) != checksum:
+            point.content(data, checksum, f"node {columns['id'][at]!r}, version {columns['number'][at]}")
+    return [data or b"" for data in bodies]
+
+
+def _recorded(columns: Mapping[str, list[Any]], **said: list[str | None]) -> dict[str, pa.Array]:
+    """Make the columns of who recorded something first, when and how, whether its period was recorded later, and of the bounds of the period."""
+    known = zip(columns["operation"], columns["told"], columns["tx_from"], strict=True)
+    found = columns_by_name(
+        {
+            "author": columns["author"],
+            # where nobody knows who recorded it first, when its period was
+            "told": [since if operation is None else at for operation, at, since in known],
+            "operation": columns["verb"],
+            **said,
+            **{bound: columns[bound] for bound in _BOUNDS},
+        }
+    )
+    return {name: found[name] for name in ("author", "told", "remainder", "operation", *said, *_BOUNDS)}
+
+
+def _in_order(columns: Mapping[str, pa.Array]) -> pa.Table:
+    return arrow_out(pa.table(columns)).sort_by(_ORDER).combine_chunks()
+
+
+def _done(point: Point, operations: Sequence[int]) -> dict[int, tuple[str | None, str | None, str | None]]:
+    """Return the verb, the author and the reason of some operations; of -1 nothing."""
+    found: dict[int, tuple[str | None, str | None, str | None]] = {-1: (None, None, None)}
+    for row in point.rows(OPERATIONS_DONE, numbers=as_json(list(dict.fromkeys(operations)))):
+        body = point.content(row.data, row.checksum, f"operation {row.number}")
+        found[row.number] = row.verb, row.author, body.get("reason")
+    return found
 
 
 def coalesced(table: pa.Table, on: Sequence[str], *, at_one_tx: bool) -> pa.Table:
@@ -321,14 +246,13 @@ def coalesced(table: pa.Table, on: Sequence[str], *, at_one_tx: bool) -> pa.Tabl
     apart, unless all are believed at the one tx that is asked for. Raises InvalidError for an unknown column."""
     import numpy as np
 
-    periods = ("valid_from", "valid_to", "tx_from", "tx_to")
-    columns = [name for name in table.column_names if name not in periods]
+    columns = [name for name in table.column_names if name not in _BOUNDS]
     for name in on:
         if name not in columns:
             raise InvalidError.choice("column to coalesce on", name, columns)
     keys = list(dict.fromkeys(["id", *on]))
     apart = keys if at_one_tx else [*keys, "tx_from", "tx_to"]
-    table = table.select([*keys, *periods])
+    table = table.select([*keys, *_BOUNDS])
     if not len(table):
         return table
     codes = grouped(table, apart)
@@ -346,27 +270,17 @@ def coalesced(table: pa.Table, on: Sequence[str], *, at_one_tx: bool) -> pa.Tabl
         **{name: heads[name] for name in keys},
         "valid_from": heads["valid_from"],
         "valid_to": table["valid_to"].take(pa.array(lasts)),
-        "tx_from": pa.array(known, pa.int64()).cast(pa.timestamp("us")).cast(_INSTANT),
+        "tx_from": numbers(known).cast(heads["tx_from"].type),
         "tx_to": heads["tx_to"],
     }
-    return pa.table(merged).sort_by(
-        [("id", "ascending"), ("valid_from", "ascending"), ("tx_from", "ascending")]
-    )
+    return pa.table(merged).sort_by(_ORDER)
 
 
-_CHANGES = pa.schema(
-    [
-        ("tx", _INSTANT), ("thing", pa.string()), ("id", pa.string()), ("kind", pa.string()), ("change", pa.string()), ("valid_from", _INSTANT),
-        ("valid_to", _INSTANT), ("number", pa.int64()), ("content", pa.string()), ("operation", pa.string()), ("author", pa.string()), ("reason", pa.string()),
-    ]
-)  # fmt: skip
-
-
-def changes(source: RowSpans, since: Instant, until: Instant) -> pa.Table:
+def changes(point: Point, since: Instant, until: Instant) -> pa.Table:
     """Return what each transaction after `since` up to `until` changed of what is believed: the periods over which something is said, or no more."""
     found: list[tuple[int, int, str, int, bool, Span, ChangedNode | ChangedLink]] = []
     for thing, statement in (("node", CHANGED_NODES), ("link", CHANGED_LINKS)):
-        rows: list[Any] = source.point.rows(statement, since=since, until=until)
+        rows: list[Any] = point.rows(statement, since=since, until=until)
         spans: dict[tuple[int, int, int], tuple[list[Span], list[Span], int, int]] = {}
         for side in (0, 1):
             for at, row in enumerate(rows):
@@ -379,7 +293,7 @@ def changes(source: RowSpans, since: Instant, until: Instant) -> pa.Table:
                 for span in without_all_of(here, there):
                     found.append((tx, op, thing, at, is_added, span, rows[at]))
     found.sort(key=lambda each: each[:6])
-    done = source.done([op for _, op, *_ in found])
+    done = _done(point, [op for _, op, *_ in found])
     contents: dict[int, str] = {}
     lines = []
     for tx, op, thing, _, is_added, span, row in found:
@@ -391,22 +305,13 @@ def changes(source: RowSpans, since: Instant, until: Instant) -> pa.Table:
         else:
             number, content = row.ordinal, contents.get(row.said)
             if content is None:
-                content = contents[row.said] = source.content(row)
+                body = point.content(row.data, row.checksum, f"node {row.id!r}, version {row.ordinal}")
+                dumped = orjson.dumps(body.get("content") or {}, option=orjson.OPT_SORT_KEYS)
+                content = contents[row.said] = dumped.decode()
         change = "added" if is_added else "removed"
         lines.append((tx, thing, row.id, row.kind, change, *span, number, content, *done[op]))
     columns = list(zip(*lines, strict=True)) or [()] * len(_CHANGES)
-    return pa.table(
-        [_column(field, list(values)) for field, values in zip(_CHANGES, columns, strict=True)],
-        schema=_CHANGES,
-    )
-
-
-def _column(field: pa.Field, values: list[Any]) -> pa.Array:
-    import numpy as np
-
-    if field.type == _INSTANT:
-        return _instants({field.name: np.array(values, np.int64)})[field.name]
-    return texts(values) if field.type == pa.string() else numbers(values)
+    return arrow_out(pa.table(columns_by_name(dict(zip(_CHANGES, columns, strict=True)))))
 
 
 def without_all_of(periods: Sequence[Span], holes: Sequence[Span]) -> list[Span]:
@@ -414,33 +319,17 @@ def without_all_of(periods: Sequence[Span], holes: Sequence[Span]) -> list[Span]
     return [rest for each in coalesce(periods) for rest in without_all(each, holes)]
 
 
-# ------------------------------------------------------------------------------------------------- columns
-
-
-def _instants(periods: Mapping[str, Any]) -> dict[str, pa.Array]:
-    found = {}
-    for name, column in periods.items():
-        there = pa.array(column, pa.int64(), mask=column >= OPEN if name.endswith("_to") else None)
-        found[name] = there.cast(pa.timestamp("us")).cast(_INSTANT)
-    return found
-
-
-def _in_order(columns: Mapping[str, pa.Array]) -> pa.Table:
-    told = columns["told"].cast(_INSTANT)
-    table = pa.table({**columns, "told": told})
-    return table.sort_by(
-        [("id", "ascending"), ("valid_from", "ascending"), ("tx_from", "ascending")]
-    ).combine_chunks()
+# ------------------------------------------------------------------------------------------------- fields
 
 
 def _fields(
-    source: RowSpans, kind: str | None, fields: Sequence[str] | None, contents: list[str | None]
+    sight: Sight, kind: str | None, fields: Sequence[str] | None, contents: list[str | None]
 ) -> dict[str, pa.Array]:
     """Return the fields of contents as columns: their types are those of all descriptions of the kind that are known, whatever part is asked for."""
-    kinds = source.field_kinds(kind)
+    kinds = _field_kinds(sight, kind)
     names = sorted(kinds) if fields is None else list(dict.fromkeys(fields))
     if kinds and not kinds.keys() >= set(names):
-        _refuse_unknown(source, names)
+        _refuse_unknown(sight, names)
     parsed: list[Json] = orjson.loads(f"[{','.join(each or '{}' for each in contents)}]")
     taken, found = set(_TAKEN), {}
     for name in names:
@@ -449,9 +338,25 @@ def _fields(
     return found
 
 
-def _refuse_unknown(source: RowSpans, fields: Sequence[str]) -> None:
+def _field_kinds(sight: Sight, kind: str | None) -> dict[str, FieldKind]:
+    """Return the types of all fields that nodes (of a kind) ever had."""
+    memo = sight.memo()
+    assert memo is not None
+    which = "fields", kind, sight.index.last_tx if sight.sees_all() else sight.tx
+    if which not in memo:
+        values: dict[str, list[Any]] = {}
+        for row in sight.point.rows(CONTENTS_OF_KIND, kind=kind):
+            body = sight.point.content(row.data, row.checksum, "a node")
+            for name, value in (body.get("content") or {}).items():
+                values.setdefault(name, []).append(value)
+        memo[which] = {name: field_kind(each) for name, each in values.items()}
+    found: dict[str, FieldKind] = memo[which]
+    return found
+
+
+def _refuse_unknown(sight: Sight, fields: Sequence[str]) -> None:
     """Raise InvalidError for a field that no content of any kind has ever had: a column of None would pass for an answer."""
-    known = source.field_kinds(None)
+    known = _field_kinds(sight, None)
     for name in fields:
         if name not in known:
             near = closest(name, known)
