@@ -6,10 +6,12 @@ bytes for each version. They follow what is written by the heads of the chain.
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -21,7 +23,21 @@ from graphstore.ledger.word_rows import terms_of
 from graphstore.read.index_of_rows import FORGOTTEN, IndexOfRows, Number
 from graphstore.read.points import Point, as_json
 from graphstore.read.standing_rules import Index
-from graphstore.search.search import REMEMBERED, Layer, Layers, Numbered, Ranker, SearchedTexts
+from graphstore.search.search import (
+    Asked,
+    Fits,
+    Found,
+    Layers,
+    Numbered,
+    SearchedTexts,
+    Weigh,
+    admitted,
+    announced,
+    best,
+    descending,
+    fitting,
+    scored,
+)
 from graphstore.search.source import At
 from graphstore.search.standing import Standing
 from graphstore.search.word_columns import FreshWords, Posting
@@ -33,6 +49,9 @@ from graphstore.values.words import ENGLISH, Analyzer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from graphstore.search.search import Mask
+
+_REMEMBERED = 4  # coordinates of which what stands is kept
 _HEADS = 256  # lines of the chain that are followed; more are not read one by one
 _FETCHED = 128  # versions that are read at once
 _AFTER = b"\xff"  # after all of UTF-8
@@ -173,25 +192,6 @@ class SealedWords:
             yield row.term.decode("utf-8", "surrogatepass")
 
 
-class WordsInside:
-    """The words of the versions of a layer that are within scopes, by a mask of versions."""
-
-    def __init__(self, layer: Layer, inside: NDArray[Any]) -> None:
-        self._layer, self._inside = layer, inside
-
-    def posting(self, term: str) -> Posting | None:
-        """Return where a term is; None where it is nowhere."""
-        found = self._layer.posting(term)
-        if found is None:
-            return None
-        stays = self._inside[found.versions]
-        return Posting(found.versions[stays], found.times[stays]) if stays.any() else None
-
-    def beginning(self, term: str) -> Iterable[str]:
-        """Return the terms that begin so."""
-        return self._layer.beginning(term)
-
-
 @dataclass
 class _Kept:
     """What a process keeps of one ledger, as far as `ends` says."""
@@ -209,13 +209,63 @@ class _Kept:
     )  # each with the time it was last asked at
 
 
-class RowSearch(Ranker):
-    """The words of the versions of one line of a ledger, by its rows. Numpy's arrays are by the places of rows in the order of the line."""
+class RowSearch:
+    """Ranks the versions of one line of a ledger by the words of a text. Numpy's arrays are by the places of rows in the order of the line."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self._lock = threading.RLock()  # nobody waits for the store's lock while he holds it
         self.analyzer = Analyzer()
         self._kept: _Kept | None = None
+
+    def find(
+        self,
+        sight: At,
+        text: str,
+        most: int,
+        kinds: frozenset[str] = frozenset(),
+        weigh: Weigh | None = None,
+        seen: Fits | None = None,
+        ahead: Callable[[list[int]], None] | None = None,
+    ) -> Found:
+        """The `most` best matches among what stands here (of these kinds and types, if any are named, and seen), by score, then id.
+
+        `weigh(entity)`, from 0 to 1, is what the score of a thing is multiplied by before they are ranked. `ahead` is given
+        things before they are weighed.
+        """
+        index = sight.index
+        with self._lock:
+            texts = self._texts(sight)
+            asked = Asked(self.analyzer.ask(text), texts)
+            versions = admitted(sight.core, asked, texts)
+        fits = fitting(index, kinds, seen, versions)
+        found: Iterable[tuple[int, float]] = _fetched(index, descending(*scored(asked, texts), most))
+        if fits is not None:
+            found = (match for match in found if fits(match[0]))
+        if ahead is not None:
+            found = announced(found, index, ahead)
+        return Found(best(found, index, most, weigh), asked, texts, versions)
+
+    def find_known(
+        self, sight: At, text: str, kinds: frozenset[str] = frozenset(), without: Mask | None = None
+    ) -> Iterator[tuple[int, float]]:
+        """The versions recorded by the sight's tx that contain a word of the text, past ones included, each with its score, best first.
+
+        Versions of an open transaction are not included, nor those that are `without` by number.
+        """
+        index = sight.index
+        with self._lock:
+            texts = self._texts_ever(sight)
+            asked = Asked(self.analyzer.ask(text), texts)
+            versions = admitted(sight.core, asked, texts)
+        vers, scores = scored(asked, texts)
+        if without is not None:
+            kept = ~without[vers % SPAN]
+            vers, scores = vers[kept], scores[kept]
+        fits = fitting(index, kinds, None, versions)
+        names, v_ent = index.names, index.v_ent
+        for _, equal in groupby(descending(vers, scores, 0), key=itemgetter(1)):
+            found = [match for match in _fetched(index, equal) if fits is None or fits(match[0])]
+            yield from sorted(found, key=lambda match: (names[v_ent[match[0]]], -match[0]))
 
     def standing(self, sight: At) -> Standing:
         """Return what stands at a coordinate."""
@@ -224,23 +274,18 @@ class RowSearch(Ranker):
             return self._standing(point, self._follow(point))
 
     def _texts(self, sight: At) -> SearchedTexts:
+        """Return what is searched among what stands."""
         point = _point(sight)
         kept = self._follow(point)
         standing, lengths = self._standing(point, kept), _lengths(kept)
-        known = known_versions(point)
-        mean = standing.mean(lengths)
+        known, mean, numbered = known_versions(point), standing.mean(lengths), _numbered(point)
+        layers, alive, version_of = _layers(point, kept), standing.alive, standing.version_of
         return SearchedTexts(
-            _layers(point, kept),
-            lengths,
-            known,
-            standing.alive,
-            standing.count(),
-            mean,
-            standing.version_of,
-            _numbered(point),
+            layers, lengths, known, alive, standing.count(), mean, version_of, numbered, kept.inside
         )
 
     def _texts_ever(self, sight: At) -> SearchedTexts:
+        """Return what is searched among all that was recorded by the sight's tx and committed."""
         import numpy as np
 
         point = _point(sight)
@@ -257,17 +302,10 @@ class RowSearch(Ranker):
         known[source.versions :] = False
         lengths, count = _lengths(kept), int(np.count_nonzero(known))
         mean = int(lengths[known].sum()) / max(count, 1)
-        nothing = np.zeros(0, dtype=np.int32)
+        layers, numbered, nothing = _layers(point, kept), _numbered(point), np.zeros(0, dtype=np.int32)
         return SearchedTexts(
-            _layers(point, kept), lengths, len(lengths), known, count, mean, nothing, _numbered(point)
+            layers, lengths, len(lengths), known, count, mean, nothing, numbered, kept.inside
         )
-
-    def _fetched(self, index: Index, found: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-        assert isinstance(index, IndexOfRows)
-        waiting = iter(found)
-        while some := list(islice(waiting, _FETCHED)):
-            index.read_versions([ver for ver, _ in some])
-            yield from some
 
     # ------------------------------------------------------------------ following
 
@@ -299,7 +337,7 @@ class RowSearch(Ranker):
         standing = Standing(ops)
         _look_at_all(standing, point, kept.ends)
         remembered.insert(0, (point.valid, standing))
-        del remembered[REMEMBERED:]
+        del remembered[_REMEMBERED:]
         return standing
 
 
@@ -335,8 +373,16 @@ def _numbered(point: Point) -> Numbered:
 
 
 def _layers(point: Point, kept: _Kept) -> Layers:
-    layers: Layers = [SealedWords(point, len(kept.sealed)), kept.fresh]
-    return layers if kept.inside is None else [WordsInside(layer, kept.inside) for layer in layers]
+    return [SealedWords(point, len(kept.sealed)), kept.fresh]
+
+
+def _fetched(index: Index, found: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+    """Yield versions that were found, each read before it is given."""
+    assert isinstance(index, IndexOfRows)
+    waiting = iter(found)
+    while some := list(islice(waiting, _FETCHED)):
+        index.read_versions([ver for ver, _ in some])
+        yield from some
 
 
 def _read(point: Point, ends: Ends, analyzer: Analyzer) -> _Kept:

@@ -78,7 +78,7 @@ class TopicRows:
         covering = [
             ent
             for ent, score in nodes
-            if score >= _RELEVANT * nodes[0][1] and (found.coverage(ent) >= COVERS or ent in named)
+            if score >= _RELEVANT * nodes[0][1] and (found.coverages((ent,))[0] >= COVERS or ent in named)
         ]
         if not covering:
             self.near = [ent for ent, _ in nodes[:_NEAREST]]

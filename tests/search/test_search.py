@@ -333,8 +333,8 @@ def test_what_is_told_later_changes_no_past_answer(store, clock):
         def look(sight) -> list[object]:
             texts = ("ERR-404 login", "unicorn login", "token", "gateway")
             return [
-                (answer.matches, answer.unknown, answer.weights, answer.count())
-                for answer in (sight.found(text, 9) for text in texts)
+                (answer.matches, answer.unknown, answer.weights)
+                for answer in (sight.found(text, 99) for text in texts)
             ]
 
         return past._searched(look)
@@ -367,10 +367,10 @@ def test_a_match_tells_which_words_it_says_and_how_much_of_the_question_that_is(
         login, unicorn, pegasus = found.weights
         assert [both] == [ent for ent, _ in found.matches]
         assert ((0, 1), (0,)) == (found.says(both), found.says(one))
-        assert found.coverage(both) == pytest.approx((login + unicorn) / (login + unicorn + pegasus))
+        assert found.coverages((both,))[0] == pytest.approx((login + unicorn) / (login + unicorn + pegasus))
         assert login < unicorn < pegasus
-        assert 3 == found.count()
-        assert 1 == sight.found("login unicorn", 1, frozenset({"decision"})).count()
+        assert 3 == len(sight.found("login unicorn pegasus", 9).matches)
+        assert 1 == len(sight.found("login unicorn", 9, frozenset({"decision"})).matches)
 
     store._searched(look)
 
