@@ -115,16 +115,17 @@ class ModelVectors:
             self._read = found[-1].number
             self.dimension = self.dimension or len(found[0].data) // _NUMBER
             fitting = [added for added in found if len(added.data) == _NUMBER * self.dimension]
-            self.add({added.text: added.data for added in fitting if added.text not in self.row})
+            self.add({added.text: added.data for added in fitting})
             self._pairs.update((added.id, added.text) for added in fitting)
             another = another or len(fitting) < len(found)
         if another:
             self._notice(f"vectors of {self.model!r} had another dimension: they are made anew.")
 
     def add(self, vectors: Mapping[bytes, bytes]) -> None:
-        """Take the vectors of texts that have none yet into memory."""
+        """Take the vectors of texts into memory, but for those that have one."""
         import numpy as np
 
+        vectors = {text: data for text, data in vectors.items() if text not in self.row}
         if not vectors:
             return
         assert self.dimension is not None

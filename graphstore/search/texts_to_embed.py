@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from graphstore.ledger.statements import Statement
-from graphstore.read.index_of_rows import FORGOTTEN
 from graphstore.read.points import Point
-from graphstore.search.row_search import ends_of
 from graphstore.values.sameness import statement
 
 
@@ -40,32 +38,13 @@ class _Described(NamedTuple):
 SAID = Statement("said", _Described)
 
 
-class TextsOfRows:
-    """Gives the texts of the versions that a ledger has.
-
-    `state`: versions have other numbers under another one. `gone`: how many things are forgotten. `versions`: how many there are. `pending`: whether a
-    transaction is open, whose versions are none of these.
-    """
-
-    def __init__(self, point: Point, pending: bool, committed: int) -> None:
-        ends = ends_of(point)
-        self._point = point
-        self.state: Hashable = ("rows", ends.rewritten)
-        self._forgotten = {row.number for row in point.rows(FORGOTTEN)}
-        self.gone, self.versions, self.pending = len(self._forgotten), min(ends.versions, committed), pending
-
-    def forgotten(self) -> Container[int]:
-        """Return the entities that were evicted or erased."""
-        return self._forgotten
-
-    def said(self, versions: range, kind: str | None) -> Iterator[Said]:
-        """Yield those of some versions, by their places, that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
-        content, line = self._point.content, self._point.database.line
-        first, stop = (line.row("version", place) for place in (versions.start, versions.stop))
-        for row in self._point.rows(SAID, first=first, stop=stop, kind=kind):
-            body = content(row.data, row.checksum, f"{row.id!r}")
-            if (text := _text(body, bool(row.is_event))).strip():
-                yield Said(row.number, row.entity, row.id, row.kind, row.scope, text, _thread(body))
+def said(point: Point, versions: range, kind: str | None) -> Iterator[Said]:
+    """Yield those of some versions, by their places, that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
+    first, stop = (point.database.line.row("version", place) for place in (versions.start, versions.stop))
+    for row in point.rows(SAID, first=first, stop=stop, kind=kind):
+        body = point.content(row.data, row.checksum, f"{row.id!r}")
+        if (text := _text(body, bool(row.is_event))).strip():
+            yield Said(row.number, row.entity, row.id, row.kind, row.scope, text, _thread(body))
 
 
 def _text(body: Mapping[str, Any], is_event: bool) -> str:

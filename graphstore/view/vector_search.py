@@ -1,23 +1,25 @@
 """What texts mean, as vectors: kept for every version that says something, and compared exactly over what stands at any coordinate.
 
-A text has one vector, in whatever version it occurs. So the past is searched like the present: a question is compared with all vectors before the store's
-lock is taken, and of the scores those count that stand at the coordinate. numpy does the work, and is imported when there is an embedder.
+A text has one vector, in whatever version it occurs. So the past is searched like the present: a question is compared with all vectors, and of the scores
+those count that stand at the coordinate. numpy does the work, and is imported when there is an embedder.
 """
 
 from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.read.index_of_rows import FORGOTTEN
 from graphstore.read.points import Point
 from graphstore.search.model_vectors import Pair, Vectors, hash_of
-from graphstore.search.texts_to_embed import Said, TextsOfRows
+from graphstore.search.row_search import Ends, ends_of
+from graphstore.search.texts_to_embed import Said, said
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.period import OPEN
 from graphstore.view.sight import Sight
@@ -73,9 +75,8 @@ class Meanings:
         self._vectors: Vectors = core.vectors
         self.kept = self._vectors.of(self.model, getattr(embed, "dimension", None))
         self._given_dimension: int | None = None  # the dimension that the embedder gave
-        self._spare: dict[bytes, bytes] = {}  # of texts that are not committed yet
         self._filling: threading.Thread | None = None
-        self._state: Hashable = None
+        self._state: int | None = None  # how often rows had been removed from the chain
         self._gone = 0
         self._begin()
 
@@ -93,61 +94,57 @@ class Meanings:
     # ------------------------------------------------------------------ following
 
     @contextmanager
-    def _held(self, point: Point | None = None) -> Iterator[TextsOfRows]:
-        """Return a block in which nobody else changes the vectors. It gives what the store says: at a point of its rows, else by all of them."""
-        if point is not None:
-            with self._lock:
-                yield self._of_rows(point)
-            return
+    def _held(self) -> Iterator[Point]:
+        """Return a block in which nobody else changes the vectors. It gives all that the store says."""
         with self._core.answering.snapshot() as database, self._lock:
-            yield self._of_rows(Point(database, OPEN, OPEN))
-
-    def _of_rows(self, point: Point) -> TextsOfRows:
-        core = self._core
-        shown = core.shown if core.is_worker else None
-        return TextsOfRows(point, core.working is not None, OPEN if shown is None else shown.versions)
+            yield Point(database, OPEN, OPEN)
 
     def settle(self) -> None:
         """Follow what was committed, and give each version the vector of its text where there is one. Takes the lock for some thousand versions at a time,
         and embeds nothing."""
         while not self._core.closed:
-            with self._held() as texts:
-                done = self._settled(texts)
+            with self._held() as point:
+                done = self._settled(point)
             if done:
                 self.kept.write()
                 return
 
-    def _settled(self, texts: TextsOfRows) -> bool:
+    def _settled(self, point: Point) -> bool:
         """Follow some of what was committed. Gives whether that was all."""
-        kept, spare = self.kept, self._spare
+        kept = self.kept
         with no_collecting():
             kept.refresh()
-            self._follow(texts)
-            kept.add({text: spare[text] for text in spare if text in self._lacking and text not in kept.row})
+            done = self._follow(point)
             for row, text in enumerate(kept.texts[self._given :], self._given):
                 for at in self._lacking.pop(text, ()):
                     kept.keep(self._pairs[at])
                     self._rows[at], self._columns = row, None
                     self._missing -= 1
             self._given = len(kept.texts)
-            done = self._done >= texts.versions
-            if done and not texts.pending:
-                spare.clear()
             return done
 
-    def _follow(self, texts: TextsOfRows) -> None:
-        if texts.state == self._state and texts.gone > self._gone:
-            forgotten = texts.forgotten()
+    def _follow(self, point: Point) -> bool:
+        """Read the texts of some of the versions that were committed. Gives whether these were the last ones."""
+        ends, forgotten = ends_of(point), {row.number for row in point.rows(FORGOTTEN)}
+        if ends.rewritten == self._state and len(forgotten) > self._gone:
             pairs = zip(self._pairs, self._ents, strict=True)
             self.kept.drop({id for (id, _), ent in pairs if ent in forgotten})
-        if (texts.state, texts.gone, self.kept.numbered) != (self._state, self._gone, self._numbered):
+        now = ends.rewritten, len(forgotten), self.kept.numbered
+        if now != (self._state, self._gone, self._numbered):
             self._begin()
-            self._state, self._gone = texts.state, texts.gone
-        goal = min(texts.versions, self._done + _PARSED)
+            self._state, self._gone, _ = now
+        last = self._committed(ends)
+        goal = min(last, self._done + _PARSED)
         if self._done < goal:
-            for said in texts.said(range(self._done, goal), self._kind):
-                self._note(said)
+            for text in said(point, range(self._done, goal), self._kind):
+                self._note(text)
             self._done, self._columns = goal, None
+        return self._done >= last
+
+    def _committed(self, ends: Ends) -> int:
+        """Return how many versions are committed."""
+        shown = self._core.shown if self._core.is_worker else None
+        return ends.versions if shown is None else min(ends.versions, shown.versions)
 
     def _note(self, said: Said) -> None:
         pair = said.id, hash_of(said.text)
@@ -171,12 +168,12 @@ class Meanings:
         self.settle()
         known = self.kept.row
         wanted = {hash_of(text): text for text in texts}
-        wanted = {key: text for key, text in wanted.items() if key not in known and key not in self._spare}
-        keys = list(wanted)
+        keys = [key for key in wanted if key not in known]
         for lo in range(0, len(keys), self.batch):
             some = keys[lo : lo + self.batch]
-            for key, vector in zip(some, self.vectors([wanted[key] for key in some]), strict=True):
-                self._spare[key] = vector.tobytes()
+            found = self.vectors([wanted[key] for key in some])
+            with self._lock:
+                self.kept.add({key: vector.tobytes() for key, vector in zip(some, found, strict=True)})
 
     def vectors(self, texts: list[str]) -> Matrix:
         """Return the vectors of texts, each of length 1 (or 0, for a text that means nothing to the embedder)."""
@@ -264,29 +261,13 @@ class Meanings:
         """Return the texts of the next batch that has no vectors; none where the store or the program has ended."""
         if self._core.closed or not threading.main_thread().is_alive():
             return []
-        with self._held() as texts:
-            self._follow(texts)
+        with self._held() as point:
+            self._follow(point)
             places = [places[0] for places in islice(self._lacking.values(), self.batch)]
             vers = (self._vers[place] % SPAN for place in places)
-            return [said.text for ver in vers for said in texts.said(range(ver, ver + 1), self._kind)]
+            return [each.text for ver in vers for each in said(point, range(ver, ver + 1), self._kind)]
 
     # ------------------------------------------------------------------ comparing
-
-    def compared(self, query: Matrix) -> Compared:
-        """Return how near every vector there is comes to the query. The product is made without the lock: rows are only added, or all numbered anew."""
-        self.settle()
-        with self._lock:
-            matrix, count, numbered = self.kept.matrix, len(self.kept.texts), self.kept.numbered
-        return Compared(query, numbered, None if matrix is None else _product(matrix[:count], query))
-
-    def _scores(self, compared: Compared) -> Matrix | None:
-        """Return the scores of all rows there are now."""
-        matrix, count, found = self.kept.matrix, len(self.kept.texts), compared.scores
-        if matrix is None or compared.query.shape != matrix.shape[1:]:
-            return None
-        if found is not None and len(found) == count and compared.numbered == self.kept.numbered:
-            return found
-        return _product(matrix[:count], compared.query)
 
     def nearest(
         self,
@@ -303,15 +284,16 @@ class Meanings:
         """
         import numpy as np
 
-        with self._held(sight.point) as texts:
-            while not self._settled(texts):
+        with self._lock:
+            while not self._settled(sight.point):
                 pass
             alive = sight.core.search.standing(sight).alive
             columns = self._arrays()
             # another thread may have followed farther
             known = int((columns[0] % SPAN).searchsorted(len(alive)))
             vers, rows, where = (column[:known] for column in columns)
-            found, matrix, places = self._scores(compared), self.kept.matrix, list(self._places)
+            # rows are only added, or all numbered anew in another matrix
+            matrix, count, places = self.kept.matrix, len(self.kept.texts), list(self._places)
         mask = alive[vers % SPAN]
         if not (kind is None and wanted is None and thread is None):
             chosen = (
@@ -324,9 +306,9 @@ class Meanings:
         there = np.flatnonzero(mask & (rows >= 0))
         total = int(np.count_nonzero(mask))
         lacking = total - len(there)
-        if found is None or matrix is None or not len(there):
+        if matrix is None or compared.query.shape != matrix.shape[1:] or not len(there):
             return Nearest({}, total, lacking)
-        scores = found[rows[there]]
+        scores = compared.scores(matrix, count)[rows[there]]
         best, tried = list[tuple[int, float]](), most
         while True:
             near = there if len(there) <= tried else there[scores >= _least(scores, tried)]
@@ -372,13 +354,22 @@ def _ranked(sight: Sight, vers: list[int], scores: list[float], most: int) -> li
     return sorted(near, key=lambda match: (-match[1], index.names[match[0]]))[:most]
 
 
-def _product(rows: Matrix, query: Matrix) -> Matrix:
-    """How near each row comes to a query. Row by row in one thread: the product of BLAS takes five times as much of the processor, in threads that wait
-    for each other where the machine is busy."""
-    import numpy as np
+class Compared:
+    """A query's vector, and how near each row of a matrix comes to it, kept for a ranking that asks several times."""
 
-    found: Matrix = np.einsum("ij,j->i", rows, query)
-    return found
+    def __init__(self, query: Matrix) -> None:
+        self.query = query
+        self._rows: Matrix | None = None
+        self._scores: Matrix
+
+    def scores(self, matrix: Matrix, count: int) -> Matrix:
+        """Return the products with the first so many rows. Row by row in one thread: the product of BLAS takes five times as much of the processor, in
+        threads that wait for each other where the machine is busy."""
+        import numpy as np
+
+        if self._rows is not matrix or len(self._scores) != count:
+            self._rows, self._scores = matrix, np.einsum("ij,j->i", matrix[:count], self.query)
+        return self._scores
 
 
 class _Place(NamedTuple):
@@ -387,14 +378,6 @@ class _Place(NamedTuple):
     kind: str
     scope: str
     thread: str | None
-
-
-class Compared(NamedTuple):
-    """A query's vector, and how near each row comes to it, as the rows were numbered then."""
-
-    query: Matrix
-    numbered: int
-    scores: Matrix | None
 
 
 class Nearest(NamedTuple):
@@ -464,7 +447,7 @@ def _meanings(view: Reader, name: str, made: Callable[[str], Embedder]) -> Meani
 
 
 class Question:
-    """What a text means to an embedder, compared with all that has a vector. Make it before the store's lock is taken: the embedder may take its time."""
+    """What a text means to an embedder. Make it before the store's lock is taken: the embedder may take its time."""
 
     def __init__(self, meanings: Meanings | None, text: str, failed: str = "there is no embedder") -> None:
         self._meanings, self._failed = meanings, failed
@@ -475,7 +458,7 @@ class Question:
         try:
             vector = meanings.vectors([text])[0]
             meanings.fill_few()
-            self._compared = meanings.compared(vector)
+            self._compared = Compared(vector)
         except GraphStoreError:
             raise
         except Exception as error:
