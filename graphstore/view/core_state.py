@@ -16,7 +16,6 @@ from graphstore.read import settings
 from graphstore.read.points import Point
 from graphstore.read.working_set import KnownKinds, WorkingSet
 from graphstore.search.asserted import Asserted
-from graphstore.search.event_fingerprints import Fingerprints
 from graphstore.search.lookups import Accesses
 from graphstore.search.row_search import RowSearch
 from graphstore.search.source import Source
@@ -63,7 +62,6 @@ class Core(Source):
     row_search: RowSearch = field(default_factory=RowSearch)
     asserted: Asserted = field(default_factory=Asserted)
     accesses: Accesses = field(default_factory=Accesses)
-    fingerprints: Fingerprints = field(default_factory=Fingerprints)
     doors: dict[Instant, str] = field(default_factory=dict)  # through which this process wrote lately, by tx
     vectors: Any = None  # `vector_search.Vectors`, of the store and its branches
     meanings: dict[str, Any] = field(default_factory=dict)  # `vector_search.Meanings` by the embedder's name
@@ -123,7 +121,7 @@ class Core(Source):
 
     def forget_found(self) -> None:
         """Drop what reads keep of rows, which were taken back, or replaced by others of the same numbers."""
-        self.row_search, self.fingerprints, self.asserted = RowSearch(), Fingerprints(), Asserted()
+        self.row_search, self.asserted = RowSearch(), Asserted()
         self.accesses.forget_written()
         self.memo.clear()
 

@@ -20,6 +20,7 @@ from graphstore.read.index_of_rows import NAMES, IndexOfRows, Named, Number
 from graphstore.read.points import Point, as_json
 from graphstore.read.standing_rules import Index
 from graphstore.search.asserted import Asserted
+from graphstore.search.event_fingerprints import fingerprints
 from graphstore.search.lookups import Accesses, Counts
 from graphstore.search.message_rows import MessageRows
 from graphstore.search.name_rows import NameRows
@@ -192,7 +193,7 @@ class Sight(Rows):
 
     def fingerprints(self) -> Iterator[tuple[int, str]]:
         """Every event that has a fingerprint, in the order they were recorded. All is read that says when they happened."""
-        found = self._whole.fingerprints.follow(self.point)
+        found = list(fingerprints(self.point))
         self.read_events(ent for ent, _ in found)
         return iter(found)
 
@@ -404,7 +405,7 @@ class Sight(Rows):
         weigh: Callable[[int], float] | None = None,
         seen: Callable[[int], bool] | None = None,
     ) -> Found:
-        """Return the best matches of a text among what stands here, as `Ranker.find` ranks them."""
+        """Return the best matches of a text among what stands here, as `RowSearch.find` ranks them."""
         ahead = None if weigh is None else self.read_weighed
         return self._search.find(self, text, most, kinds, weigh, seen, ahead)
 
