@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from graphstore.ledger.statements import Statement
+from graphstore.read.index_of_rows import Number
 from graphstore.read.points import Point, as_json
 from graphstore.search.source import At
 from graphstore.values.period import OPEN, Instant
@@ -45,12 +46,6 @@ class Message(NamedTuple):
     authorized: int
 
 
-class EventOf(NamedTuple):
-    """Names an event of a trace."""
-
-    number: int
-
-
 class TraceNamed(NamedTuple):
     """Names a trace."""
 
@@ -61,7 +56,7 @@ MESSAGES = Statement("messages", Said)
 MESSAGE = Statement("message", Message)
 THREAD_BEFORE = Statement("thread_before", Near)
 THREAD_AFTER = Statement("thread_after", Near)
-TRACE_EVENTS = Statement("trace_events", EventOf)
+TRACE_EVENTS = Statement("trace_events", Number)
 TRACES = Statement("traces", TraceNamed)
 
 
@@ -85,29 +80,20 @@ class MessageRows:
         Args:
             among: only of these entities.
         """
-        first = (min(until, sight.valid + 1), "")  # no id is before it
-        return self._held(sight, wanted, since, first if before is None else min(first, before), among)
-
-    def _held(
-        self,
-        sight: At,
-        wanted: Mapping[str, Any],
-        since: Instant,
-        before: tuple[Instant, str],
-        among: set[int] | None,
-    ) -> Iterator[int]:
+        last = (min(until, sight.valid + 1), "")  # no id is before it
+        last = last if before is None else min(last, before)
         by = "among" if among is not None else next((name for name in _SEARCHED if name in wanted), "at")
         values = {**_NO_FILTER, **wanted, "by": by, "since": since}
         values["among"] = None if among is None else as_json(sorted(among))
         most = _FIRST if among is None else None
         while True:
-            found = self._point.rows(MESSAGES, **values, last=before[0], id=before[1], most=most)
+            found = self._point.rows(MESSAGES, **values, last=last[0], id=last[1], most=most)
             for message in found:
                 self._note(sight, message)
                 yield message.number
             if most is None or len(found) < most:
                 return
-            before, most = (found[-1].at, found[-1].id), most * _MORE
+            last, most = (found[-1].at, found[-1].id), most * _MORE
 
     def _note(self, sight: At, message: Said) -> None:
         """Let the index know what was read of a message."""

@@ -40,6 +40,13 @@ class Source:
         return self.pending[-pos - 1] if pos < 0 else self.journal.raw(pos, length)
 
 
+def description(core: Source, ver: int) -> Json:
+    """Return the body of a version, without the salt."""
+    body = core.body(core.index.v_pos[ver], core.index.v_len[ver])
+    body.pop("salt", None)
+    return body
+
+
 class At(Protocol):
     """A source as of a coordinate."""
 

@@ -80,10 +80,13 @@ class Over:
         return [moment(each) for each in self._instants]
 
     def views(self) -> Iterator[View]:
-        """The view at each instant."""
-        for each in self._instants:
-            valid, tx = (each, self._fixed) if self._axis == "valid" else (self._fixed, each)
+        """Yield the view at each instant."""
+        for valid, tx in self._coordinates():
             yield self._store.as_of(valid=moment(valid), tx=moment(tx))
+
+    def _coordinates(self) -> list[tuple[Instant, Instant]]:
+        fixed = self._fixed
+        return [(each, fixed) if self._axis == "valid" else (fixed, each) for each in self._instants]
 
     def query(self, cypher: str, **params: Any) -> Result:
         """The rows of a text at each instant, those of one after those of the other. Raises QueryError as `View.query` does."""
@@ -93,11 +96,8 @@ class Over:
 
         warnings: dict[str, None] = {}
         tables, without = [], []
-        coordinates = [
-            (each, self._fixed) if self._axis == "valid" else (self._fixed, each) for each in self._instants
-        ]
         views = list(self.views())
-        whole = views[0]._at_each(coordinates, self._axis, cypher, params)
+        whole = views[0]._at_each(self._coordinates(), self._axis, cypher, params)
         for number, (at, view) in enumerate(zip(self._instants, views, strict=True)):
             found, missing = self._answer(view, cypher, params) if whole is None else (whole[number], {})
             without.append(missing)

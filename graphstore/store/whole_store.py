@@ -13,12 +13,13 @@ from graphstore.graph.guard import LIMITS, Limits
 from graphstore.ledger import backup as dumps
 from graphstore.ledger.database import Writing
 from graphstore.ledger.ledger import Ledger
-from graphstore.read import counted, ids, operations, settings
+from graphstore.read import counted, operations, settings
+from graphstore.read.ids import things
 from graphstore.read.points import Point
 from graphstore.store import histories, over_time, recipes
 from graphstore.values import inputs
 from graphstore.values.models import Change, Problem, Snapshot, Verification
-from graphstore.values.period import BEGINNING, OPEN, Instant, TimeLike, moment
+from graphstore.values.period import BEGINNING, OPEN, TimeLike, moment
 from graphstore.values.snapshot_settings import KEPT, as_kept
 from graphstore.view import snapshots
 from graphstore.write.retention import Content, Evictable
@@ -181,11 +182,7 @@ class WholeStore(Writer):
         Raises NotFoundError for an unknown id; InvalidError on a store that is only read.
         """
         self._writable()
-        self._core.accesses.count(self._named_things(inputs.ids("ids", ids)))
-
-    def _named_things(self, wanted: list[str]) -> list[str]:
-        """The id of the thing that each of some ids or refs names."""
-        return self._by_rows(ids.things, wanted)
+        self._count_access(self._by_rows(things, inputs.ids("ids", ids)))
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Make the rows of the ledger anew from its chain, and the graph tables."""
@@ -201,16 +198,13 @@ class WholeStore(Writer):
         came by then. `changes_table` has the periods and values. Raises InvalidError when `since` is after `until`."""
         self._usable()
         after, last = self._bounds(since, until, "tx")
-        return self._between(after, last, None)
+        return self._by_committed_rows(operations.changes, after, last, None)
 
     def _changes(self, since: TimeLike | None, most: int) -> list[Change]:
         """As `changes`, at most so many plus the rest of their last transaction."""
         self._usable()
-        return self._between(-OPEN if since is None else self._time(since, "since", "tx"), OPEN, most)
-
-    def _between(self, after: Instant, until: Instant, most: int | None) -> list[Change]:
-        """What came after an instant and until another, at most so many plus the rest of their last transaction."""
-        return self._by_committed_rows(operations.changes, after, until, most)
+        after = -OPEN if since is None else self._time(since, "since", "tx")
+        return self._by_committed_rows(operations.changes, after, OPEN, most)
 
     def _last_changes(self, most: int) -> list[Change]:
         """The last of `changes`, at most so many, the last first."""

@@ -53,11 +53,8 @@ def _explicit(sight: Sight, settled: bool, of: int | None = None) -> list[Contra
     if of is None:
         rows = sight.held_of(_CONTRADICTS)
     else:
-        links = dict.fromkeys(
-            link for side in (index.out, index.into) for link in index.of_kinds(side, of, _CONTRADICTS)
-        )
-        found_rows = (sight.held(link) for link in links if index.l_kind[link] == "contradicts")
-        rows = [row for row in found_rows if row >= 0]
+        sides = (sight.rows_of_links(side, of, _CONTRADICTS) for side in (index.out, index.into))
+        rows = list(set(chain.from_iterable(sides)))
     rows.sort(key=sight.link_order, reverse=True)
     sight.things(dict.fromkeys(end for row in rows for end in sight.edge(row)[3:]))  # read at once
     found = (of_link(sight, row) for row in rows)
@@ -80,16 +77,13 @@ def between(sight: Sight, one: int, other: int) -> Contradiction:
     )
 
 
-def rows_between(sight: Rows, one: int, other: int) -> list[int]:
-    """Return the rows of `contradicts` links between two things that hold here."""
-    index = sight.index
+def rows_between(sight: Rows, one: int, other: int, kinds: frozenset[str] = _CONTRADICTS) -> list[int]:
+    """Return the rows of links of some kinds between two things that hold here."""
     return [
         row
-        for source, target in ((one, other), (other, one))
-        for link in index.of_kinds(index.out, source, _CONTRADICTS)
-        if index.l_tgt[link] == target
-        and index.l_kind[link] == "contradicts"
-        and (row := sight.held(link)) >= 0
+        for start, end in ((one, other), (other, one))
+        for edge in sight.edges(start, "out", kinds)
+        if edge.target == end and (row := sight.held(edge.link)) >= 0
     ]
 
 
@@ -275,17 +269,12 @@ def linked(sight: Sight) -> Pairs:
 
 def are_linked(sight: Rows, one: int, other: int) -> bool:
     """Return True if two things are such a pair."""
-    decisive = frozenset(_decisive(sight))
-    return any(
-        edge.target == end and sight.held(edge.link) >= 0
-        for start, end in ((one, other), (other, one))
-        for edge in sight.edges(start, "out", decisive)
-    )
+    return bool(rows_between(sight, one, other, _decisive(sight)))
 
 
-def _decisive(sight: Rows) -> set[str]:
+def _decisive(sight: Rows) -> frozenset[str]:
     kinds = sight.core.vocabulary.kinds
-    return {name for name, kind in kinds.items() if kind.group == "lifecycle"} | {"contradicts"}
+    return _CONTRADICTS.union(name for name, kind in kinds.items() if kind.group == "lifecycle")
 
 
 def statement(sight: Sight, row: int) -> str:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
 from graphstore.search.search import Found
 from graphstore.values.keys import slot_name
-from graphstore.values.period import Instant
 from graphstore.values.said_dates import said_dates
 from graphstore.values.text import text_of_body
 from graphstore.values.words import Question, fold, is_name
@@ -109,7 +108,7 @@ def _add_beside(
     conversation = _Conversation(sight)
     lent: dict[int, dict[int, float]] = {}
     nearest: dict[int, int] = {}
-    for ent in filter(conversation.is_turn, [ent for ent, _ in found.matches[:LENDERS]]):
+    for ent in [ent for ent, _ in found.matches[:LENDERS] if conversation.thread(ent) is not None]:
         said = [term for term in found.says(ent) if term not in names]
         for other, distance in conversation.beside(ent):
             its, share = lent.setdefault(other, {}), BESIDE[distance - 1]
@@ -128,15 +127,10 @@ def _add_beside(
 def _add_dates(sight: Sight, question: Question, ents: Sequence[int], gains: dict[int, float]) -> None:
     spans = said_dates(question.text, sight.valid)
     if spans:
-        since = _since(sight)
         for ent in ents:
-            if any(start <= since(ent) < stop for start, stop in spans):
+            since = sight.since(sight.find(ent))
+            if any(start <= since < stop for start, stop in spans):
                 gains[ent] = gains.get(ent, 0.0) + DATED
-
-
-def _since(sight: Sight) -> Callable[[int], Instant]:
-    r_from = sight.index.r_from
-    return lambda ent: r_from[sight.find(ent)]
 
 
 def _add_speakers(sight: Sight, found: Found, gains: dict[int, float]) -> frozenset[int]:
@@ -206,7 +200,7 @@ class _Conversation:
 
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
-        self._of: dict[int, str | None] = {}
+        self.thread = cache(self._thread)
 
     def beside(self, ent: int) -> Iterator[tuple[int, int]]:
         """Yield the turns before and after a turn, each with how far away it is."""
@@ -229,20 +223,11 @@ class _Conversation:
             index.kind[ent] == index.kind[other]
             and index.scope[ent] == index.scope[other]
             and _stands(self._sight, other)
-            and self._thread(ent) == self._thread(other) is not None
+            and self.thread(ent) == self.thread(other) is not None
         )
-
-    def is_turn(self, ent: int) -> bool:
-        """Return whether a thing is a turn of a conversation."""
-        return self._thread(ent) is not None
 
     def _thread(self, ent: int) -> str | None:
         """Return the thread of a turn, empty where it names none; None for what is no turn."""
-        if ent not in self._of:
-            self._of[ent] = self._read(ent)
-        return self._of[ent]
-
-    def _read(self, ent: int) -> str | None:
         sight = self._sight
         row = sight.find(ent)
         body = sight.body_of(row) if row >= 0 else {}

@@ -51,7 +51,7 @@ from graphstore.values.models import (
 from graphstore.values.painter import Painted
 from graphstore.values.period import OPEN, Instant, Period, TimeLike, bounds, exactly, instant, moment
 from graphstore.values.vocabulary import Vocabulary
-from graphstore.view import conflicts, light_rows, shaken, view_diff
+from graphstore.view import conflicts, light_rows, shaken
 from graphstore.view.rows import Row
 from graphstore.view.sight import Core, Sight, sight_of
 from graphstore.view.working_sight import WorkingSight
@@ -314,10 +314,15 @@ class Reader(Painted):
     def changes_to(self, other: Reader) -> Result:
         """What is otherwise at another coordinate, as a table of one row for each field: id, kind, change (added, removed, changed), field, old and new value as
         JSON text, the period of the description that is there (of what is removed: that was), and who said it, or took it away, and why."""
+        from graphstore.graph.result import Result
+
         here, there = self._both(other)
         if here._reads_as(there):
-            return here._by_rows(view_diff.field_changes, *there._coordinate())
-        return here._by_rows(lambda point: view_diff.field_changes_of_lines(point, there._point()))
+            rows = here._by_rows(differing.field_rows, *there._coordinate())
+        else:
+            rows = here._by_rows(lambda point: differing.field_rows_of_lines(point, there._point()))
+        types = ["STRING"] * 6 + ["TIMESTAMP"] * 2 + ["STRING"] * 2
+        return Result(differing.FIELDS, rows, types=types)
 
     def _both(self, other: Reader) -> tuple[View, View]:
         """This and another view of the same store. Raises InvalidError for something else."""

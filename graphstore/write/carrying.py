@@ -13,10 +13,10 @@ from operator import itemgetter
 from typing import Any
 
 from graphstore.read.occurrences import FIRST
+from graphstore.search.source import description
 from graphstore.values.models import Json, Merge
 from graphstore.values.period import ALWAYS, OPEN, Instant, Period, exactly, moment, overlap, without_all
 from graphstore.view.sight import Core
-from graphstore.view.view_diff import description
 from graphstore.write.linking import Claim, Ends, Linking, claim_of
 from graphstore.write.merge_plan import MergePlan, between, triple_of
 from graphstore.write.transaction import Transaction

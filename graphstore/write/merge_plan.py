@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from graphstore.errors import InvalidError
 from graphstore.ledger.chain import dumps
 from graphstore.read.working_set import WorkingSet
+from graphstore.search.source import description
 from graphstore.values.models import Event, Json, MergeConflict, Node
 from graphstore.values.period import (
     ALWAYS,
@@ -30,7 +31,6 @@ from graphstore.values.period import (
 )
 from graphstore.values.threeway import Cell, Piece, Statement, cells
 from graphstore.view.sight import Core
-from graphstore.view.view_diff import description
 from graphstore.view.working_sight import WorkingSight
 from graphstore.write.changes_since import ChangesSince, SharedVersions
 from graphstore.write.linking import claim_of, leads
