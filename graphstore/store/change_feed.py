@@ -268,9 +268,8 @@ class ChangeFeed:
         if name == "events":
             return arrow_out(_event_periods(point, low, high))
         table = self._history.table(_LABELS[name], range(low, high))
-        left_out = ("source_label", "target_label") if name == "links" else ()
-        left_out += tuple(column for column in ("tx_to", "closed_by") if column in table.column_names)
-        table = arrow_out(table.drop_columns(list(left_out)))
+        ends = ("source_label", "target_label", "tx_to", "closed_by")
+        table = arrow_out(table.drop_columns([column for column in ends if column in table.column_names]))
         if "row" not in table.column_names:
             return table
         at = table.column_names.index("row")

@@ -78,7 +78,7 @@ def sweep(
         counts=proposed.counts,
         evicted=tuple(evicted),
         contradictions=len(store.contradictions(limit=COUNTED)),
-        shaky=_shaky(store),
+        shaky=len(store.shaky(limit=COUNTED)),
         judged=None if case is None else len(case.pairs),
         contradicting=contradicting,
     )
@@ -197,7 +197,3 @@ def _link(store: WholeStore, proposal: Proposal) -> Link:
             metadata={**(proposal.metadata or {}), "basis": proposal.basis},
         )
         return act.linked([link_row(act, new)])[0]
-
-
-def _shaky(store: WholeStore) -> int:
-    return len(store.shaky(limit=COUNTED))

@@ -290,7 +290,7 @@ def changes(point: Point, since: Instant, until: Instant) -> pa.Table:
                     (pair[1] if side else pair[0]).append((row.valid_from, row.valid_to))
         for (tx, _, _), (fresh, old, op, at) in spans.items():
             for is_added, here, there in ((False, old, fresh), (True, fresh, old)):
-                for span in without_all_of(here, there):
+                for span in (rest for each in coalesce(here) for rest in without_all(each, there)):
                     found.append((tx, op, thing, at, is_added, span, rows[at]))
     found.sort(key=lambda each: each[:6])
     done = _done(point, [op for _, op, *_ in found])
@@ -312,11 +312,6 @@ def changes(point: Point, since: Instant, until: Instant) -> pa.Table:
         lines.append((tx, thing, row.id, row.kind, change, *span, number, content, *done[op]))
     columns = list(zip(*lines, strict=True)) or [()] * len(_CHANGES)
     return arrow_out(pa.table(columns_by_name(dict(zip(_CHANGES, columns, strict=True)))))
-
-
-def without_all_of(periods: Sequence[Span], holes: Sequence[Span]) -> list[Span]:
-    """Return the stretches that some of `periods` cover and none of `holes`."""
-    return [rest for each in coalesce(periods) for rest in without_all(each, holes)]
 
 
 # ------------------------------------------------------------------------------------------------- fields

@@ -18,7 +18,7 @@ from graphstore.ledger.branch_rows import SPAN
 from graphstore.read.index_of_rows import FORGOTTEN
 from graphstore.read.points import Point
 from graphstore.search.model_vectors import Pair, Vectors, hash_of
-from graphstore.search.row_search import Ends, ends_of
+from graphstore.search.row_search import ends_of
 from graphstore.search.texts_to_embed import Said, said
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.period import OPEN
@@ -133,18 +133,14 @@ class Meanings:
         if now != (self._state, self._gone, self._numbered):
             self._begin()
             self._state, self._gone, _ = now
-        last = self._committed(ends)
+        shown = self._core.shown if self._core.is_worker else None
+        last = ends.versions if shown is None else min(ends.versions, shown.versions)
         goal = min(last, self._done + _PARSED)
         if self._done < goal:
             for text in said(point, range(self._done, goal), self._kind):
                 self._note(text)
             self._done, self._columns = goal, None
         return self._done >= last
-
-    def _committed(self, ends: Ends) -> int:
-        """Return how many versions are committed."""
-        shown = self._core.shown if self._core.is_worker else None
-        return ends.versions if shown is None else min(ends.versions, shown.versions)
 
     def _note(self, said: Said) -> None:
         pair = said.id, hash_of(said.text)
