@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from graphstore.ledger.chain import FORGETTING
 from graphstore.ledger.statements import Statement
 from graphstore.read.ids import is_link, resolve
-from graphstore.read.points import Point
+from graphstore.read.points import Point, as_json
 from graphstore.values.models import Change
 from graphstore.values.period import Instant, moment
 
@@ -23,10 +24,21 @@ class Operation(NamedTuple):
     subject: str = ""
 
 
+class Done(NamedTuple):
+    """Describes an operation, and the body that has its reason."""
+
+    number: int
+    verb: str
+    author: str | None
+    data: bytes | None
+    checksum: int | None
+
+
 OPERATION = Statement("operation", Operation)
 OPERATIONS = Statement("operations", Operation)
 CHANGES = Statement("changes", Operation)
 LAST_CHANGES = Statement("last_changes", Operation)
+OPERATIONS_DONE = Statement("operations_done", Done)
 
 
 def operations(point: Point, id: str) -> list[Change]:
@@ -56,6 +68,15 @@ def done(point: Point, operation: int) -> tuple[Operation, str | None]:
     [row] = point.rows(OPERATION, number=operation)
     body = point.content(row.data, row.checksum, f"the reason of operation {operation}")
     return row, body.get("reason")
+
+
+def done_by(point: Point, numbers: Iterable[int]) -> dict[int, tuple[str, str | None, str | None]]:
+    """Return the verb, the author and the reason of some operations, by their numbers."""
+    found = {}
+    for row in point.rows(OPERATIONS_DONE, numbers=as_json(list(dict.fromkeys(numbers)))):
+        body = point.content(row.data, row.checksum, f"the reason of operation {row.number}")
+        found[row.number] = row.verb, row.author, body.get("reason")
+    return found
 
 
 def _change_of(point: Point, row: Operation) -> Change:

@@ -1,4 +1,4 @@
-"""Find messages by sender, thread and trace, and the events of a trace, by the rows of a ledger. The rows of events that are given are numbers of periods."""
+"""Find messages by sender, thread and trace, the events of a trace, and the fingerprints of events, by the rows of a ledger. The rows of events that are given are numbers of periods."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from graphstore.ledger.statements import Statement
 from graphstore.read.index_of_rows import Number
+from graphstore.read.occurrences import fingerprint_of
 from graphstore.read.points import Point, as_json
 from graphstore.search.source import At
 from graphstore.values.period import OPEN, Instant
@@ -52,12 +53,22 @@ class TraceNamed(NamedTuple):
     trace: str
 
 
+class Reported(NamedTuple):
+    """Describes an event, and what it says."""
+
+    number: int
+    id: str
+    data: bytes
+    checksum: int
+
+
 MESSAGES = Statement("messages", Said)
 MESSAGE = Statement("message", Message)
 THREAD_BEFORE = Statement("thread_before", Near)
 THREAD_AFTER = Statement("thread_after", Near)
 TRACE_EVENTS = Statement("trace_events", Number)
 TRACES = Statement("traces", TraceNamed)
+FINGERPRINTS = Statement("fingerprints", Reported)
 
 
 class MessageRows:
@@ -151,3 +162,11 @@ class MessageRows:
     def traces(self, sight: At) -> list[str]:
         """Return the ids of the traces of which something had begun by here, in the order they were first known."""
         return [row.trace for row in self._point.rows(TRACES)]
+
+
+def fingerprints(point: Point) -> Iterator[tuple[int, str]]:
+    """Yield the number and the fingerprint of each event that has one, in the order in which the events were recorded."""
+    for row in point.rows(FINGERPRINTS):
+        fingerprint = fingerprint_of(point.content(row.data, row.checksum, f"event {row.id!r}"))
+        if fingerprint is not None:
+            yield row.number, fingerprint

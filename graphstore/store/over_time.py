@@ -8,7 +8,7 @@ from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from graphstore.errors import InvalidError, QueryError
 from graphstore.graph.guard import pieces
@@ -17,6 +17,7 @@ from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, mome
 
 if TYPE_CHECKING:
     from graphstore.graph.result import Result
+    from graphstore.store.whole_store import WholeStore
     from graphstore.view.view import View
 
 TimeAxis = Literal["valid", "tx"]
@@ -46,32 +47,12 @@ _SECONDS = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
-class Asked(Protocol):
-    """A store, or a branch of one."""
-
-    def as_of(
-        self, snapshot: str | None = None, *, valid: TimeLike | None = None, tx: TimeLike | None = None
-    ) -> View:
-        """The view at a coordinate."""
-
-    def history_table(
-        self,
-        kind: str | None = None,
-        fields: Sequence[str] | None = None,
-        *,
-        tx: Any = None,
-        valid: Any = None,
-    ) -> Result:
-        """The rows of nodes over spans of both times."""
-
-    def over(self, *, valid: Any = None, tx: Any = None) -> Over:
-        """The graph at many instants."""
-
-
 class Over:
     """The graph at many instants of one axis, in order. Each answer is one table, with the instant in its column `at`."""
 
-    def __init__(self, store: Asked, axis: TimeAxis, instants: Sequence[Instant], fixed: Instant) -> None:
+    def __init__(
+        self, store: WholeStore, axis: TimeAxis, instants: Sequence[Instant], fixed: Instant
+    ) -> None:
         self._store, self._axis, self._instants, self._fixed = store, axis, list(instants), fixed
 
     @property
@@ -128,7 +109,10 @@ class Over:
     def _type_of(self, view: View, name: str) -> str:
         """The type in Cypher of a field as all nodes have it; that of text where none has."""
         at = view.at.valid
-        span = {"tx": moment(instant(view.at.tx)), "valid": (at, at + timedelta(microseconds=1))}
+        span: dict[str, Any] = {
+            "tx": moment(instant(view.at.tx)),
+            "valid": (at, at + timedelta(microseconds=1)),
+        }
         try:
             known = self._store.history_table(None, [name], **span).to_arrow().schema
         except InvalidError:  # no content has ever had it
@@ -215,7 +199,7 @@ class Over:
 
 
 def answered(
-    store: Asked,
+    store: WholeStore,
     view: View,
     what: What,
     kind: str | None = None,

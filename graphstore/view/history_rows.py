@@ -23,7 +23,8 @@ from graphstore.graph.properties import FieldKind, field_kind, property_name
 from graphstore.graph.result import arrow_out
 from graphstore.graph.step_functions import grouped, whole
 from graphstore.ledger.statements import Statement
-from graphstore.read.points import Point, as_json
+from graphstore.read.operations import done_by
+from graphstore.read.points import Point
 from graphstore.values.inputs import optional_text
 from graphstore.values.models import Json
 from graphstore.values.period import OPEN, Instant, coalesce, without_all
@@ -150,22 +151,11 @@ class ChangedLink(NamedTuple):
     target: str
 
 
-class Done(NamedTuple):
-    """Describes an operation, and the body that has its reason."""
-
-    number: int
-    verb: str
-    author: str | None
-    data: bytes | None
-    checksum: int | None
-
-
 SPANS_OF_NODES = Statement("spans_of_nodes", NodeSpan)
 SPANS_OF_LINKS = Statement("spans_of_links", LinkSpan)
 CONTENTS_OF_KIND = Statement("contents_of_kind", Content)
 CHANGED_NODES = Statement("changed_nodes", ChangedNode)
 CHANGED_LINKS = Statement("changed_links", ChangedLink)
-OPERATIONS_DONE = Statement("operations_done", Done)
 
 
 def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | None) -> pa.Table:
@@ -174,7 +164,7 @@ def nodes(sight: Sight, asked: Asked, kind: str | None, fields: Sequence[str] | 
     columns = asked.columns(sight.point, SPANS_OF_NODES, kind)
     words = columns["word"]
     said = body_columns(_bodies(sight.point, columns), lambda at: tombstone(words[at]))
-    done = _done(sight.point, [op for op in columns["operation"] if op is not None])
+    done = done_by(sight.point, (op for op in columns["operation"] if op is not None))
     reasons = [done[op][2] if op in done else None for op in columns["operation"]]
     return _in_order(
         {
@@ -232,15 +222,6 @@ def _in_order(columns: Mapping[str, pa.Array]) -> pa.Table:
     return arrow_out(pa.table(columns)).sort_by(_ORDER).combine_chunks()
 
 
-def _done(point: Point, operations: Sequence[int]) -> dict[int, tuple[str | None, str | None, str | None]]:
-    """Return the verb, the author and the reason of some operations; of -1 nothing."""
-    found: dict[int, tuple[str | None, str | None, str | None]] = {-1: (None, None, None)}
-    for row in point.rows(OPERATIONS_DONE, numbers=as_json(list(dict.fromkeys(operations)))):
-        body = point.content(row.data, row.checksum, f"operation {row.number}")
-        found[row.number] = row.verb, row.author, body.get("reason")
-    return found
-
-
 def coalesced(table: pa.Table, on: Sequence[str], *, at_one_tx: bool) -> pa.Table:
     """One row for each stretch of valid time over which the columns `on` of an id stay the same. Rows that were believed over different spans of tx stay
     apart, unless all are believed at the one tx that is asked for. Raises InvalidError for an unknown column."""
@@ -293,7 +274,8 @@ def changes(point: Point, since: Instant, until: Instant) -> pa.Table:
                 for span in (rest for each in coalesce(here) for rest in without_all(each, there)):
                     found.append((tx, op, thing, at, is_added, span, rows[at]))
     found.sort(key=lambda each: each[:6])
-    done = _done(point, [op for _, op, *_ in found])
+    done: dict[int, tuple[str | None, str | None, str | None]] = {-1: (None, None, None)}
+    done.update(done_by(point, (op for _, op, *_ in found)))
     contents: dict[int, str] = {}
     lines = []
     for tx, op, thing, _, is_added, span, row in found:

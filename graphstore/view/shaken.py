@@ -18,6 +18,7 @@ from graphstore.ledger.statements import Statement
 from graphstore.read.described import things
 from graphstore.read.index_of_rows import ENTITIES_NUMBERED, FORGOTTEN, SHAKY, Number
 from graphstore.read.linked import LINKS_OVER, Linked, link_of
+from graphstore.read.operations import done_by
 from graphstore.read.points import Point, as_json
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.inputs import whole_number
@@ -48,16 +49,7 @@ class Fallen(NamedTuple):
     first: list[Ground]
 
 
-class Reason(NamedTuple):
-    """The body that has the reason of an operation."""
-
-    number: int
-    data: bytes | None
-    checksum: int | None
-
-
 LOOKS_AMONG = Statement("looks_among", Number)
-REASONS = Statement("reasons", Reason)
 _VISIBLE = "SELECT link FROM link_period WHERE link IN (SELECT value FROM json_each(?))"
 _HELD = """
 SELECT p.link, p.number FROM json_each(?1) s CROSS JOIN link_period p
@@ -73,7 +65,7 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
     most = whole_number("limit", limit)
     with no_collecting():
         found = list(islice(_with_outside(point), most))
-        links, why = _links(point, found), _reasons(point, found)
+        links, done = _links(point, found), done_by(point, {one.op for one in found})
         ends = [end for row in links.values() for end in (row.source, row.target)]
         numbers = dict.fromkeys(number for one in found for number in (one.ent, one.root))
         names = {
@@ -92,7 +84,7 @@ def shaky(point: Point, limit: int | None = None) -> list[Shaky]:
                     "node": shown[names[one.ent]],
                     "root": _outside(one.fell_at) if one.root < 0 else shown[names[one.root]],
                     "links": ways.of(one.path, link) if one.path else (),
-                    "why": why.get(one.op),
+                    "why": done[one.op][2] if one.op in done else None,
                     "recorded_at": moment(one.fell_at),
                 }
             )
@@ -316,13 +308,3 @@ def _links(point: Point, found: list[ShakyEntity]) -> dict[int, Linked]:
     held = dict(point.database.rows(_HELD, (as_json(list(numbers)), point.valid, point.tx)))
     rows = point.rows(LINKS_OVER, periods=as_json(list(held.values())))
     return dict(zip(held, rows, strict=True))
-
-
-def _reasons(point: Point, found: list[ShakyEntity]) -> dict[int, str | None]:
-    """Return why things fell, by the operations that recorded it."""
-    rows = point.rows(REASONS, numbers=as_json(list({one.op for one in found})))
-    what = "the reason of operation"
-    return {
-        row.number: point.content(row.data, row.checksum, f"{what} {row.number}").get("reason")
-        for row in rows
-    }

@@ -20,9 +20,8 @@ from graphstore.read.index_of_rows import NAMES, IndexOfRows, Named, Number
 from graphstore.read.points import Point, as_json
 from graphstore.read.standing_rules import Index
 from graphstore.search.asserted import Asserted
-from graphstore.search.event_fingerprints import fingerprints
 from graphstore.search.lookups import Accesses, Counts
-from graphstore.search.message_rows import MessageRows
+from graphstore.search.message_rows import MessageRows, fingerprints
 from graphstore.search.name_rows import NameRows
 from graphstore.search.row_search import RowSearch, ends_of, known_periods, known_versions
 from graphstore.search.search import Found

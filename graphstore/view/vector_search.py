@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphstore.errors import GraphStoreError, InvalidError
 from graphstore.ledger.branch_rows import SPAN
+from graphstore.ledger.statements import Statement
 from graphstore.read.index_of_rows import FORGOTTEN
 from graphstore.read.points import Point
 from graphstore.search.model_vectors import Pair, Vectors, hash_of
 from graphstore.search.row_search import ends_of
-from graphstore.search.texts_to_embed import Said, said
 from graphstore.values.gc_pause import no_collecting
 from graphstore.values.period import OPEN
+from graphstore.values.sameness import statement
 from graphstore.view.sight import Sight
 from graphstore.view.view import Reader
 
@@ -48,6 +49,34 @@ class Embedder(Protocol):
         """Return the vectors of the texts, in their order."""
 
 
+class Said(NamedTuple):
+    """Holds the text of a version, and which node or event it describes."""
+
+    version: int
+    entity: int
+    id: str
+    kind: str
+    scope: str
+    text: str
+    thread: str | None
+
+
+class _Described(NamedTuple):
+    """A row of `said.sql`: a version with its content."""
+
+    number: int
+    entity: int
+    id: str
+    is_event: int
+    kind: str
+    scope: str
+    data: bytes
+    checksum: int
+
+
+SAID = Statement("said", _Described)
+
+
 def model_of(embed: Embedder) -> str:
     """Return the name of an embedder's model; of one that has none, where it is from."""
     kind = embed if hasattr(embed, "__qualname__") else type(embed)
@@ -57,6 +86,27 @@ def model_of(embed: Embedder) -> str:
 def brief(error: Exception) -> str:
     """Return an error of an embedder in a line of a note."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def said(point: Point, versions: range, kind: str | None) -> Iterator[Said]:
+    """Yield those of some versions, by their places, that have a text. `kind`: only those of nodes of this kind; None: of all nodes and events."""
+    first, stop = (point.database.line.row("version", place) for place in (versions.start, versions.stop))
+    for row in point.rows(SAID, first=first, stop=stop, kind=kind):
+        body = point.content(row.data, row.checksum, f"{row.id!r}")
+        if (text := _text(body, bool(row.is_event))).strip():
+            yield Said(row.number, row.entity, row.id, row.kind, row.scope, text, _thread(body))
+
+
+def _text(body: Mapping[str, Any], is_event: bool) -> str:
+    """Return the text of a body: the description of an event, the statement of a version. That of a message that was not authorized is empty: no embedder gets it."""
+    if is_event:
+        return "" if body.get("authorized") is False else body.get("description") or ""
+    return statement(body.get("content") or {}, body.get("text"))
+
+
+def _thread(body: Mapping[str, Any]) -> str | None:
+    thread = (body.get("content") or {}).get("thread")
+    return thread if isinstance(thread, str) else None
 
 
 class Meanings:

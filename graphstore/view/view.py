@@ -554,7 +554,7 @@ class Reader(Painted):
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph()
         found = self._by_rows(whole_view.whole)
         for thing in (*found.things, *found.absent):
-            graph.add_node(thing.id, **_attributes(thing))
+            graph.add_node(thing.id, **thing.model_dump(exclude={"links"}))  # they are the edges
         for link in found.links:
             graph.add_edge(link.source, link.target, key=link.id, **link.model_dump())
         return graph
@@ -611,7 +611,3 @@ class View(Reader):
 
     def __hash__(self) -> int:
         return hash((id(self._core), self._valid, self._tx))
-
-
-def _attributes(thing: Node | Event) -> dict[str, Any]:
-    return thing.model_dump(exclude={"links"})  # they are the edges

@@ -38,7 +38,7 @@ from graphstore.read import (
     walks,
     whole_view,
 )
-from graphstore.search import event_fingerprints, message_rows, model_vectors, name_rows, row_search
+from graphstore.search import message_rows, model_vectors, name_rows, row_search
 from graphstore.store import change_feed
 from graphstore.values.period import instant
 from graphstore.view import history_rows, shaken, sight
@@ -47,7 +47,7 @@ from graphstore.write import retention
 pytestmark = pytest.mark.in_process("asks the ledger of the store")
 
 MODULES = (
-    chains, closings, counted, described, differing, event_fingerprints, event_list, forgotten_bodies, happened, ids, index_of_rows,
+    chains, closings, counted, described, differing, event_list, forgotten_bodies, happened, ids, index_of_rows,
     inspected, link_story, linked, message_rows, model_vectors, name_rows, operations, points, change_feed, graph_from_rows, history_from_rows, retention, row_search,
     settings, shaken, sight, history_rows, superseding, walks, whole_view,
 )  # fmt: skip
