@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from graphstore.errors import InvalidError, QueryError
 from graphstore.graph.guard import pieces
+from graphstore.values.coordinates import UNITS
 from graphstore.values.inputs import names
 from graphstore.values.period import OPEN, Instant, TimeLike, instant, iso, moment
 
@@ -27,6 +28,7 @@ Every = tuple[TimeLike, TimeLike, str | timedelta]
 
 _NO_PROPERTY = re.compile(r"no property '(.+?)' for ")
 _TYPES = {"int64": "INT64", "double": "DOUBLE", "bool": "BOOL"}
+_LEAST = timedelta(microseconds=1)
 MOST = 10_000
 """Coordinates of one `over`."""
 _STEP = re.compile(
@@ -35,14 +37,7 @@ _STEP = re.compile(
 _SECONDS = {
     "s": 1,
     "second": 1,
-    "m": 60,
-    "minute": 60,
-    "h": 3600,
-    "hour": 3600,
-    "d": 86_400,
-    "day": 86_400,
-    "w": 604_800,
-    "week": 604_800,
+    **{name: each for unit, (noun, each) in UNITS.items() for name in (unit, noun)},
 }
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
@@ -108,13 +103,10 @@ class Over:
 
     def _type_of(self, view: View, name: str) -> str:
         """The type in Cypher of a field as all nodes have it; that of text where none has."""
-        at = view.at.valid
-        span: dict[str, Any] = {
-            "tx": moment(instant(view.at.tx)),
-            "valid": (at, at + timedelta(microseconds=1)),
-        }
+        at = view.at
+        within = _within("valid", (at.valid, at.valid + _LEAST), at.tx)
         try:
-            known = self._store.history_table(None, [name], **span).to_arrow().schema
+            known = self._store.history_table(None, [name], **within).to_arrow().schema
         except InvalidError:  # no content has ever had it
             return "STRING"
         return _TYPES.get(str(known.field(name).type) if name in known.names else "", "STRING")
@@ -185,12 +177,8 @@ class Over:
         from graphstore.graph.step_functions import whole
 
         span = moment(self._instants[0]), moment(self._instants[-1] + 1)
-        fixed = moment(self._fixed)
-        if self._axis == "valid":
-            found = self._store.history_table(kind, fields, tx=fixed, valid=span)
-        else:
-            found = self._store.history_table(kind, fields, tx=span, valid=(fixed, moment(self._fixed + 1)))
-        table = found.to_arrow()
+        within = _within(self._axis, span, moment(self._fixed))
+        table = self._store.history_table(kind, fields, **within).to_arrow()
         return table, whole(table[f"{self._axis}_from"]), whole(table[f"{self._axis}_to"])
 
     def __repr__(self) -> str:
@@ -228,22 +216,23 @@ def answered(
     now = view.at
     begin, end = (moment(view._time(each, axis, axis)) for each in (since, until))
     if what in ("first", "last"):
-        span = (begin, end)
-        fixed = getattr(now, "tx" if axis == "valid" else "valid")
-        within: dict[str, Any] = (
-            {"valid": span, "tx": fixed}
-            if axis == "valid"
-            else {"tx": span, "valid": (fixed, fixed + timedelta(microseconds=1))}
-        )
+        within = _within(axis, (begin, end), now.tx if axis == "valid" else now.valid)
         table = store.history_table(kind, None if field is None else [field], **within)
         return _outermost(table, field, axis, what == "last")
     every = (begin, end, step)
     over = store.over(valid=every, tx=now.tx) if axis == "valid" else store.over(valid=now.valid, tx=every)
     if what == "changes":
         if field not in (None, "text", "tags"):  # refused where no content has ever had it
-            store.history_table(kind, [field], valid=(now.valid, now.valid + timedelta(microseconds=1)))
+            store.history_table(kind, [field], valid=(now.valid, now.valid + _LEAST))
         return _changes_of(over.compare(), kind, field)
     return over.total(f"{what}({field or '*'})", kind, by=() if by is None else by)
+
+
+def _within(axis: TimeAxis, span: tuple[datetime, datetime], fixed: datetime) -> dict[str, Any]:
+    """Return the spans of a history over one of an axis, at one instant of the other."""
+    if axis == "valid":
+        return {"valid": span, "tx": fixed}
+    return {"tx": span, "valid": (fixed, fixed + _LEAST)}
 
 
 def _outermost(table: Result, field: str | None, axis: TimeAxis, last: bool) -> Result:
@@ -313,7 +302,7 @@ def instants_of(begin: Instant, end: Instant, step: str | timedelta) -> list[Ins
 def _step(step: str | timedelta) -> tuple[int, int]:
     """Months and microseconds of a step."""
     if isinstance(step, timedelta):
-        micros = step // timedelta(microseconds=1)
+        micros = step // _LEAST
         if micros > 0:
             return 0, micros
     match = _STEP.match(step) if isinstance(step, str) else None

@@ -110,9 +110,6 @@ class TopicRows:
         valid, r_ver, r_from = sight.valid, index.r_ver, index.r_from
         now = index.find(ent, valid, sight.tx)
         rows = index.believed(ent, sight.tx)
-        if len(rows) == 1 and rows[0] == now and (versions is None or r_ver[now] in versions):
-            self.current.append(TopicRow(r_from[now], sight.recorded(now), ent, now))
-            return True
         if not rows:
             rows = self._last(ent)
             if not rows:  # born and superseded in one transaction: it held at no instant
@@ -142,8 +139,6 @@ class TopicRows:
         """Add what the standing statements replaced, and what will replace them, even under another name."""
         index, sight = self._index, self.sight
         waiting = [each.ent for part in (self.current, self.past) for each in part]
-        if len(waiting) == 1 and waiting[0] not in index.out and waiting[0] not in index.successors:
-            return
         seen = {*waiting, *(each.ent for each in self.planned)}
         for ent in waiting:
             for link in index.out.get(ent, ()):
@@ -189,8 +184,6 @@ class TopicRows:
 
     def by_age(self, entries: list[TopicRow]) -> list[TopicRow]:
         """Sorted by since when they hold, when they were recorded, and id."""
-        if len(entries) < 2:
-            return entries
         names = self._index.names
         return sorted(entries, key=lambda each: (each.since, each.recorded, names[each.ent]))
 
