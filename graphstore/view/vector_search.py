@@ -278,11 +278,6 @@ class Meanings:
                 break  # no progress: texts recorded meanwhile are left for the next call
         return total - left
 
-    def fill_few(self) -> None:
-        """Embed what is missing if one batch is enough."""
-        if 0 < self.lacking() <= self.batch:
-            self.fill()
-
     def fill_beside(self, then: Callable[[], object]) -> None:
         """Embed what is missing in a thread of its own, which ends with the store or the program, and calls `then` when all have a vector."""
         if self._vectors.notify is not None and not (self._filling and self._filling.is_alive()):
@@ -315,21 +310,9 @@ class Meanings:
 
     # ------------------------------------------------------------------ comparing
 
-    def nearest(
-        self,
-        sight: Sight,
-        most: int,
-        compared: Compared,
-        fits: Callable[[int], bool] | None = None,
-        kind: str | None = None,
-        wanted: Callable[[str], bool] | None = None,
-        thread: str | None = None,
-    ) -> Nearest:
-        """The `most` entities nearest to the query, by cosine, then by id, among what stands here (of this kind, in these scopes, in this thread or none) and
-        fits; and how many that stand here have no vector.
-        """
-        import numpy as np
-
+    def held(self, sight: Sight) -> tuple[Any, ...]:
+        """Return the matrix of the vectors and how many rows it has; of the versions that stand here and say something their numbers, their rows (-1: no vector) and
+        their places among the last, which are given too."""
         with self._lock:
             while not self._settled(sight.point):
                 pass
@@ -337,33 +320,10 @@ class Meanings:
             columns = self._arrays()
             # another thread may have followed farther
             known = int((columns[0] % SPAN).searchsorted(len(alive)))
-            vers, rows, where = (column[:known] for column in columns)
             # rows are only added, or all numbered anew in another matrix
             matrix, count, places = self.kept.matrix, len(self.kept.texts), list(self._places)
-        mask = alive[vers % SPAN]
-        if not (kind is None and wanted is None and thread is None):
-            chosen = (
-                (kind is None or place.kind == kind)
-                and (wanted is None or wanted(place.scope))
-                and (thread is None or place.thread is None or place.thread == thread)
-                for place in places
-            )
-            mask &= np.fromiter(chosen, dtype=bool, count=len(places))[where]
-        there = np.flatnonzero(mask & (rows >= 0))
-        total = int(np.count_nonzero(mask))
-        lacking = total - len(there)
-        if matrix is None or compared.query.shape != matrix.shape[1:] or not len(there):
-            return Nearest({}, total, lacking)
-        scores = compared.scores(matrix, count)[rows[there]]
-        best, tried = list[tuple[int, float]](), most
-        while True:
-            near = there if len(there) <= tried else there[scores >= _least(scores, tried)]
-            exactly = _exactly(matrix, rows[near], compared.query)
-            ranked = _ranked(sight, vers[near].tolist(), exactly, tried)
-            best = ranked if fits is None else [match for match in ranked if fits(match[0])]
-            if len(best) >= most or tried >= len(there):
-                return Nearest(dict(best[:most]), total, lacking)
-            tried *= 4
+        stands = alive[columns[0][:known] % SPAN]
+        return matrix, count, *(column[:known][stands] for column in columns), places
 
     def _arrays(self) -> tuple[Any, ...]:
         import numpy as np
@@ -400,38 +360,12 @@ def _ranked(sight: Sight, vers: list[int], scores: list[float], most: int) -> li
     return sorted(near, key=lambda match: (-match[1], index.names[match[0]]))[:most]
 
 
-class Compared:
-    """A query's vector, and how near each row of a matrix comes to it, kept for a ranking that asks several times."""
-
-    def __init__(self, query: Matrix) -> None:
-        self.query = query
-        self._rows: Matrix | None = None
-        self._scores: Matrix
-
-    def scores(self, matrix: Matrix, count: int) -> Matrix:
-        """Return the products with the first so many rows. Row by row in one thread: the product of BLAS takes five times as much of the processor, in
-        threads that wait for each other where the machine is busy."""
-        import numpy as np
-
-        if self._rows is not matrix or len(self._scores) != count:
-            self._rows, self._scores = matrix, np.einsum("ij,j->i", matrix[:count], self.query)
-        return self._scores
-
-
 class _Place(NamedTuple):
     """Holds what a version is chosen by: the kind of its node or event, its scope, and its thread."""
 
     kind: str
     scope: str
     thread: str | None
-
-
-class Nearest(NamedTuple):
-    """What is nearest, best first, with its cosine; how many that stand and are asked for say something, and how many of these have no vector."""
-
-    near: dict[int, float]
-    total: int
-    lacking: int
 
 
 def lend(store: Reader, embed: Embedder | None) -> None:
@@ -497,14 +431,16 @@ class Question:
 
     def __init__(self, meanings: Meanings | None, text: str, failed: str = "there is no embedder") -> None:
         self._meanings, self._failed = meanings, failed
-        self._compared: Compared | None = None
+        self._vector: Matrix | None = None
+        self._compared: tuple[Matrix, Matrix] | None = None  # a matrix, and how near each row of it comes
         self._total = self._lacking = 0
         if meanings is None:
             return
         try:
             vector = meanings.vectors([text])[0]
-            meanings.fill_few()
-            self._compared = Compared(vector)
+            if 0 < meanings.lacking() <= meanings.batch:
+                meanings.fill()
+            self._vector = vector
         except GraphStoreError:
             raise
         except Exception as error:
@@ -513,7 +449,7 @@ class Question:
     @property
     def note(self) -> str:
         """Return how it was searched, and what could not be compared."""
-        if self._meanings is None or self._compared is None:
+        if self._meanings is None or self._vector is None:
             return f"full-text only: {self._failed}"
         note = f"full-text and vectors of {self._meanings.model!r}"
         if self._lacking:
@@ -533,9 +469,44 @@ class Question:
         wanted: Callable[[str], bool] | None = None,
         thread: str | None = None,
     ) -> Mapping[int, float]:
-        """Return what is nearest in meaning, as `Meanings.nearest` says."""
-        if self._meanings is None or self._compared is None:
+        """Return the `most` entities nearest in meaning, by cosine, then by id, among what stands here (of this kind, in these scopes, in this thread or none) and
+        fits."""
+        meanings, vector = self._meanings, self._vector
+        if meanings is None or vector is None:
             return {}
-        found = self._meanings.nearest(sight, most, self._compared, fits, kind, wanted, thread)
-        self._total, self._lacking = found.total, found.lacking
-        return found.near
+        import numpy as np
+
+        matrix, count, vers, rows, where, places = meanings.held(sight)
+        if not (kind is None and wanted is None and thread is None):
+            chosen = (
+                (kind is None or place.kind == kind)
+                and (wanted is None or wanted(place.scope))
+                and (thread is None or place.thread is None or place.thread == thread)
+                for place in places
+            )
+            asked = np.fromiter(chosen, dtype=bool, count=len(places))[where]
+            vers, rows = vers[asked], rows[asked]
+        self._total = len(rows)
+        vers, rows = vers[rows >= 0], rows[rows >= 0]
+        self._lacking = self._total - len(rows)
+        if matrix is None or vector.shape != matrix.shape[1:] or not len(rows):
+            return {}
+        scores, tried = self._scores(matrix, count, vector)[rows], most
+        while True:
+            near = slice(None) if len(rows) <= tried else scores >= _least(scores, tried)
+            exactly = _exactly(matrix, rows[near], vector)
+            best = _ranked(sight, vers[near].tolist(), exactly, tried)
+            if fits is not None:
+                best = [match for match in best if fits(match[0])]
+            if len(best) >= most or tried >= len(rows):
+                return dict(best[:most])
+            tried *= 4
+
+    def _scores(self, matrix: Matrix, count: int, vector: Matrix) -> Matrix:
+        """Return how near each of so many rows comes to the question. Row by row in one thread: the product of BLAS takes five times as much of the processor, in
+        threads that wait for each other where the machine is busy."""
+        import numpy as np
+
+        if self._compared is None or self._compared[0] is not matrix or len(self._compared[1]) != count:
+            self._compared = matrix, np.einsum("ij,j->i", matrix[:count], vector)
+        return self._compared[1]
